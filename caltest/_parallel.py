@@ -1,0 +1,77 @@
+"""The one place with joblib: parallel maps that give the same numbers for every backend and n_jobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import joblib
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """One BLAS thread a worker: no oversubscription, and sums in an order that never varies."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...], parent: int) -> Any:
+    # A worker process has its own BLAS. Worker threads share the parent's, which `run` has limited
+    # (limiting it here too would race: threads would restore each other's settings).
+    guard = nullcontext() if os.getpid() == parent else single_threaded_blas()
+    with guard:
+        return function(*arguments)
+
+
+def run(
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    description: str = "",
+) -> Iterator[Any]:
+    """Yield ``function(*task)`` for every task, in the order of the tasks.
+
+    Parameters
+    ----------
+    function
+        Called once a task. It must not depend on the order of calls.
+    tasks
+        The argument tuples.
+    n_jobs
+        As in joblib: None is 1, unless a ``joblib.parallel_config`` says otherwise; −1 is all cores.
+        Threads by default; the backend of a ``parallel_config`` wins.
+    progress
+        Show a bar on standard error, if that is a terminal.
+    description
+        What the bar says.
+    """
+    with single_threaded_blas():
+        if len(tasks) < 2 or joblib.effective_n_jobs(n_jobs) == 1:
+            results: Iterable[Any] = (function(*task) for task in tasks)
+        else:
+            parent = os.getpid()
+            parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+            results = parallel(joblib.delayed(_call)(function, task, parent) for task in tasks)
+        yield from _with_bar(results, len(tasks), description) if progress else results
+
+
+def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[Any]:
+    if total < 2 or not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(
+        results, description=description, total=total, console=Console(stderr=True), transient=True
+    )
