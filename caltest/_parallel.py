@@ -6,11 +6,50 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who does the work, and whether a bar shows it.
+
+    Parameters
+    ----------
+    n_jobs
+        As in joblib: None is one worker, unless a ``joblib.parallel_config`` says otherwise; −1 is all
+        cores. Workers are threads by default; the backend of a ``parallel_config`` wins.
+    progress
+        Show a bar on standard error, if that is a terminal.
+    """
+
+    n_jobs: int | None = None
+    progress: bool = False
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        description: str = "",
+    ) -> Iterator[Any]:
+        """Yield ``function(*task)`` for every task, in the order of the tasks."""
+        with single_threaded_blas():
+            if len(tasks) < 2 or joblib.effective_n_jobs(self.n_jobs) == 1:
+                results: Iterable[Any] = (function(*task) for task in tasks)
+            else:
+                parent = os.getpid()
+                parallel = joblib.Parallel(
+                    n_jobs=self.n_jobs, prefer="threads", return_as="generator"
+                )
+                results = parallel(joblib.delayed(_call)(function, task, parent) for task in tasks)
+            yield from _with_bar(results, len(tasks), description) if self.progress else results
+
+
+ALONE = Workers(n_jobs=1)
 
 
 @cache
@@ -24,45 +63,11 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], parent: int) -> Any:
-    # A worker process has its own BLAS. Worker threads share the parent's, which `run` has limited
-    # (limiting it here too would race: threads would restore each other's settings).
+    # A worker process has a BLAS of its own. Worker threads share the parent's, which is limited
+    # already (to limit it here too would race: threads would restore each other's settings).
     guard = nullcontext() if os.getpid() == parent else single_threaded_blas()
     with guard:
         return function(*arguments)
-
-
-def run(
-    function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
-    *,
-    n_jobs: int | None = None,
-    progress: bool = False,
-    description: str = "",
-) -> Iterator[Any]:
-    """Yield ``function(*task)`` for every task, in the order of the tasks.
-
-    Parameters
-    ----------
-    function
-        Called once a task. It must not depend on the order of calls.
-    tasks
-        The argument tuples.
-    n_jobs
-        As in joblib: None is 1, unless a ``joblib.parallel_config`` says otherwise; −1 is all cores.
-        Threads by default; the backend of a ``parallel_config`` wins.
-    progress
-        Show a bar on standard error, if that is a terminal.
-    description
-        What the bar says.
-    """
-    with single_threaded_blas():
-        if len(tasks) < 2 or joblib.effective_n_jobs(n_jobs) == 1:
-            results: Iterable[Any] = (function(*task) for task in tasks)
-        else:
-            parent = os.getpid()
-            parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-            results = parallel(joblib.delayed(_call)(function, task, parent) for task in tasks)
-        yield from _with_bar(results, len(tasks), description) if progress else results
 
 
 def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[Any]:

@@ -1,0 +1,32 @@
+"""The one place that looks a name up among choices, and says what was meant if it is none."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+from caltest.exceptions import InputError
+
+T = TypeVar("T")
+
+
+def choose(kind: str, name: str, choices: Mapping[str, T]) -> T:
+    """Return ``choices[name]``.
+
+    Raises
+    ------
+    InputError
+        If there is no such choice; the message names the closest one and all others.
+
+    Examples
+    --------
+    >>> choose("null", "moment", {"moments": 1, "normal": 2})
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: there is no null 'moment'; did you mean 'moments'? Choices: ...
+    """
+    if name in choices:
+        return choices[name]
+    close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? Choices" if close else "choices"
+    raise InputError(f"there is no {kind} {name!r}; {hint}: {', '.join(choices)}.")

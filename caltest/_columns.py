@@ -1,0 +1,118 @@
+"""Which columns of a file, or arrays of an archive, are the labels and which the probabilities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from typing import Any
+
+import narwhals as nw
+
+from caltest._containers import listed, row_at
+from caltest.exceptions import InputError
+
+_LABELS = ("label", "labels", "y", "y_true", "target", "class")
+_PROBS = ("probs", "probabilities", "p", "y_prob")
+_INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
+
+
+def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
+    """Return the name of the labels: the one given, or the one name that says so."""
+    found = f"the {kind}s are {listed(names)}"
+    if label is not None:
+        if label in names:
+            return label
+        raise InputError(f"there is no {kind} {label!r}{_meant(label, names)}; {found}.")
+    likely = [name for name in names if name.lower() in _LABELS]
+    if len(likely) > 1:
+        raise InputError(
+            f"the {kind}s {listed(likely)} could all be the labels; say which is, with --label "
+            "(label=… in Python)."
+        )
+    if not likely:
+        raise InputError(
+            f"no {kind} is called {', '.join(_LABELS[:-1])} or {_LABELS[-1]}; say which holds the "
+            f"labels, with --label (label=… in Python): {found}."
+        )
+    return likely[0]
+
+
+def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Return the columns of probabilities that the user names, if there are all of them."""
+    chosen = [columns] if isinstance(columns, str) else [str(name) for name in columns]
+    check_unique(chosen)
+    for name in chosen:
+        if name not in names:
+            raise InputError(
+                f"there is no column {name!r} of probabilities{_meant(name, names)}; besides the "
+                f"labels there are {listed(names)}."
+            )
+    if not chosen:
+        raise InputError("columns is empty; name the columns of probabilities.")
+    return chosen
+
+
+def check_columns(frame: nw.DataFrame[Any]) -> None:
+    """Raise if a column, besides the label, can be no class's probability."""
+    advice = "save the file without it, or name the probability columns (columns=… in Python)"
+    if not frame.columns:
+        raise InputError("there is no column besides the labels; add the probabilities.")
+    for name, dtype in frame.schema.items():
+        if not (dtype.is_float() or dtype.is_integer()):
+            raise InputError(
+                f"column {name!r} holds no numbers{_first_text(frame.get_column(name))}; {advice}."
+            )
+        if dtype.is_integer() and _INDEX.fullmatch(name.lower()):
+            raise InputError(f"column {name!r} looks like a row index, no probability; {advice}.")
+
+
+def chosen_probs(names: Sequence[str]) -> str:
+    """Return the name of the one array of an archive that holds the probabilities."""
+    likely = [name for name in names if name.lower() in _PROBS]
+    if len(likely) == 1:
+        return likely[0]
+    if likely:
+        raise InputError(
+            f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
+        )
+    logits = [name for name in names if "logit" in name.lower()]
+    if logits:
+        raise InputError(
+            f"the array {logits[0]!r} holds logits; apply softmax first, and save the result as "
+            "'probs'."
+        )
+    raise InputError(
+        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are "
+        f"{listed(names)}: save the probabilities as 'probs'."
+    )
+
+
+def check_unique(names: Sequence[str]) -> None:
+    """Raise if two columns have one name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"two columns have one name ({listed(twice)}); rename one of them.")
+
+
+def _first_text(series: nw.Series[Any]) -> str:
+    """Show the first cell that keeps a column from being numbers."""
+    for row, cell in enumerate(series.to_list()):
+        # float("nan") works, but a CSV reader told that only empty cells are missing keeps "nan".
+        if isinstance(cell, str) and (not is_number(cell) or cell.strip().lower() == "nan"):
+            return f", {row_at(row)} is {cell!r}"
+    return ""
+
+
+def _meant(name: str, names: Sequence[str]) -> str:
+    close = get_close_matches(name, names, 1)
+    return f" (is {close[0]!r} meant?)" if close else ""
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell of text is a number."""
+    with suppress(ValueError):
+        float(cell)
+        return True
+    return False

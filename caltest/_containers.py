@@ -1,0 +1,253 @@
+"""Containers of every kind, read into one: an array of numbers or text, with its column names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError, NarwhalsError
+
+from caltest.exceptions import InputError
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a container holds.
+
+    Attributes
+    ----------
+    values
+        Real numbers, booleans or text. It may share memory with what the caller gave.
+    names
+        Column names, if the container has them.
+    coarse
+        Whether some numbers have fewer digits than float64 has: float32, half or bfloat16.
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...] | None = None
+    coarse: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are strings."""
+        return self.values.dtype.kind in "OUT"
+
+    def column(self, index: int) -> str:
+        """Name column ``index`` in a message."""
+        return f"column {index}" if self.names is None else f"column {self.names[index]!r}"
+
+
+def row_at(index: int) -> str:
+    """Name a row in a message, saying how rows are counted.
+
+    >>> row_at(3)
+    'row 3 (counting from 0)'
+    """
+    return f"row {index} (counting from 0)"
+
+
+def listed(names: Iterable[object], limit: int = 8) -> str:
+    """List names in a message, the first few of many.
+
+    >>> listed(["cat", "dog"]), listed(range(30), limit=3)
+    ("'cat', 'dog'", '0, 1, 2, … (30 in all)')
+    """
+    texts = [repr(name) for name in names]
+    shown = ", ".join(texts[:limit])
+    return shown if len(texts) <= limit else f"{shown}, … ({len(texts)} in all)"
+
+
+def shape_of(values: np.ndarray) -> str:
+    """Write a shape as in ``(3, 2)``, without numpy's integer types."""
+    return str(tuple(int(size) for size in values.shape))
+
+
+def read_table(data: object, what: str) -> Table:
+    """Read a container of any kind.
+
+    Parameters
+    ----------
+    data
+        numpy array, nested list, tensor on the CPU, or a data frame or series that narwhals knows
+        (pandas, polars, pyarrow and more).
+    what
+        The argument's name, for messages: ``"probs"`` or ``"labels"``.
+
+    Raises
+    ------
+    InputError
+        If the container, or the kind of its entries, cannot be read, or an entry is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_table(pd.DataFrame({"cat": [0.25], "dog": [0.75]}), "probs").names
+    ('cat', 'dog')
+    """
+    if isinstance(data, Table):
+        return data
+    if hasattr(data, "detach") and hasattr(data, "cpu"):
+        return _from_tensor(data, what)
+    if hasattr(data, "collect") and hasattr(data, "lazy"):
+        raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
+    if type(data).__module__.startswith("pyarrow") and type(data).__name__ == "RecordBatch":
+        data = nw.from_arrow(data, backend="pyarrow")
+    try:
+        native: Any = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    except DuplicateError as error:
+        raise InputError(f"{what} has two columns of one name; rename one of them.") from error
+    except NarwhalsError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{what} is a data frame that cannot be read: {reason}; give an array."
+        ) from error
+    if isinstance(native, nw.DataFrame):
+        return _from_frame(native, what)
+    if isinstance(native, nw.Series):
+        return _from_series(native, what)
+    return _from_array(data, what)
+
+
+def _from_tensor(tensor: Any, what: str) -> Table:
+    tensor = tensor.detach().cpu()
+    try:
+        return _from_array(tensor.numpy(), what)
+    except TypeError:  # bfloat16, which numpy lacks
+        return _from_array(tensor.float().numpy(), what)
+
+
+def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
+    names = tuple(str(name) for name in frame.columns)
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"{what} has two columns of one name among {listed(names)}; rename one of them."
+        )
+    if len(names) == 1:
+        table = _from_series(frame.get_column(frame.columns[0]), what, names[0])
+        return Table(table.values[:, None], names, table.coarse)
+    for name, dtype in frame.schema.items():
+        if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean):
+            raise InputError(
+                f"column {str(name)!r} of {what} holds {_entries(dtype)}, not numbers; "
+                "leave the column out, or convert it to float."
+            )
+    if np.any(frame.null_count().to_numpy()):
+        _raise_first_missing(frame, names, what)
+    coarse = any(_is_coarse(dtype) for dtype in frame.schema.values())
+    return Table(_plain(np.asarray(frame.to_numpy()), what), names, coarse)
+
+
+def _raise_first_missing(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> None:
+    missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
+    row, column = (int(index) for index in np.argwhere(missing)[0])
+    raise InputError(
+        f"{what} has missing values, the first in {row_at(row)}, column {names[column]!r}; "
+        "fill them, or leave these rows out of probs and labels alike."
+    )
+
+
+def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> Table:
+    dtype = series.dtype
+    if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean or dtype in _TEXT):
+        raise InputError(
+            f"{what} holds {_entries(dtype)}; convert it to numbers"
+            + (" or to strings." if what == "labels" else ".")
+        )
+    if series.null_count():
+        where = "" if name is None else f", column {name!r}"
+        raise InputError(
+            f"{what} has missing values, the first in "
+            f"{row_at(int(np.argmax(series.is_null().to_numpy())))}{where}; "
+            "fill them, or leave these rows out of probs and labels alike."
+        )
+    return Table(_plain(np.asarray(series.to_numpy()), what), None, _is_coarse(dtype))
+
+
+def _is_coarse(dtype: nw.dtypes.DType) -> bool:
+    return dtype.is_float() and dtype != nw.Float64
+
+
+def _entries(dtype: nw.dtypes.DType) -> str:
+    if dtype == nw.Object:
+        return "Python objects"
+    return "text" if dtype in _TEXT else f"entries of type {dtype}"
+
+
+def _from_array(data: Any, what: str) -> Table:
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        place = np.argwhere(np.ma.getmaskarray(data))[0]
+        raise InputError(
+            f"{what} has masked entries, the first in {row_at(int(place[0]))}; "
+            "fill them, or leave these rows out of probs and labels alike."
+        )
+    try:
+        values = np.asarray(data)
+    except (ValueError, TypeError) as error:
+        raise InputError(_ragged(data, what)) from error
+    if values.ndim == 0:
+        raise InputError(
+            f"{what} is of type {type(data).__name__}, which is not a table of rows; "
+            "give an array, a list, a data frame or a tensor."
+        )
+    coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
+    return Table(_plain(values, what), None, coarse)
+
+
+def _ragged(data: Any, what: str) -> str:
+    """Say which of the rows, that make no array, is the first to differ in length."""
+    advice = "give every row one number a class"
+    try:
+        lengths = [len(row) for row in data]
+    except TypeError:
+        return f"{what} cannot be read as an array: its rows differ in kind; {advice}."
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is None:
+        return f"{what} cannot be read as an array: its rows nest unevenly; {advice}."
+    return (
+        f"{what} has rows of different lengths: {row_at(odd)} has {lengths[odd]} entries, "
+        f"row 0 has {lengths[0]}; {advice}."
+    )
+
+
+def _plain(values: np.ndarray, what: str) -> np.ndarray:
+    """Pass arrays of real numbers, booleans and text; refuse every other kind."""
+    kind = values.dtype.kind
+    if kind in "biufUT":
+        return values
+    if kind == "c":
+        raise InputError(f"{what} holds complex numbers; take the real part if that is meant.")
+    if kind == "O":
+        return _plain_objects(values, what)
+    kinds = {"M": "dates", "m": "time spans", "S": "bytes", "V": "records"}
+    advice = {"S": "decode them to strings", "V": "give one plain column a class"}
+    raise InputError(
+        f"{what} holds {kinds.get(kind, str(values.dtype))}, not numbers; "
+        f"{advice.get(kind, 'give numbers')}."
+    )
+
+
+def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
+    entries = values.ravel()
+    missing = next((i for i, x in enumerate(entries) if x is None or x is np.nan), None)
+    if missing is not None:
+        place = np.unravel_index(missing, values.shape)
+        column = f", column {int(place[1])}" if values.ndim > 1 else ""
+        raise InputError(
+            f"{what} has missing values, the first in {row_at(int(place[0]))}{column}; "
+            "fill them, or leave these rows out of probs and labels alike."
+        )
+    kinds = sorted({type(x).__name__ for x in entries})
+    if kinds and set(kinds) <= {"str", "str_"}:
+        return values
+    advice = f"convert it first, for instance with np.asarray({what}.tolist())"
+    if len(kinds) > 1:
+        advice = "give entries of one kind"
+    raise InputError(
+        f"{what} is an array of Python objects ({listed(kinds, 4)}), not of numbers; {advice}."
+    )

@@ -1,0 +1,236 @@
+"""What wrong predictions look like, and what to do about it: one recogniser a mistake.
+
+A recogniser returns a sentence, or None where it does not recognise the mistake. The first that
+speaks wins, so they stand from the most telling to the most general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from caltest._containers import Table, row_at
+from caltest.exceptions import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Suspect:
+    """Predictions that are not on the simplex: what the recognisers look at.
+
+    Attributes
+    ----------
+    table
+        As the caller gave it: (n,), (n, 1) or (n, m).
+    tolerance
+        How far a row may sum from 1, and an entry lie outside [0, 1].
+    """
+
+    table: Table
+    tolerance: float
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The entries in float64, (n, m), or (n, 1) for P(class 1)."""
+        values = self.table.values.astype(np.float64)
+        return values[:, None] if values.ndim == 1 else values
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        """Row sums, (n,)."""
+        return np.asarray(self.values.sum(axis=1))
+
+    @property
+    def outside(self) -> np.ndarray:
+        """Which entries lie outside [0, 1], (n, m)."""
+        return (self.values < -self.tolerance) | (self.values > 1 + self.tolerance)
+
+    def entry(self, where: np.ndarray) -> str:
+        """Name the first entry, row by row, of those in the mask ``where``."""
+        row, column = (int(index) for index in np.argwhere(where)[0])
+        place = "" if self.values.shape[1] == 1 else f", {self.table.column(column)}"
+        return f"{row_at(row)}{place} is {self.values[row, column]:.6g}"
+
+
+Recogniser = Callable[[Suspect], "str | None"]
+
+
+def probs_error(suspect: Suspect) -> InputError:
+    """Say what predictions that are not on the simplex look like."""
+    binary = suspect.values.shape[1] == 1
+    recognisers = _BINARY if binary else _SIMPLEX
+    with np.errstate(over="ignore", invalid="ignore"):
+        messages = (recognise(suspect) for recognise in recognisers)
+        return InputError(next(message for message in messages if message))
+
+
+def _log_probabilities(suspect: Suspect) -> str | None:
+    values = suspect.values
+    if not values.max() <= suspect.tolerance:
+        return None
+    if np.abs(np.exp(values).sum(axis=1) - 1).max() > 1e-2:
+        return None
+    return (
+        "probs looks like log-probabilities: no entry is positive, and the exponentials of each "
+        "row sum to 1; give np.exp(probs)."
+    )
+
+
+def _not_finite(suspect: Suspect) -> str | None:
+    bad = ~np.isfinite(suspect.values)
+    if not bad.any():
+        return None
+    rows = int(bad.any(axis=1).sum())
+    return (
+        f"probs has entries that are not finite, in {rows} of {len(bad)} rows: "
+        f"{suspect.entry(bad)}; find where the model's numbers break, or leave these rows out of "
+        "probs and labels alike."
+    )
+
+
+def _extra_column(suspect: Suspect) -> str | None:
+    if suspect.values.shape[1] < 3:
+        return None
+    # A column that is no probability is what the row sums exceed 1 by, in every row.
+    excess = (suspect.sums - 1)[:, None]
+    extra = np.abs(suspect.values - excess).max(axis=0) <= 1e-3
+    if not extra.any() or np.abs(excess).max() < 0.05 or suspect.outside[:, ~extra].any():
+        return None
+    column = suspect.table.column(int(np.argmax(extra)))
+    return (
+        f"{column} of probs seems to be no probability, since the other columns of each row sum "
+        "to 1; leave that column out."
+    )
+
+
+def _percentages(suspect: Suspect) -> str | None:
+    if suspect.values.min() < 0 or np.abs(suspect.sums - 100).max() > 1:
+        return None
+    return "probs looks like percentages: its rows sum to about 100; divide by 100."
+
+
+def _counts(suspect: Suspect) -> str | None:
+    values = suspect.values
+    if values.min() < 0 or suspect.sums.min() < 1 or values.max() <= 1:
+        return None
+    if np.any(values != np.round(values)):
+        return None
+    return (
+        f"probs looks like counts: whole numbers, row 0 with the sum {suspect.sums[0]:.6g}; "
+        "divide each row by its sum."
+    )
+
+
+def _logits(suspect: Suspect) -> str | None:
+    outside = suspect.outside
+    off = np.abs(suspect.sums - 1) > 1e-2
+    # A few bad rows are bad rows; logits are off in most.
+    if outside.any(axis=1).mean() < 0.5 or off.mean() < 0.5:
+        return None
+    return (
+        f"probs looks like logits: {suspect.entry(outside)}, outside [0, 1], and the rows do not "
+        "sum to 1; apply softmax first, for instance scipy.special.softmax(probs, axis=1)."
+    )
+
+
+def _outside(suspect: Suspect) -> str | None:
+    outside = suspect.outside
+    if not outside.any():
+        return None
+    return (
+        f"probs has entries outside [0, 1], in {int(outside.any(axis=1).sum())} of {len(outside)} "
+        f"rows: {suspect.entry(outside)}; correct these rows, or leave them out of probs and "
+        "labels alike."
+    )
+
+
+def _not_one(suspect: Suspect) -> str:
+    off = np.abs(suspect.sums - 1)
+    wrong = off > suspect.tolerance
+    row = int(np.argmax(wrong))
+    return (
+        f"probs has rows that do not sum to 1, {int(wrong.sum())} of {len(wrong)}, off by up to "
+        f"{off.max():.2g}: {row_at(row)} sums to {suspect.sums[row]:.9g}; {_advice(suspect)}."
+    )
+
+
+def _advice(suspect: Suspect) -> str:
+    """Say why rows that do not sum to 1 may not."""
+    values, sums = suspect.values, suspect.sums
+    rows, columns = values.shape
+    off = np.abs(sums - 1)
+    decimals = next(
+        (d for d in range(1, 8) if np.abs(values - np.round(values, d)).max() < 1e-9), 0
+    )
+    if decimals and off.max() <= columns * 0.5 * 10.0**-decimals:
+        return (
+            f"they look rounded to {decimals} decimals, so save them with more, or divide each row "
+            "by its sum"
+        )
+    if rows == columns and np.abs(values.sum(axis=0) - 1).max() <= suspect.tolerance:
+        return "its columns do, so give probs.T"
+    if off.max() <= 0.02:
+        return "compute the softmax in float32 or float64, or divide each row by its sum"
+    if np.mean(off > suspect.tolerance) < 0.5:
+        return "correct these rows, or leave them out of probs and labels alike"
+    if sums.max() < 1 + suspect.tolerance:
+        return "a class may be missing, so give one column for every class"
+    if sums.min() < 1 < sums.max():
+        return (
+            "they look like one sigmoid score a class, so give softmax probabilities, or test the "
+            "classes one by one, each as P(class 1)"
+        )
+    return "give softmax probabilities, one column for every class"
+
+
+def _stray(suspect: Suspect) -> str | None:
+    return _outside(suspect) if suspect.outside.mean() < 0.1 else None
+
+
+def _binary_labels(suspect: Suspect) -> str | None:
+    values = suspect.values
+    if np.any(values != np.round(values)) or np.abs(values).max() >= 10:
+        return None
+    return (
+        f"probs looks like class labels: {suspect.entry(suspect.outside)}; give probabilities "
+        "first and labels second, P(class 1) or one column of probabilities for every class."
+    )
+
+
+def _binary_percentages(suspect: Suspect) -> str | None:
+    values = suspect.values
+    if values.min() < 0 or values.max() > 100:
+        return None
+    found = f"{suspect.entry(suspect.outside)}, outside [0, 1]"
+    return f"probs looks like percentages: {found}; divide by 100."
+
+
+def _binary_logits(suspect: Suspect) -> str:
+    found = f"{suspect.entry(suspect.outside)}, outside [0, 1]"
+    if suspect.values.max() <= 0:
+        return f"probs looks like log-probabilities: {found}, none positive; give np.exp(probs)."
+    return (
+        f"probs looks like logits: {found}; apply the sigmoid first, for instance "
+        "scipy.special.expit(probs)."
+    )
+
+
+_SIMPLEX: tuple[Recogniser, ...] = (
+    _log_probabilities,
+    _not_finite,
+    _extra_column,
+    _percentages,
+    _counts,
+    _logits,
+    _outside,
+    _not_one,
+)
+_BINARY: tuple[Recogniser, ...] = (
+    _not_finite,
+    _stray,
+    _binary_labels,
+    _binary_percentages,
+    _binary_logits,
+)

@@ -1,0 +1,200 @@
+"""Labels of every kind, matched to the columns of the predictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._containers import Table, listed, row_at
+from caltest.exceptions import InputError
+
+_WHOLE = re.compile(r"-?\d+(\.0+)?")
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+_DELIMITERS = "_-.:/ "
+
+
+def column_indices(
+    labels: Table, n_classes: int, names: tuple[str, ...] | None
+) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Say which column each label means.
+
+    Numbers are column indices, unless the columns' names carry numbers of their own (``"1"``,
+    ``"prob_1"``): then labels are matched to these. Text is matched to the names, or to the names
+    without the prefix that all share up to a delimiter (``"prob_cat"``).
+
+    Parameters
+    ----------
+    labels
+        Values of shape (n,).
+    n_classes
+        Number of columns, m.
+    names
+        Their names, or None.
+
+    Returns
+    -------
+    tuple
+        Column indices in 0..m−1, of shape (n,), and notes on how they were matched.
+
+    Raises
+    ------
+    InputError
+        If a label is no column's.
+
+    Examples
+    --------
+    >>> column_indices(Table(np.array(["dog", "cat"])), 2, ("prob_cat", "prob_dog"))
+    (array([1, 0]), ("labels matched to the column names without their prefix 'prob_'",))
+    """
+    values = labels.values
+    if values.dtype.kind == "b":
+        if names is not None and {"True", "False"} in (set(names), set(without_prefix(names)[0])):
+            return _by_name(values.astype(str), names)
+        if n_classes != 2:
+            raise InputError(
+                f"labels is boolean, but probs has {n_classes} columns; give the column that came "
+                f"true, 0 to {n_classes - 1}."
+            )
+    if labels.is_text:
+        if names is None:
+            raise InputError(_text_without_names(values))
+        return _by_name(values, names)
+    _check_whole(values)
+    numbers = None if names is None else numbers_in(names)
+    if names is None or numbers is None or numbers == tuple(range(n_classes)):
+        _check_range(values, n_classes)
+        return values.astype(np.intp), ()
+    return _by_number(values, names, numbers)
+
+
+def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Drop the prefix that all names share, up to a delimiter; return the rest and the prefix.
+
+    >>> without_prefix(["prob_cat", "prob_car"])
+    (('cat', 'car'), 'prob_')
+    """
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    shared = "".join(letters[0] for letters in alike)
+    end = 1 + max(shared.rfind(delimiter) for delimiter in _DELIMITERS)
+    rest = tuple(name[end:] for name in names)
+    return (rest, shared[:end]) if all(rest) else (tuple(names), "")
+
+
+def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
+    """Read the numbers in names that are numbers, or share a prefix before them; None for others.
+
+    >>> numbers_in(["1", "2"]), numbers_in(["p_0", "p_1"]), numbers_in(["cat", "dog"])
+    ((1, 2), (0, 1), None)
+    """
+    numbers: tuple[int, ...] = ()
+    if all(_WHOLE.fullmatch(name) for name in names):
+        numbers = tuple(int(float(name)) for name in names)
+    else:
+        matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
+        if len(matches) == len(names) and len({match[1] for match in matches}) == 1:
+            numbers = tuple(int(match[2]) for match in matches)
+    return numbers if len(set(numbers)) == len(names) else None
+
+
+def _by_name(
+    values: np.ndarray, names: tuple[str, ...]
+) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    labels: list[str] = values.tolist()
+    indices = _look_up(labels, names)
+    if indices.min() >= 0:
+        return indices, ()
+    short, prefix = without_prefix(names)
+    if prefix:
+        shortened = _look_up(labels, short)
+        if shortened.min() >= 0:
+            note = f"labels matched to the column names without their prefix {prefix!r}"
+            return shortened, (note,)
+        if shortened.max() >= 0:
+            indices = shortened
+    row = int(np.argmin(indices))
+    close = get_close_matches(labels[row], short, 1)
+    advice = f"is {close[0]!r} meant" if close else "correct it, or rename the columns"
+    raise InputError(
+        f"label {labels[row]!r} in {row_at(row)} is not the name of a column of probs "
+        f"({listed(names)}); {advice}{'?' if close else '.'}"
+    )
+
+
+def _look_up(labels: list[str], names: Sequence[str]) -> NDArray[np.intp]:
+    index = {name: i for i, name in enumerate(names)}
+    return np.fromiter((index.get(x, -1) for x in labels), dtype=np.intp, count=len(labels))
+
+
+def _by_number(
+    values: np.ndarray, names: tuple[str, ...], numbers: tuple[int, ...]
+) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    order = np.argsort(numbers)
+    ranked = np.asarray(numbers)[order]
+    indices = order[np.minimum(np.searchsorted(ranked, values), len(ranked) - 1)]
+    wrong = np.asarray(numbers)[indices] != values
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"label {int(values[row])} in {row_at(row)} is not the number of a column of probs "
+            f"({listed(names)}), to which integer labels are matched; correct the labels, or give "
+            "probs without column names, as an array, if labels are column indices from 0."
+        )
+    note = "labels matched to the numbers in the column names"
+    return indices.astype(np.intp), (note,)
+
+
+def _text_without_names(values: np.ndarray) -> str:
+    first = values[:1].tolist()
+    found = f"labels holds text ({listed(first)} comes first), but probs names no classes"
+    if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
+        return f"{found}; convert labels to integers, for instance with labels.astype(int)."
+    return f"{found}; give probs as a data frame with one named column for every class."
+
+
+def _check_whole(values: np.ndarray) -> None:
+    if values.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"labels has entries that are not finite, the first, {values[row]}, in {row_at(row)}; "
+            "leave these rows out of probs and labels alike."
+        )
+    bad = values != np.round(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"labels has fractions: {row_at(row)} is {values[row]:.6g}; labels are the classes "
+            "that came true, given second, after the probabilities."
+        )
+
+
+def _check_range(values: np.ndarray, n_classes: int) -> None:
+    """Raise unless whole numbers lie in 0..m−1, saying what they look like."""
+    low, high = int(values.min()), int(values.max())
+    if low >= 0 and high < n_classes:
+        return
+    if n_classes == 2 and low == -1 and np.all(np.abs(values) == 1):
+        raise InputError("labels are -1 and 1; give 0 and 1, for instance (labels > 0).")
+    if low == 1 and high == n_classes:
+        raise InputError(
+            f"labels run from 1 to {high} and probs has {n_classes} columns, so they seem to be "
+            "counted from 1; give labels - 1."
+        )
+    row = int(np.argmax((values < 0) | (values >= n_classes)))
+    found = f"label {int(values[row])} in {row_at(row)}"
+    if low < 0:
+        raise InputError(
+            f"{found} is negative; where it marks a missing label, leave the row out of probs and "
+            "labels alike."
+        )
+    raise InputError(
+        f"{found} has no column: probs has {n_classes} classes, 0 to {n_classes - 1}; give one "
+        "column for every class, or correct the label."
+    )

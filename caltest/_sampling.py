@@ -1,0 +1,77 @@
+"""Labels drawn from predictions, on a fixed grid of seeds.
+
+A cell of the grid is a block of rows times a block of draws and has a child seed of its own, so that
+neither workers, chunk sizes nor the number of draws asked for change any label drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._seeds import generator
+from caltest._tiles import blocks
+
+ROWS = 4096
+DRAWS = 64
+_COUNT_UP_TO = 24  # classes; above, a binary search a row is faster than a comparison a class
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSampler:
+    """Draws label vectors row by row from the predictions, which are held fixed.
+
+    Attributes
+    ----------
+    cumulative
+        (n, m − 1) sums p_0, p_0 + p_1, …; 1 from the last possible class on, so that a class of
+        probability 0 is never drawn.
+    seed
+        The seed of the grid.
+    """
+
+    cumulative: NDArray[np.float64]
+    seed: int
+
+    @classmethod
+    def of(cls, probs: NDArray[np.float64], seed: int) -> LabelSampler:
+        """Prepare to draw from ``probs`` (n, m)."""
+        m = probs.shape[1]
+        cumulative = np.cumsum(probs, axis=1)[:, :-1]
+        last_possible = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
+        cumulative[np.arange(m - 1) >= last_possible[:, None]] = 1.0
+        return cls(cumulative, seed)
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger]:
+        """The smallest integer type that holds every label."""
+        m = self.cumulative.shape[1] + 1
+        return np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32
+
+    def draw(self, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+        """Return draws ``start`` (a multiple of DRAWS) to ``stop`` as (stop − start, n) labels."""
+        n = len(self.cumulative)
+        labels = np.empty((stop - start, n), dtype=self.dtype)
+        for draws in blocks(stop - start, DRAWS):
+            for number, rows in enumerate(blocks(n, ROWS)):
+                stream = generator(self.seed, number, (start + draws.start) // DRAWS)
+                uniforms = stream.random((draws.stop - draws.start, rows.stop - rows.start))
+                _invert(self.cumulative[rows], uniforms, labels[draws, rows])
+        return labels
+
+
+def _invert(
+    cumulative: NDArray[np.float64],
+    uniforms: NDArray[np.float64],
+    labels: NDArray[np.unsignedinteger],
+) -> None:
+    """Write the number of cumulative sums at or below each uniform into ``labels``."""
+    if cumulative.shape[1] <= _COUNT_UP_TO:
+        labels[:] = 0
+        for bound in cumulative.T:
+            labels += bound <= uniforms
+    else:
+        for row, bounds in enumerate(cumulative):
+            labels[:, row] = np.searchsorted(bounds, uniforms[:, row], side="right")

@@ -1,0 +1,112 @@
+"""The one pairwise engine: sums over an n×n symmetric matrix, a tile at a time, never n² memory.
+
+A *tile function* ``tile(rows, columns)`` returns the block of a symmetric n×n matrix at two slices.
+Only tiles on and above the diagonal are computed. Tiles are grouped in strips (all tiles of one block
+of rows), a strip is one task, and results are added in a fixed order: neither the number of workers
+nor their kind changes a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._parallel import ALONE, Workers
+
+Array: TypeAlias = NDArray[np.float64]
+Tile: TypeAlias = Callable[[slice, slice], Array]
+
+
+def blocks(n: int, size: int) -> list[slice]:
+    """Cut range(n) into consecutive slices of ``size``."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def tile_size(n: int) -> int:
+    """Rows of a tile: several tiles' worth of buffers fit the second-level cache."""
+    return 256 if n <= 4096 else 512
+
+
+def sum_over_tiles(
+    function: Callable[[slice, slice], Any],
+    n: int,
+    workers: Workers = ALONE,
+    *,
+    size: int | None = None,
+    description: str = "pairs",
+) -> Array:
+    """Sum ``function(rows, columns)`` over all tiles of an n×n matrix of symmetric terms.
+
+    Parameters
+    ----------
+    function
+        Returns the sums over the pairs of one tile, as a number or an array of any fixed shape. Its
+        terms must be symmetric in the pair: tiles below the diagonal are not computed, those above
+        count twice.
+    n
+        Rows of the matrix.
+
+    Examples
+    --------
+    >>> x = np.arange(1000.0)
+    >>> total = sum_over_tiles(lambda i, j: np.sum(np.outer(x[i], x[j])), 1000)
+    >>> bool(total == x.sum() ** 2)
+    True
+    """
+    parts = _strips(n, size)
+    strip = partial(_sum_strip, function)
+    return np.asarray(sum(workers.map(strip, parts, description)), dtype=np.float64)
+
+
+def multiply(
+    tile: Tile, vectors: Array, workers: Workers = ALONE, *, description: str = "pairs"
+) -> Array:
+    """Multiply the matrix of ``tile`` with ``vectors`` (n, r), each tile computed once."""
+    product = np.zeros_like(vectors)
+    strip = partial(_multiply_strip, tile, vectors)
+    for pieces in workers.map(strip, _strips(len(vectors), None), description):
+        for rows, piece in pieces:
+            product[rows] += piece
+    return product
+
+
+def quadratic_forms(
+    tile: Tile, vectors: Array, workers: Workers = ALONE, *, description: str = "pairs"
+) -> Array:
+    """Return v' M v for the matrix M of ``tile`` and every column v of ``vectors`` (n, r)."""
+    form = partial(_quadratic_tile, tile, vectors)
+    return sum_over_tiles(form, len(vectors), workers, size=512, description=description)
+
+
+def _strips(n: int, size: int | None) -> list[tuple[slice, list[slice]]]:
+    cut = blocks(n, size or tile_size(n))
+    return [(rows, cut[index:]) for index, rows in enumerate(cut)]
+
+
+def _sum_strip(function: Callable[[slice, slice], Any], rows: slice, columns: list[slice]) -> Any:
+    on_diagonal, *above = columns
+    total = np.array(function(rows, on_diagonal), dtype=np.float64)
+    for block in above:
+        total += 2.0 * np.asarray(function(rows, block))
+    return total
+
+
+def _multiply_strip(
+    tile: Tile, vectors: Array, rows: slice, columns: list[slice]
+) -> list[tuple[slice, Array]]:
+    own = np.zeros_like(vectors[rows])
+    pieces = [(rows, own)]
+    for block in columns:
+        entries = tile(rows, block)
+        own += entries @ vectors[block]
+        if block != rows:
+            pieces.append((block, entries.T @ vectors[rows]))
+    return pieces
+
+
+def _quadratic_tile(tile: Tile, vectors: Array, rows: slice, columns: slice) -> Array:
+    return np.einsum("ib,ib->b", vectors[rows], tile(rows, columns) @ vectors[columns])

@@ -1,0 +1,219 @@
+"""Predictions, and the labels that came true: the only validation in the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import check_numbers, check_order, check_shapes
+from caltest._containers import Table, read_table, row_at
+from caltest._diagnose import Suspect, probs_error
+from caltest._labels import column_indices
+from caltest.exceptions import InputError
+
+# How far a row may sum from 1. In float64, a millionth a class: numbers computed in float32 and
+# stored in float64, or printed with seven digits, pass; a forgotten class does not.
+_TOLERANCE_A_CLASS = 1e-6
+_TOLERANCE_COARSE = 1e-3
+# Renormalising by less than this is rounding, not worth a note.
+_WORTH_A_NOTE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model said, without what came true.
+
+    Statistics, bins and kernels are built from this alone, so they cannot peek at the labels.
+    Nothing is checked here: :func:`sample` does that.
+
+    Attributes
+    ----------
+    probs
+        Probabilities, float64 of shape (n, m), C-contiguous and read-only; rows sum to 1.
+    classes
+        The m class names, in column order, if known. Default None.
+    notes
+        What was done to the input and is worth telling. Default none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.data import Predictions
+    >>> predictions = Predictions(np.array([[0.25, 0.75], [0.5, 0.5]]), classes=("cat", "dog"))
+    >>> predictions.n_samples, predictions.n_classes
+    (2, 2)
+    """
+
+    probs: NDArray[np.float64] = field(repr=False)
+    classes: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probs", _read_only(self.probs, np.float64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By way of the constructor: an unpickled array is writable until made read-only again.
+        return Predictions, (self.probs, self.classes, self.notes)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+        return int(self.probs.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, m."""
+        return int(self.probs.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Predictions with the labels that came true.
+
+    Attributes
+    ----------
+    predictions
+        What the model said, of n rows and m classes.
+    labels
+        Which column came true, integers in 0..m−1 of shape (n,), read-only.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> sample([[0.25, 0.75], [0.5, 0.5]], [1, 0]).labels
+    array([1, 0])
+    """
+
+    predictions: Predictions
+    labels: NDArray[np.intp] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _read_only(self.labels, np.intp))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sample, (self.predictions, self.labels)
+
+
+def sample(probs: object, labels: object) -> Sample:
+    """Read and check predictions and labels.
+
+    Parameters
+    ----------
+    probs
+        Probabilities of shape (n, m), n ≥ 2 rows that sum to 1, or of shape (n,) or (n, 1), read as
+        P(class 1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a
+        torch tensor. A row may sum to 1 within 1e-6·m in float64, within 1e-3 in float32 or half;
+        it is then divided by its sum, in float64. Entries as far outside [0, 1] are clipped.
+    labels
+        The classes that came true, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
+        ``probs`` with column names, class names. Names match a column's name, or its name without a
+        prefix that all columns share (``"cat"`` for ``"prob_cat"``); integers match the numbers in
+        column names that carry them (``"1"``, ``"prob_1"``), and are column indices otherwise.
+
+    Returns
+    -------
+    Sample
+        Copies: changing the input later changes nothing here. ``predictions.notes`` says what was
+        done.
+
+    Raises
+    ------
+    InputError
+        If the input is wrong: the message says what it looks like, where, and what to do.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> checked = sample([0.1, 0.8, 0.6], [False, True, True])
+    >>> checked.predictions.probs
+    array([[0.9, 0.1],
+           [0.2, 0.8],
+           [0.4, 0.6]])
+    >>> checked.predictions.notes
+    ('one column read as P(class 1)',)
+    """
+    _check_index(probs, labels)
+    table, truth = read_table(probs, "probs"), read_table(labels, "labels")
+    check_order(table, truth)
+    if truth.values.ndim == 2:
+        truth = Table(truth.values[:, 0])
+    check_shapes(table, len(truth.values))
+    check_numbers(table)
+    rows, names, notes = _simplex(table)
+    indices, matched = column_indices(truth, rows.shape[1], names)
+    return Sample(Predictions(rows, names, notes + matched), indices)
+
+
+def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...]]:
+    """Return rows on the simplex, (n, m), the class names and notes."""
+    values = table.values
+    binary = values.ndim == 1 or values.shape[1] == 1
+    n_classes = 2 if binary else values.shape[1]
+    tolerance = _TOLERANCE_COARSE if table.coarse else _TOLERANCE_A_CLASS * n_classes
+    low, high = float(values.min()), float(values.max())  # NaN if there is one
+    if not (-tolerance <= low and high <= 1 + tolerance):
+        raise probs_error(Suspect(table, tolerance))
+    notes: list[str] = []
+    if low < 0 or high > 1:
+        values = np.clip(values, 0, 1)
+        notes.append(f"entries outside [0, 1] clipped: off by up to {max(-low, high - 1):.1g}")
+    if binary:
+        ones = values.reshape(-1).astype(np.float64)
+        rows = np.column_stack([1 - ones, ones])
+        pair = table.names if table.names is not None and len(table.names) == 2 else None
+        return rows, pair, (*notes, "one column read as P(class 1)")
+    sums = values.sum(axis=1, dtype=np.float64)
+    off = np.abs(sums - 1)
+    if off.max() > tolerance:
+        raise probs_error(Suspect(Table(values, table.names), tolerance))
+    if off.max() > _WORTH_A_NOTE:
+        notes.append(f"rows renormalised: sums were off by up to {off.max():.1g}")
+    return _renormalised(values, sums), table.names, tuple(notes)
+
+
+def _renormalised(values: np.ndarray, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide rows by their sums, into a new array; rows that sum to 1 up to rounding stay as is."""
+    rounding = values.shape[1] * np.finfo(np.float64).eps
+    divisors = np.where(np.abs(sums - 1) <= rounding, 1.0, sums)
+    rows = np.empty(values.shape)
+    np.divide(values, divisors[:, None], out=rows)
+    return rows
+
+
+def _check_index(probs: object, labels: object) -> None:
+    """Raise if both have a pandas index, and the two say that rows do not correspond."""
+    indices = []
+    for data in (nw.to_native(x, pass_through=True) for x in (probs, labels)):
+        if not (
+            nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data)
+        ):
+            return
+        indices.append(data.index)
+    first, second = indices
+    if len(first) != len(second) or first.equals(second):
+        return
+    count = list(range(len(first)))
+    one, other = first.tolist(), second.tolist()
+    if count in (one, other):
+        return  # the default index: rows correspond by position
+    row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
+    same = set(one) == set(other)
+    advice = (
+        "they are the same rows in another order, so give labels.loc[probs.index]"
+        if same
+        else "align them, or call .reset_index(drop=True) on both if rows correspond by position"
+    )
+    raise InputError(
+        f"the pandas indexes of probs and labels differ: {row_at(row)} is {one[row]!r} in probs "
+        f"and {other[row]!r} in labels; {advice}."
+    )
+
+
+def _read_only(array: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,135 @@
+"""Conditional moments of Q = Σ_ij D_iᵀ M_ij D_j under H0, given the predictions.
+
+Q splits into its off-diagonal part and its diagonal, a sum of independent terms l_i:
+
+* variance: 2 Σ_{i≠j} tr(M_ij Σ_j M_ijᵀ Σ_i) + Σ_i Var l_i, exact;
+* third cumulant: 8 tr((MΣ)³) + 4 Σ_{i≠j} E(D_iᵀ M_ij D_j)³, and with a diagonal also
+  3·4 Σ_{i≠j} E[(D_iᵀ M_ij D_j)² l_i] + 3·2 Σ_{i≠j} c_iᵀ M_ij c_j + Σ_i κ₃(l_i), c_i = E[l_i D_i];
+  all exact but for the trace when n is large.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from caltest._parallel import Workers
+from caltest._tiles import sum_over_tiles
+from caltest.forms._cubic_trace import cubic_trace
+from caltest.forms.base import Array
+from caltest.forms.weights import Term
+
+
+def quadratic_moments(
+    probs: Array, terms: tuple[Term, ...], diagonal: bool, workers: Workers
+) -> tuple[float, float, float, float]:
+    """Return mean, variance, third cumulant and an error bound of the third cumulant.
+
+    Parameters
+    ----------
+    probs
+        (n, m) predictions.
+    terms
+        M_ij = Σ_l W_l,ij A_l.
+    diagonal
+        Whether the pairs i = j count.
+    workers
+        Who does the work.
+    """
+    n = len(probs)
+    table = _diagonal_table(probs, terms) if diagonal else np.zeros_like(probs)
+    means = np.einsum("ik,ik->i", probs, table)
+    table = table - means[:, None]
+    if len(terms) == 1 and terms[0].matrix is None:
+        tile = partial(_identity_tile, probs, probs * table, terms[0])
+    else:
+        tile = partial(_general_tile, probs, probs * table, terms)
+    second, third, mixed, cross = sum_over_tiles(tile, n, workers, description="moments")
+    trace, error = cubic_trace(probs, terms, second, workers)
+    variance = 2.0 * second + np.sum(probs * table**2)
+    cumulant = 8.0 * trace + 4.0 * third
+    cumulant += 12.0 * mixed + 6.0 * cross + np.sum(probs * table**3)
+    return float(np.sum(means)), float(variance), float(cumulant), 8.0 * error
+
+
+def _diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
+    """Return (e_a − g_i)ᵀ M_ii (e_a − g_i) for every row i and class a."""
+    table = np.zeros_like(probs)
+    for weights, matrix in terms:
+        image = probs if matrix is None else probs @ matrix
+        own = np.ones(probs.shape[1]) if matrix is None else np.diag(matrix)
+        lengths = own - 2.0 * image + np.einsum("ik,ik->i", probs, image)[:, None]
+        table += weights.diagonal()[:, None] * lengths
+    return table
+
+
+def _identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns: slice) -> Array:
+    """Sum E h², E h³, E[h² l] and c·M c over the pairs of a tile, for M_ij = W_ij I.
+
+    With a = g_i, b = g_j, s = a·b and P_pq = Σ_k a_k^p b_k^q, from tables of powers:
+    E⟨D_i,D_j⟩² = s − (P21 + P12) + s²,
+    E⟨D_i,D_j⟩³ = s + 3s² + 4s³ − 3(P21 + P12) + 2(P31 + P13) + 6 P22 − 6s (P21 + P12).
+    """
+    w = term.weights(rows, columns)
+    if rows == columns:
+        np.fill_diagonal(w, 0.0)
+    a, b = probs[rows], probs[columns]
+    a2, b2 = a * a, b * b
+    s = a @ b.T
+    odd = np.hstack([a2, a]) @ np.hstack([b, b2]).T  # P21 + P12
+    third = np.hstack([a, a2, a2 * a]) @ np.hstack([2 * b2 * b - 3 * b2, 6 * b2 - 3 * b, 2 * b]).T
+    second = s * s
+    third += second * 3.0
+    second += s
+    second -= odd
+    odd *= 6.0
+    third += s
+    cube = s * s
+    cube *= 4.0
+    cube -= odd
+    cube *= s
+    third += cube
+    w2 = w * w
+    mixed = cross = 0.0
+    if tilted.any():
+        mixed = 0.5 * (
+            _mixed(w2, a, tilted[rows], b, s) + _mixed(w2.T, b, tilted[columns], a, s.T)
+        )
+        cross = float(np.vdot(w, tilted[rows] @ tilted[columns].T))
+    seconds = np.vdot(w2, second)
+    w2 *= w
+    return np.array([seconds, np.vdot(w2, third), mixed, cross])
+
+
+def _mixed(w2: Array, g: Array, tilted: Array, other: Array, s: Array) -> float:
+    """Sum W² tr(U_i Σ_j), U_i = E[l_i D_i D_iᵀ] = diag(v) − v gᵀ − g vᵀ with v = g∘l."""
+    outer = tilted @ (other - other**2).T - 2.0 * (g * tilted) @ other.T
+    return float(np.vdot(w2, outer + 2.0 * s * (tilted @ other.T)))
+
+
+def _general_tile(
+    probs: Array, tilted: Array, terms: tuple[Term, ...], rows: slice, columns: slice
+) -> Array:
+    """Sum the same for any M_ij, by enumerating the m outcomes of both rows: O(m²) a pair."""
+    m = probs.shape[1]
+    a, b = probs[rows], probs[columns]
+    matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
+    weights = [term.weights(rows, columns) for term in terms]
+    sums = np.zeros(4)
+    for w, matrix in zip(weights, matrices, strict=True):
+        if rows == columns:
+            np.fill_diagonal(w, 0.0)
+        sums[3] += np.vdot(w, tilted[rows] @ matrix @ tilted[columns].T)
+    images = [(w, A, a @ A, b @ A, a @ A @ b.T) for w, A in zip(weights, matrices, strict=True)]
+    loads_a, loads_b = np.zeros_like(a), np.zeros_like(b)
+    np.divide(tilted[rows], a, out=loads_a, where=a > 0)
+    np.divide(tilted[columns], b, out=loads_b, where=b > 0)
+    for p, q in np.ndindex(m, m):
+        h = np.zeros((len(a), len(b)))
+        for w, A, image_a, image_b, inner in images:
+            h += w * (inner + A[p, q] - image_a[:, q, None] - image_b[None, :, p])
+        square = a[:, p, None] * b[None, :, q] * h * h
+        load = 0.5 * (loads_a[:, p, None] + loads_b[None, :, q])
+        sums[:3] += square.sum(), np.vdot(square, h), np.vdot(square, load)
+    return sums

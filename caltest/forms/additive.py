@@ -1,0 +1,101 @@
+"""Additive forms: sums of per-row contributions, merged by addition and finished cheaply."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from caltest._parallel import ALONE, Workers
+from caltest._tiles import blocks
+from caltest.forms.base import Array, Form, Labels
+
+ROWS = 4096
+
+
+class Additive(Form):
+    """T = finish(Σ_i s(g_i, y_i)).
+
+    The sums over any rows merge by addition, so an additive form never needs all rows at once.
+    """
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Number of rows n."""
+
+    @abstractmethod
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Return Σ_{i in rows} s(g_i, y_i) as (B, …) for ``labels`` (B, rows)."""
+
+    @abstractmethod
+    def finish(self, sums: Array) -> Array:
+        """Return the (B,) statistics from the (B, …) sums over all rows."""
+
+    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n)."""
+        parts = (
+            self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS)
+        )
+        total = next(parts)
+        for part in parts:
+            total = total + part
+        return self.finish(total)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Additive):
+    """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
+
+    Given the predictions, T is a sum of independent terms, and all its cumulants are known.
+
+    Attributes
+    ----------
+    table
+        A, (n, m). Entries of classes with probability 0 may be infinite.
+    probs
+        The predictions, (n, m).
+    """
+
+    table: Array
+    probs: Array
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.table)
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Sum the table's entries at the labels."""
+        block = self.table[rows]
+        offsets = np.arange(len(block)) * block.shape[1]
+        entries: Array = block.ravel()[labels + offsets]
+        return entries.sum(axis=1)
+
+    def finish(self, sums: Array) -> Array:
+        """Return the sums: they are the statistic."""
+        return sums
+
+    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
+        """Return K(t) = Σ_i log Σ_k g_ik exp(t A_ik), K'(t) and K''(t)."""
+        total = np.zeros(3)
+        for rows in blocks(self.n_samples, ROWS):
+            values = np.where(self.probs[rows] > 0, self.table[rows], 0.0)
+            total += tilted_cumulants(values, self.probs[rows], t)
+        return float(total[0]), float(total[1]), float(total[2])
+
+
+def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
+    """Return Σ_i of K_i(t), K_i'(t), K_i''(t) for discrete variables, one a row.
+
+    Row i takes ``values[i]`` with probabilities ``weights[i]``.
+    """
+    exponents = t * values
+    highest = exponents.max(axis=1, keepdims=True)
+    tilted = weights * np.exp(exponents - highest)
+    mass = tilted.sum(axis=1, keepdims=True)
+    tilted /= mass
+    mean = (tilted * values).sum(axis=1, keepdims=True)
+    variance = (tilted * (values - mean) ** 2).sum()
+    return np.array([np.sum(np.log(mass) + highest), mean.sum(), variance])

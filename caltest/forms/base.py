@@ -1,0 +1,121 @@
+"""A form: a statistic as a function of the labels, once the predictions are fixed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._parallel import ALONE, Workers
+
+Array: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.integer]
+
+
+class Form(ABC):
+    """A statistic as a function of labels; the predictions are already inside.
+
+    A form evaluates one vector of labels or a block of draws alike. What else it can do (its
+    conditional moments, a Gram matrix, a bound) it says by implementing the protocols below; a null
+    asks for those it needs.
+    """
+
+    #: True if `evaluate` itself hands work to the workers; else draws are what is run in parallel.
+    parallel_inside: ClassVar[bool] = False
+
+    @abstractmethod
+    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` of shape (B, n)."""
+
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        """Return the value for one label vector (n,)."""
+        return float(self.evaluate(labels[None, :], workers)[0])
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The conditional moments of a statistic under H0, given the predictions.
+
+    Attributes
+    ----------
+    mean, variance
+        Exact.
+    skewness
+        Third standardised cumulant.
+    skewness_error
+        Bound or standard error of the skewness; 0 where it is exact.
+    """
+
+    mean: float
+    variance: float
+    skewness: float
+    skewness_error: float = 0.0
+
+
+@dataclass(frozen=True)
+class TailBound:
+    """What a distribution-free bound needs to know of a form.
+
+    Attributes
+    ----------
+    inequality
+        "mcdiarmid" (biased estimator) or "hoeffding" (mean over pairs).
+    constant
+        B_{p;q}, a bound of |h_ij|, as a function of p and q (Widmann et al. 2019, Lemma H.1).
+    n_samples
+        Number of rows.
+    """
+
+    inequality: Literal["mcdiarmid", "hoeffding"]
+    constant: Callable[[float, float], float]
+    n_samples: int
+
+
+@runtime_checkable
+class HasMoments(Protocol):
+    """Knows mean, variance and skewness under H0, given the predictions."""
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return them."""
+        ...
+
+
+@runtime_checkable
+class HasCumulantGenerator(Protocol):
+    """A sum of independent terms: its cumulant generating function is known exactly."""
+
+    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
+        """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
+        ...
+
+
+@runtime_checkable
+class HasTerms(Protocol):
+    """A mean of independent terms."""
+
+    def terms(self, labels: Labels) -> Array:
+        """Return the terms for one label vector."""
+        ...
+
+
+@runtime_checkable
+class HasGram(Protocol):
+    """A U-statistic of degree two: the mean of h_ij over the pairs i ≠ j."""
+
+    def gram(self, labels: Labels) -> Callable[[slice, slice], Array]:
+        """Return h as a tile function, its diagonal included."""
+        ...
+
+
+@runtime_checkable
+class HasTailBound(Protocol):
+    """A statistic with a distribution-free bound."""
+
+    @property
+    def tail_bound(self) -> TailBound:
+        """What the bound needs to know."""
+        ...

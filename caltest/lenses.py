@@ -1,0 +1,296 @@
+"""Lenses: views of the predictions and labels, under which calibration is a weaker demand.
+
+A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced prediction
+says is all that is tested.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._choices import choose
+from caltest.data import Predictions, Sample
+from caltest.exceptions import InputError
+
+Array: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.intp]
+
+
+class Lens(ABC):
+    """A view of predictions and labels. Subclasses are frozen dataclasses of options."""
+
+    #: What calibration means through this lens, as a sentence.
+    says: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The name by which the lens is asked for, options included."""
+
+    @abstractmethod
+    def reduce(self, predictions: Predictions) -> Predictions:
+        """Return the reduced predictions."""
+
+    @abstractmethod
+    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+        """Return the labels in the reduced classes."""
+
+    def view(self, sample: Sample) -> Sample:
+        """Return the sample as the lens shows it."""
+        return Sample(
+            self.reduce(sample.predictions),
+            self.reduce_labels(sample.predictions, sample.labels),
+        )
+
+
+def _binary(event: Array, names: tuple[str, str], predictions: Predictions) -> Predictions:
+    event = np.clip(event, 0.0, 1.0)
+    return Predictions(np.column_stack([event, 1.0 - event]), names, predictions.notes)
+
+
+@dataclass(frozen=True)
+class TopLabel(Lens):
+    """Is the most probable class right as often as its probability says? Two classes: right, wrong.
+
+    Of tied classes the first is the top one.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> view = TopLabel().view(sample([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [0, 2]))
+    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    ([[0.75, 0.25], [0.5, 0.5]], [0, 1])
+    """
+
+    says: ClassVar[str] = "the top class is right as often as its probability says"
+    label: ClassVar[str] = "top_label"  # type: ignore[assignment]
+
+    def reduce(self, predictions: Predictions) -> Predictions:
+        """Return (confidence, 1 − confidence)."""
+        return _binary(predictions.probs.max(axis=1), ("right", "wrong"), predictions)
+
+    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+        """Return 0 where the top class came true, else 1."""
+        return (labels != predictions.probs.argmax(axis=1)).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class ClassWise(Lens):
+    """Does one class come true as often as its probability says? Two classes: it, another.
+
+    Parameters
+    ----------
+    which
+        Column (counting from 0), or name of the class.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> view = ClassWise(1).view(sample([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [0, 1]))
+    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    ([[0.25, 0.75], [0.5, 0.5]], [1, 0])
+    """
+
+    which: int | str
+
+    says: ClassVar[str] = "the class comes true as often as its probability says"
+
+    @property
+    def label(self) -> str:
+        """Class and column."""
+        return f"class:{self.which}"
+
+    def _column(self, predictions: Predictions) -> int:
+        classes = predictions.classes or ()
+        if str(self.which) in classes:
+            return classes.index(str(self.which))
+        if str(self.which).isdigit() and int(self.which) < predictions.n_classes:
+            return int(self.which)
+        known = f" or a name among {', '.join(classes)}" if classes else ""
+        raise InputError(
+            f"the lens asks for class {self.which!r}, and there are {predictions.n_classes} classes; "
+            f"give a column from 0 to {predictions.n_classes - 1}{known}."
+        )
+
+    def reduce(self, predictions: Predictions) -> Predictions:
+        """Return (p_k, 1 − p_k)."""
+        column = self._column(predictions)
+        name = predictions.classes[column] if predictions.classes else f"class {column}"
+        return _binary(predictions.probs[:, column], (name, "another"), predictions)
+
+    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+        """Return 0 where the class came true, else 1."""
+        return (labels != self._column(predictions)).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class TopK(Lens):
+    """Is the label among the k most probable classes as often as their sum says? Two classes.
+
+    Of tied classes the first ones are taken.
+
+    Parameters
+    ----------
+    k
+        Size of the set, 1 to m − 1.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> view = TopK(2).view(sample([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], [2, 2]))
+    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    ([[0.75, 0.25], [1.0, 0.0]], [1, 0])
+    """
+
+    k: int
+
+    says: ClassVar[str] = "the label is among the most probable classes as often as their sum says"
+
+    @property
+    def label(self) -> str:
+        """Top and size."""
+        return f"top:{self.k}"
+
+    def _members(self, predictions: Predictions) -> Labels:
+        if not 1 <= self.k < predictions.n_classes:
+            raise InputError(
+                f"the lens asks for the top {self.k} of {predictions.n_classes} classes; "
+                f"give k from 1 to {predictions.n_classes - 1}."
+            )
+        return np.argsort(-predictions.probs, axis=1, kind="stable")[:, : self.k]
+
+    def reduce(self, predictions: Predictions) -> Predictions:
+        """Return (sum of the k largest, the rest)."""
+        members = self._members(predictions)
+        inside = np.take_along_axis(predictions.probs, members, axis=1).sum(axis=1)
+        if self.k > predictions.n_classes // 2:  # the smaller sum is the more precise one
+            outside = np.ones_like(predictions.probs)
+            np.put_along_axis(outside, members, 0.0, axis=1)
+            inside = 1.0 - (predictions.probs * outside).sum(axis=1)
+        return _binary(inside, ("inside", "outside"), predictions)
+
+    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+        """Return 0 where the label is among the k, else 1."""
+        inside = (self._members(predictions) == labels[:, None]).any(axis=1)
+        return (~inside).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class ClassSets(Lens):
+    """Group classes into sets: does each set come true as often as the sum of its classes says?
+
+    Parameters
+    ----------
+    sets
+        Disjoint sets of columns; classes in none of them form a last set of their own.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> view = ClassSets([[0, 1], [2]]).view(sample([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], [2, 1]))
+    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    ([[0.75, 0.25], [0.5, 0.5]], [1, 0])
+    """
+
+    sets: Sequence[Sequence[int]]
+
+    says: ClassVar[str] = "every set of classes comes true as often as its probability says"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sets", tuple(tuple(int(k) for k in part) for part in self.sets))
+
+    @property
+    def label(self) -> str:
+        """Sets and their columns."""
+        return "sets:" + "|".join("+".join(map(str, part)) for part in self.sets)
+
+    def _membership(self, predictions: Predictions) -> Labels:
+        m = predictions.n_classes
+        member = np.full(m, -1, dtype=np.intp)
+        for number, part in enumerate(self.sets):
+            for column in part:
+                if not 0 <= column < m or member[column] >= 0:
+                    raise InputError(
+                        f"the lens puts class {column} into set {number}, but it is taken or not "
+                        f"among the {m} classes; give disjoint sets of columns 0 to {m - 1}."
+                    )
+                member[column] = number
+        member[member < 0] = len(self.sets)
+        if member.max() == 0:
+            raise InputError(
+                "the lens puts all classes into one set, which leaves nothing to test; "
+                "give at least two sets, or leave some class out."
+            )
+        return member
+
+    def reduce(self, predictions: Predictions) -> Predictions:
+        """Return the sums over every set."""
+        member = self._membership(predictions)
+        indicator = np.eye(member.max() + 1)[member]
+        return Predictions(predictions.probs @ indicator, None, predictions.notes)
+
+    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+        """Return the set of every label."""
+        return self._membership(predictions)[labels]
+
+
+@dataclass(frozen=True)
+class Sorted(Lens):
+    """Order every row's probabilities: does the j-th most probable class come true as often as it says?
+
+    Of tied classes the first comes first.
+
+    Examples
+    --------
+    >>> from caltest.data import sample
+    >>> view = Sorted().view(sample([[0.25, 0.5, 0.25], [0.0, 0.5, 0.5]], [2, 1]))
+    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    ([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]], [2, 0])
+    """
+
+    says: ClassVar[str] = "the first, second, … choice comes true as often as its probability says"
+    label: ClassVar[str] = "sorted"  # type: ignore[assignment]
+
+    def reduce(self, predictions: Predictions) -> Predictions:
+        """Return the rows in decreasing order."""
+        return Predictions(-np.sort(-predictions.probs, axis=1), None, predictions.notes)
+
+    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+        """Return the rank of the class that came true, from 0."""
+        order = np.argsort(-predictions.probs, axis=1, kind="stable")
+        return (order == labels[:, None]).argmax(axis=1)
+
+
+def _top(argument: str) -> TopK:
+    if not argument.isdigit():
+        raise InputError(f"the lens 'top:{argument}' has no size; write for instance 'top:5'.")
+    return TopK(int(argument))
+
+
+#: Lenses by name; a name that ends in a colon takes what follows it.
+LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": _top, "sorted": Sorted}
+
+
+def find_lens(lens: str | Lens | None) -> Lens | None:
+    """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens.
+
+    Raises
+    ------
+    InputError
+        If there is no such lens.
+    """
+    if lens is None or isinstance(lens, Lens):
+        return lens
+    if not isinstance(lens, str):
+        raise InputError(
+            f"lens is {lens!r}; give a name such as 'top_label' or an object of caltest.lenses."
+        )
+    name, colon, argument = lens.partition(":")
+    maker = choose("lens", name + colon, LENSES)
+    return maker(argument) if colon else maker()  # type: ignore[operator, no-any-return]

@@ -1,0 +1,30 @@
+"""Nulls: ways to a p-value, one stated assumption a file. A new one is a file and a line here."""
+
+from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Question
+from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
+from caltest.nulls.bounds import Bound
+from caltest.nulls.moments import ConditionalMoments
+from caltest.nulls.monte_carlo import MonteCarlo
+from caltest.nulls.normal import Normal
+from caltest.nulls.spectral import Spectral
+
+NULLS: dict[str, type[Null]] = {
+    null.name: null
+    for null in (MonteCarlo, ConditionalMoments, Normal, Bootstrap, WildBootstrap, Spectral, Bound)
+}
+
+__all__ = [
+    "GUARANTEES",
+    "NULLS",
+    "Answer",
+    "Bootstrap",
+    "Bound",
+    "ConditionalMoments",
+    "Guarantee",
+    "MonteCarlo",
+    "Normal",
+    "Null",
+    "Question",
+    "Spectral",
+    "WildBootstrap",
+]

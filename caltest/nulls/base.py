@@ -1,0 +1,133 @@
+"""A null: how a statistic is distributed when the labels really are drawn from the predictions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import _tail
+from caltest._parallel import Workers
+from caltest._tail import Alternative
+from caltest.data import Predictions
+from caltest.forms import Form
+
+Array: TypeAlias = NDArray[np.float64]
+Guarantee: TypeAlias = Literal["exact", "bound", "asymptotic", "approximate"]
+
+#: What each guarantee promises of a p-value, in the words of the report.
+GUARANTEES: dict[Guarantee, str] = {
+    "exact": "valid for every sample size",
+    "bound": "valid for every sample size, but much too large",
+    "asymptotic": "valid only as the number of rows grows",
+    "approximate": "close to the exact one, without its guarantee",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One test to carry out.
+
+    Attributes
+    ----------
+    form
+        The statistic, its predictions fixed.
+    predictions
+        The predictions (as the lens shows them).
+    labels
+        The labels that came true, (n,).
+    observed
+        The statistic's value for them.
+    alternative
+        Which values count against calibration.
+    n_resamples
+        How many resamples, where there are any.
+    seed
+        Where random numbers start.
+    workers
+        Who does the work.
+    """
+
+    form: Form
+    predictions: Predictions
+    labels: NDArray[np.intp]
+    observed: float
+    alternative: Alternative
+    n_resamples: int
+    seed: int
+    workers: Workers
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a null says.
+
+    Attributes
+    ----------
+    pvalue
+        In (0, 1].
+    n_resamples
+        Resamples used; None without any.
+    pvalue_interval
+        Clopper–Pearson interval of the p-value of infinitely many resamples; None without any.
+    null_distribution
+        The resampled statistics, comparable with ``statistic``; None without any.
+    notes
+        What a reader of the p-value should know.
+    """
+
+    pvalue: float
+    n_resamples: int | None = None
+    pvalue_interval: tuple[float, float] | None = None
+    null_distribution: Array | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+class Null(ABC):
+    """A way to a p-value, with its one assumption. Subclasses are frozen dataclasses of options."""
+
+    #: Registered name.
+    name: ClassVar[str]
+    #: What the p-value is worth.
+    guarantee: ClassVar[Guarantee]
+    #: The assumption it makes, as a sentence.
+    assumption: ClassVar[str]
+    #: Alternatives it can answer.
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
+    #: What it needs of a form, as words.
+    requires: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def fits(cls, form: Form) -> bool:
+        """Say whether the form offers what this null needs."""
+
+    @abstractmethod
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+
+
+def from_draws(
+    draws: Array, question: Question, *, observed: float | None = None, notes: tuple[str, ...] = ()
+) -> Answer:
+    """Rank the observed statistic among ``draws``."""
+    value = question.observed if observed is None else observed
+    above = _tail.count(draws, value, question.alternative)
+    return Answer(
+        pvalue=_tail.pvalue(above, len(draws), question.alternative),
+        n_resamples=len(draws),
+        pvalue_interval=_tail.interval(above, len(draws), question.alternative),
+        null_distribution=draws,
+        notes=notes,
+    )
+
+
+def from_sides(
+    greater: float, less: float, question: Question, notes: tuple[str, ...] = ()
+) -> Answer:
+    """Return the analytic answer, kept inside (0, 1]."""
+    p = _tail.combine_sides(greater, less, question.alternative)
+    return Answer(pvalue=float(np.clip(p, np.finfo(float).tiny, 1.0)), notes=notes)

@@ -1,0 +1,115 @@
+"""Bootstraps of a degenerate U-statistic: Arcones and Giné's, and with random signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from caltest._seeds import generator
+from caltest._tail import Alternative
+from caltest._tiles import Tile, blocks, multiply, quadratic_forms
+from caltest.forms import Form, HasGram
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
+
+_DRAWS = 256  # resamples whose weights are held at a time
+
+
+@dataclass(frozen=True)
+class _GramNull(Null):
+    requires: ClassVar[str] = "a U-statistic of degree two"
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
+    guarantee: ClassVar[Guarantee] = "asymptotic"
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit U-statistics with a Gram matrix."""
+        return isinstance(form, HasGram)
+
+
+def gram_of(question: Question) -> Tile:
+    """Return the Gram tiles h_ij of the observed labels."""
+    if not isinstance(question.form, HasGram):
+        raise TypeError(f"{type(question.form).__name__} has no Gram matrix")
+    return question.form.gram(question.labels)
+
+
+def diagonal_of(tile: Tile, n: int) -> Array:
+    """Return the diagonal of the matrix of ``tile``."""
+    return np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
+
+
+@dataclass(frozen=True)
+class Bootstrap(_GramNull):
+    """Resample the rows of the centred Gram matrix with replacement.
+
+    With h̃_ij = h_ij − h̄_i − h̄_j + h̄ and multinomial counts w of n draws, the values
+    n⁻¹ (wᵀ h̃ w − Σ_i w_i h̃_ii) are compared with n · SKCE_uq. All resamples are one product of
+    matrices a tile.
+
+    References
+    ----------
+    Arcones and Giné, "On the bootstrap of U and V statistics", Ann. Statist. 20 (1992);
+    Widmann et al. 2019, Appendix G.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sample = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> caltest.test(sample.probs, sample.labels, null="bootstrap", rng=0).pvalue
+    0.001
+    """
+
+    name: ClassVar[str] = "bootstrap"
+    assumption: ClassVar[str] = "the rows' empirical distribution stands for their true one"
+
+    def answer(self, question: Question) -> Answer:
+        """Return the bootstrap p-value."""
+        tile, n = gram_of(question), len(question.labels)
+        means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
+        grand = float(means.mean())
+        centred_diagonal = diagonal_of(tile, n) - 2.0 * means + grand
+        draws = []
+        for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
+            stream = generator(question.seed, number)
+            size = batch.stop - batch.start
+            counts = stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
+            full = quadratic_forms(tile, counts, question.workers, description="bootstrap")
+            full += n * n * grand - 2.0 * n * (means @ counts)
+            draws.append((full - centred_diagonal @ counts) / n**2)
+        return from_draws(np.concatenate(draws), question, observed=question.observed)
+
+
+@dataclass(frozen=True)
+class WildBootstrap(_GramNull):
+    """Give every row a random sign: T* = 2/(n(n−1)) Σ_{i<j} ε_i ε_j h_ij, compared with SKCE_uq.
+
+    References
+    ----------
+    Dehling and Mikosch, "Random quadratic forms and the bootstrap for U-statistics",
+    J. Multivariate Anal. 51 (1994).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sample = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> caltest.test(sample.probs, sample.labels, null="wild_bootstrap", rng=0).pvalue
+    0.001
+    """
+
+    name: ClassVar[str] = "wild_bootstrap"
+    assumption: ClassVar[str] = "random signs of the residuals stand for their distribution"
+
+    def answer(self, question: Question) -> Answer:
+        """Return the wild bootstrap p-value."""
+        tile, n = gram_of(question), len(question.labels)
+        trace = float(diagonal_of(tile, n).sum())
+        draws = []
+        for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
+            stream = generator(question.seed, number)
+            size = batch.stop - batch.start
+            signs = stream.choice([-1.0, 1.0], size=(size, n)).T
+            forms = quadratic_forms(tile, signs, question.workers, description="wild bootstrap")
+            draws.append((forms - trace) / (n * (n - 1)))
+        return from_draws(np.concatenate(draws), question, observed=question.observed)

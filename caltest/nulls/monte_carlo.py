@@ -1,0 +1,126 @@
+"""The exact null: labels drawn from the predictions, the predictions held fixed.
+
+Under H0, and given the predictions, the labels are independent draws y_i ~ Cat(g_i). The statistic of
+the observed labels and those of B drawn label vectors are then exchangeable, so that
+p = (1 + #{draws ≥ observed}) / (B + 1) satisfies P(p ≤ α) ≤ α in every finite sample, whatever the
+statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from caltest import _tail
+from caltest._parallel import ALONE
+from caltest._sampling import DRAWS, LabelSampler
+from caltest._tiles import blocks
+from caltest.exceptions import InputError
+from caltest.forms import Form
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
+
+_BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
+
+
+@dataclass(frozen=True)
+class MonteCarlo(Null):
+    """Draw labels from the predictions and rank the observed statistic among the draws' statistics.
+
+    Parameters
+    ----------
+    stop_after
+        Stop at the draw with which this many draws reached the observed value (Besag and Clifford
+        1991); the p-value is then ``stop_after`` / draws, exact too. A clearly calibrated model is
+        answered after few draws. Default None: draw all. One-sided alternatives only.
+
+    References
+    ----------
+    Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78 (1991).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> probs = [[0.9, 0.1]] * 20
+    >>> caltest.test(probs, [0] * 10 + [1] * 10, rng=0).pvalue
+    0.001
+    """
+
+    stop_after: int | None = None
+
+    name: ClassVar[str] = "monte_carlo"
+    guarantee: ClassVar[Guarantee] = "exact"
+    assumption: ClassVar[str] = "none: rows are independent, that is all"
+    requires: ClassVar[str] = "any statistic"
+
+    def __post_init__(self) -> None:
+        if self.stop_after is not None and self.stop_after < 1:
+            raise InputError(f"stop_after is {self.stop_after}; give a positive number of draws.")
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit any form."""
+        return True
+
+    def answer(self, question: Question) -> Answer:
+        """Return the exact p-value."""
+        if self.stop_after is not None and question.alternative == "two-sided":
+            raise InputError(
+                "stop_after goes with one-sided alternatives only; leave it out, or test one side."
+            )
+        observed = _as_drawn(question)
+        if self.stop_after is None:
+            draws = np.concatenate(list(draw_statistics(question)))
+            return from_draws(draws, question, observed=observed)
+        return self._sequential(question, observed, self.stop_after)
+
+    def _sequential(self, question: Question, observed: float, wanted: int) -> Answer:
+        sign = 1.0 if question.alternative == "greater" else -1.0
+        seen: list[Array] = []
+        reached = 0
+        for batch in draw_statistics(question, at_most=2 * DRAWS):
+            hits = np.flatnonzero(_tail.exceeds(sign * batch, sign * observed))
+            if reached + len(hits) >= wanted:
+                seen.append(batch[: hits[wanted - reached - 1] + 1])
+                length = sum(map(len, seen))
+                return Answer(
+                    pvalue=wanted / length,
+                    n_resamples=length,
+                    pvalue_interval=_tail.interval(wanted, length, question.alternative),
+                    null_distribution=np.concatenate(seen),
+                    notes=(f"Stopped after {length} of {question.n_resamples} draws.",),
+                )
+            seen.append(batch)
+            reached += len(hits)
+        return from_draws(np.concatenate(seen), question, observed=observed)
+
+
+def draw_statistics(question: Question, at_most: int | None = None) -> Iterator[Array]:
+    """Yield the statistics of drawn label vectors, in the order of the draws, a batch at a time.
+
+    Forms that work in parallel inside take large batches (``at_most`` draws), others one block of
+    draws a worker.
+    """
+    sampler = LabelSampler.of(question.predictions.probs, question.seed)
+    if question.form.parallel_inside:
+        fitting = max(1, _BYTES // (question.predictions.n_samples * DRAWS)) * DRAWS
+        for batch in blocks(question.n_resamples, min(fitting, at_most or fitting)):
+            labels = sampler.draw(batch.start, batch.stop)
+            yield question.form.evaluate(labels, question.workers)
+    else:
+        tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, DRAWS)]
+        evaluate = partial(_draw_and_evaluate, question.form, sampler)
+        yield from question.workers.map(evaluate, tasks, "label draws")
+
+
+def _draw_and_evaluate(form: Form, sampler: LabelSampler, start: int, stop: int) -> Array:
+    return form.evaluate(sampler.draw(start, stop), ALONE)
+
+
+def _as_drawn(question: Question) -> float:
+    """Evaluate the observed labels the way the draws are: equal labels then give equal numbers."""
+    block = np.repeat(question.labels[None, :], 2, axis=0)
+    return float(question.form.evaluate(block, question.workers)[0])

@@ -1,0 +1,164 @@
+"""The result of a test: frozen, inert, with the one printer."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._tail import Alternative
+from caltest.exceptions import InputError
+from caltest.nulls import GUARANTEES, Guarantee
+
+_COUNTS_AGAINST: dict[Alternative, str] = {
+    "greater": "at least this large",
+    "less": "at most this large",
+    "two-sided": "at least this extreme, on either side,",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationResult:
+    """What a calibration test found.
+
+    Attributes
+    ----------
+    statistic
+        Value of the statistic.
+    pvalue
+        In (0, 1]: probability of a value at least as extreme if the model is calibrated.
+    name
+        Registered name of the statistic.
+    null
+        Registered name of the null.
+    guarantee
+        "exact", "bound", "asymptotic" or "approximate".
+    alternative
+        "greater", "less" or "two-sided".
+    n_samples, n_classes
+        Rows, and classes as the lens shows them.
+    lens
+        Label of the lens; None for the full probability vector.
+    parameters
+        Options in force, a fitted bandwidth for instance.
+    n_resamples
+        Resamples used; None where there are none.
+    pvalue_interval
+        95% Clopper–Pearson interval of the p-value that infinitely many resamples would give;
+        Monte Carlo only.
+    null_distribution
+        Statistics of the resamples, or None.
+    warnings
+        Sentences a reader should know.
+    seed
+        Integer that, given as ``rng``, repeats the numbers; None where none were drawn.
+    measures
+        What the statistic measures, in words.
+    """
+
+    statistic: float
+    pvalue: float
+    name: str
+    null: str
+    guarantee: Guarantee
+    alternative: Alternative
+    n_samples: int
+    n_classes: int
+    lens: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    n_resamples: int | None = None
+    pvalue_interval: tuple[float, float] | None = None
+    null_distribution: NDArray[np.float64] | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
+    seed: int | None = None
+    measures: str = field(default="", repr=False)
+
+    def rejects(self, alpha: float) -> bool:
+        """Say whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
+        if not 0.0 < alpha < 1.0:
+            raise InputError(f"alpha is {alpha}; give a level between 0 and 1, for instance 0.05.")
+        return self.pvalue <= alpha
+
+    def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
+
+        Parameters
+        ----------
+        draws
+            Include the null distribution. Default False: it is long.
+        """
+        skipped = set() if draws else {"null_distribution"}
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
+
+    def summary(self) -> str:
+        """Return the result in plain language: what was tested, found, and may be concluded."""
+        view = f", seen through the lens {self.lens}" if self.lens else ""
+        rows = [
+            ("tested", f"{self.n_samples} predictions of {self.n_classes} classes{view}"),
+            ("statistic", f"{self.name} = {self.statistic:.6g}  ({self.measures})"),
+        ]
+        if self.parameters:
+            rows.append(("with", ", ".join(f"{k} {_short(v)}" for k, v in self.parameters.items())))
+        rows.append(("null", f"{self.null}, {self.guarantee}: {GUARANTEES[self.guarantee]}"))
+        rows.append(("p-value", _pvalue_text(self)))
+        lines = ["Calibration test", *(_row(name, text) for name, text in rows), ""]
+        lines += _paragraph(self._reading())
+        for warning in self.warnings:
+            lines += ["", *_paragraph(f"Note: {warning}")]
+        return "\n".join(lines)
+
+    def _reading(self) -> str:
+        return (
+            "H0: the probabilities mean what they say. If that were so, a value "
+            f"{_COUNTS_AGAINST[self.alternative]} would occur with probability "
+            f"{self._probability()}. If p is at or below the level chosen beforehand, the model is "
+            "miscalibrated, at that risk of a false alarm; p does not say by how much. "
+            "If p is above, the data do not show it, which is no proof of calibration: "
+            "an error may be too small for this many rows, or of a kind this statistic does not see."
+        )
+
+    def _probability(self) -> str:
+        return f"at most {self.pvalue:.3g}" if self.guarantee == "bound" else f"{self.pvalue:.3g}"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _pvalue_text(result: CalibrationResult) -> str:
+    if result.pvalue_interval is None or result.n_resamples is None:
+        return f"{result.pvalue:.4g}"
+    low, high = result.pvalue_interval
+    return (
+        f"{result.pvalue:.4g}  ({result.n_resamples} resamples; with more of them "
+        f"between {low:.2g} and {high:.2g}, 95% interval)"
+    )
+
+
+def _row(name: str, text: str) -> str:
+    return textwrap.fill(text, 96, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(text, 96)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_plain(v) for v in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value

@@ -1,0 +1,71 @@
+"""A statistic: what is measured, before any p-value."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from caltest._tail import Alternative
+from caltest.data import Predictions
+from caltest.forms import Form, LabelFunction
+
+
+class Statistic(ABC):
+    """A measure of miscalibration. It knows no p-value.
+
+    Subclasses are frozen dataclasses whose fields are the options.
+    """
+
+    #: Registered name.
+    name: ClassVar[str]
+    #: What it measures, as a noun phrase for reports.
+    measures: ClassVar[str]
+    #: Alternatives that make sense; the first is the default.
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
+    #: Whether a different order of the rows is a different statistic.
+    depends_on_row_order: ClassVar[bool] = False
+
+    @abstractmethod
+    def given(self, predictions: Predictions) -> Form:
+        """Do all the work that depends on the predictions only; return a function of the labels."""
+
+    def fitted(self, predictions: Predictions) -> Self:
+        """Replace options that are rules (a bandwidth heuristic) by what they give here."""
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The options in force, flat and ready for JSON."""
+        return {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know of the options, in sentences."""
+        return ()
+
+
+@dataclass(frozen=True)
+class FunctionStatistic(Statistic):
+    """A user's function ``f(probs, labels) -> float``; large values count against calibration.
+
+    Attributes
+    ----------
+    function
+        Takes predictions (n, m) and labels (n,), returns a number.
+    """
+
+    function: Callable[[Any, Any], float]
+
+    measures: ClassVar[str] = "the value of your function"
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The function's own name."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def given(self, predictions: Predictions) -> LabelFunction:
+        """Fix the predictions."""
+        return LabelFunction(self.function, predictions.probs)

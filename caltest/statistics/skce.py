@@ -1,0 +1,176 @@
+"""The squared kernel calibration error (SKCE) and its three estimators.
+
+For a kernel k with values k(s, t) in the m×m matrices and residuals D_i = onehot(y_i) − g_i, let
+h_ij = D_iᵀ k(g_i, g_j) D_j. The population value E h_ij is 0 for a calibrated model, and for a
+universal kernel only for a calibrated one. Source: Widmann, Lindsten, Zachariah, "Calibration tests
+in multi-class classification: A unifying framework", NeurIPS 2019, Table 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+from caltest.data import Predictions
+from caltest.forms import (
+    BoundedPairwise,
+    KernelWeights,
+    PairMean,
+    TailBound,
+    Term,
+    UStatistic,
+)
+from caltest.kernels import Exponential, Kernel, MatrixKernel
+from caltest.statistics.base import Statistic
+
+
+@dataclass(frozen=True)
+class _SKCE(Statistic):
+    kernel: Kernel | MatrixKernel = field(default_factory=Exponential)
+
+    measures: ClassVar[str] = "squared kernel calibration error"
+
+    def fitted(self, predictions: Predictions) -> Self:
+        """Fit the kernel's bandwidth to the predictions."""
+        return replace(self, kernel=self.kernel.fitted(predictions.probs))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The kernel and its bandwidth."""
+        return {"kernel": type(self.kernel).__name__, **self.kernel.parameters}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the bandwidth heuristic has to say."""
+        return self.kernel.notes
+
+    def _terms(self, predictions: Predictions) -> tuple[Term, ...]:
+        probs = predictions.probs
+        kernel = self.kernel.fitted(probs)
+        return tuple(Term(KernelWeights(part, probs), matrix) for part, matrix in kernel.terms)
+
+    def _tail_bound(
+        self, predictions: Predictions, inequality: Literal["mcdiarmid", "hoeffding"]
+    ) -> TailBound:
+        constant = partial(_bound_constant, self.kernel, predictions.n_classes)
+        return TailBound(inequality, constant, predictions.n_samples)
+
+
+def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
+    """Return B_{p;q} = 2^{1 + 1/p − 1/q} sup ‖k(s, t)‖_{p;q} (Lemma H.1)."""
+    return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
+
+
+@dataclass(frozen=True)
+class BiasedSKCE(_SKCE):
+    """SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included: never negative, too large by O(1/n). O(n² m).
+
+    Parameters
+    ----------
+    kernel
+        A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, the paper's:
+        exp(−TV/ν) is universal, and ν the median distance keeps it sensitive at the scale of the
+        predictions.
+
+    References
+    ----------
+    Widmann et al. 2019, Table 1 and Lemma F.1.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from caltest.kernels import Gaussian
+    >>> round(caltest.estimate([[1, 0], [0, 1]], [0, 0], BiasedSKCE(Gaussian(1.0))), 12)
+    0.5
+    """
+
+    name: ClassVar[str] = "skce_b"
+
+    def given(self, predictions: Predictions) -> BoundedPairwise:
+        """Fix the predictions: a quadratic form with its diagonal."""
+        return BoundedPairwise(
+            probs=predictions.probs,
+            kernel_terms=self._terms(predictions),
+            scale=predictions.n_samples**-2,
+            diagonal=True,
+            tail_bound=self._tail_bound(predictions, "mcdiarmid"),
+        )
+
+
+@dataclass(frozen=True)
+class UnbiasedSKCE(_SKCE):
+    """SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij: unbiased, so it may be negative. O(n² m).
+
+    Parameters
+    ----------
+    kernel
+        A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
+        :class:`BiasedSKCE`.
+
+    References
+    ----------
+    Widmann et al. 2019, Table 1 and Lemma F.2.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from caltest.kernels import Gaussian
+    >>> round(caltest.estimate([[1, 0], [0, 1]], [1, 0], UnbiasedSKCE(Gaussian(1.0))), 12)
+    -0.735758882343
+    """
+
+    name: ClassVar[str] = "skce_uq"
+
+    def given(self, predictions: Predictions) -> UStatistic:
+        """Fix the predictions: a U-statistic of degree two."""
+        n = predictions.n_samples
+        return UStatistic(
+            probs=predictions.probs,
+            kernel_terms=self._terms(predictions),
+            scale=1.0 / (n * (n - 1)),
+            diagonal=False,
+            tail_bound=self._tail_bound(predictions, "hoeffding"),
+        )
+
+
+@dataclass(frozen=True)
+class LinearSKCE(_SKCE):
+    """SKCE_ul = ⌊n/2⌋⁻¹ Σ_p h_{2p,2p+1} over consecutive pairs of rows: unbiased. O(n m).
+
+    An odd last row is not used, and another order of the rows is another statistic.
+
+    Parameters
+    ----------
+    kernel
+        A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
+        :class:`BiasedSKCE`.
+
+    References
+    ----------
+    Widmann et al. 2019, Table 1 and Lemma F.3.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from caltest.kernels import Gaussian
+    >>> round(caltest.estimate([[1, 0], [0, 1]], [1, 0], LinearSKCE(Gaussian(1.0))), 12)
+    -0.735758882343
+    """
+
+    name: ClassVar[str] = "skce_ul"
+    depends_on_row_order: ClassVar[bool] = True
+
+    def given(self, predictions: Predictions) -> PairMean:
+        """Fix the predictions: a mean of independent terms."""
+        probs = predictions.probs
+        last = 2 * (predictions.n_samples // 2)
+        kernel = self.kernel.fitted(probs)
+        return PairMean(
+            probs=probs,
+            components=tuple(
+                (part.paired(probs[0:last:2], probs[1:last:2]), matrix)
+                for part, matrix in kernel.terms
+            ),
+            tail_bound=self._tail_bound(predictions, "hoeffding"),
+        )

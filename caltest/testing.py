@@ -1,0 +1,235 @@
+"""`test` and `estimate`: from predictions and labels to an answer."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from caltest._choices import choose
+from caltest._parallel import Workers
+from caltest._seeds import Rng, seed_of
+from caltest._tail import Alternative
+from caltest.data import Predictions, Sample, sample
+from caltest.exceptions import InputError
+from caltest.forms import Form
+from caltest.lenses import Lens, find_lens
+from caltest.nulls import NULLS, MonteCarlo, Null, Question
+from caltest.result import CalibrationResult
+from caltest.statistics import STATISTICS, FunctionStatistic, Statistic
+
+StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
+
+
+def test(
+    probs: object,
+    labels: object,
+    statistic: StatisticLike = "skce_uq",
+    *,
+    null: str | Null | None = None,
+    lens: str | Lens | None = None,
+    alternative: Alternative | None = None,
+    n_resamples: int = 999,
+    rng: Rng = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> CalibrationResult:
+    """Test whether the probabilities mean what they say.
+
+    Parameters
+    ----------
+    probs
+        (n, m) rows on the simplex, or (n,) probabilities of class 1: arrays, lists, data frames,
+        CPU tensors (see :func:`caltest.data.sample`).
+    labels
+        (n,) integers 0..m−1, or class names where ``probs`` has column names.
+    statistic
+        A name (``caltest.statistics.STATISTICS`` lists them), an object of
+        :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
+        calibration is bad, which gets an exact p-value too. Default "skce_uq": it sees every kind
+        of miscalibration, given enough rows.
+    null
+        A name (``caltest.nulls.NULLS`` lists them) or an object of :mod:`caltest.nulls`. Default
+        "monte_carlo": exact for every statistic and sample size.
+    lens
+        "top_label", "class:3", "top:5", "sorted" or an object of :mod:`caltest.lenses`. Default
+        None: the full probability vector.
+    alternative
+        "greater", "less" or "two-sided". Default: the statistic's own.
+    n_resamples
+        Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
+    rng
+        None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
+        numbers for every ``n_jobs`` and every joblib backend.
+    n_jobs
+        Workers, as in joblib: None is one, −1 all cores.
+    progress
+        Show a bar on standard error during long work, if that is a terminal.
+
+    Returns
+    -------
+    CalibrationResult
+        Frozen; ``print`` it, or call ``.rejects(alpha)``, ``.to_dict()``, ``.summary()``.
+
+    Raises
+    ------
+    InputError
+        A ValueError. If the input is no set of predictions and labels, or the null does not fit
+        the statistic; the message says what to do.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> result = caltest.test(digits.probs, digits.labels, rng=0)
+    >>> result.pvalue, result.guarantee, result.rejects(0.05)
+    (0.001, 'exact', True)
+    """
+    view, lens_label = _view(probs, labels, lens)
+    measure = find_statistic(statistic).fitted(view.predictions)
+    form = measure.given(view.predictions)
+    chosen = find_null(null)
+    _check_fit(measure, chosen, form)
+    side = _check_alternative(measure, chosen, alternative)
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
+    workers = Workers(n_jobs, progress)
+    seed = seed_of(rng)
+    observed = form.value(view.labels, workers)
+    _check_value(measure, observed)
+    question = Question(
+        form, view.predictions, view.labels, observed, side, n_resamples, seed, workers
+    )
+    answer = chosen.answer(question)
+    return CalibrationResult(
+        statistic=observed,
+        pvalue=answer.pvalue,
+        name=measure.name,
+        null=chosen.name,
+        guarantee=chosen.guarantee,
+        alternative=side,
+        n_samples=view.predictions.n_samples,
+        n_classes=view.predictions.n_classes,
+        lens=lens_label,
+        parameters=measure.parameters,
+        n_resamples=answer.n_resamples,
+        pvalue_interval=answer.pvalue_interval,
+        null_distribution=answer.null_distribution,
+        warnings=(*view.predictions.notes, *measure.notes, *answer.notes),
+        seed=seed if answer.n_resamples is not None else None,
+        measures=measure.measures,
+    )
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
+
+
+def estimate(
+    probs: object,
+    labels: object,
+    statistic: StatisticLike = "skce_uq",
+    *,
+    lens: str | Lens | None = None,
+    n_jobs: int | None = None,
+) -> float:
+    """Return the value of a statistic, without a p-value.
+
+    Parameters
+    ----------
+    probs, labels, statistic, lens, n_jobs
+        As in :func:`test`.
+
+    Returns
+    -------
+    float
+        The value: on its own it has no unit and no scale that tells good from bad.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels; the message says what to do.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> probs = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
+    >>> round(caltest.estimate(probs, [0, 1, 0, 0], "skce_b"), 6)
+    0.080151
+    """
+    view, _ = _view(probs, labels, lens)
+    measure = find_statistic(statistic)
+    value = measure.given(view.predictions).value(view.labels, Workers(n_jobs))
+    _check_value(measure, value)
+    return value
+
+
+def find_statistic(statistic: StatisticLike) -> Statistic:
+    """Return the statistic of a name, an object or a function."""
+    if isinstance(statistic, str):
+        return choose("statistic", statistic, STATISTICS)()
+    if inspect.isclass(statistic) and issubclass(statistic, Statistic):
+        return statistic()
+    if isinstance(statistic, Statistic):
+        return statistic
+    if callable(statistic):
+        return FunctionStatistic(statistic)
+    raise InputError(
+        f"statistic is {statistic!r}; give a name, an object of caltest.statistics, "
+        "or a function f(probs, labels) -> float."
+    )
+
+
+def find_null(null: str | Null | None) -> Null:
+    """Return the null of a name or an object; None is the exact one."""
+    if null is None:
+        return MonteCarlo()
+    if isinstance(null, str):
+        return choose("null", null, NULLS)()
+    if inspect.isclass(null) and issubclass(null, Null):
+        return null()
+    if isinstance(null, Null):
+        return null
+    raise InputError(f"null is {null!r}; give a name or an object of caltest.nulls.")
+
+
+def possible_nulls(form: Form) -> list[str]:
+    """Return the names of the nulls that fit a form."""
+    return [name for name, null in NULLS.items() if null.fits(form)]
+
+
+def _view(probs: object, labels: object, lens: str | Lens | None) -> tuple[Sample, str | None]:
+    found = find_lens(lens)
+    if isinstance(probs, Predictions):
+        checked = sample(probs.probs, labels)
+        whole = Sample(probs, checked.labels)
+    else:
+        whole = sample(probs, labels)
+    return (found.view(whole), found.label) if found else (whole, None)
+
+
+def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
+    if not null.fits(form):
+        raise InputError(
+            f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
+            f"possible here: {', '.join(possible_nulls(form))}."
+        )
+
+
+def _check_alternative(
+    measure: Statistic, null: Null, alternative: Alternative | None
+) -> Alternative:
+    possible = [side for side in measure.alternatives if side in null.alternatives]
+    if alternative is None and possible:
+        return possible[0]
+    if alternative in possible:
+        return alternative
+    raise InputError(
+        f"the alternative {alternative!r} is not one that {measure.name!r} with the null "
+        f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
+    )
+
+
+def _check_value(measure: Statistic, value: float) -> None:
+    if math.isnan(value):
+        raise InputError(f"the statistic {measure.name!r} is not a number on these data.")

@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import caltest
+from caltest.cli import app
+from caltest.datasets import digits_models, load_digits_predictions
+from caltest.exceptions import InputError
+from caltest.lenses import LENSES
+from caltest.nulls import NULLS
+from caltest.statistics import STATISTICS
+
+CALTEST = [sys.executable, "-m", "caltest.cli"]
+CLASSES = ["ant", "bee", "cat"]
+QUICK = ["--resamples", "99", "--seed", "1"]
+
+
+def run(*arguments: str | Path):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def write(path: Path, probs: np.ndarray, labels: np.ndarray, name: str = "label") -> Path:
+    table = pd.DataFrame(probs, columns=CLASSES)
+    table[name] = np.array(CLASSES)[labels]
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Predictions of 200 rows and 3 classes: labels drawn from them, and the same sharpened."""
+    folder = tmp_path_factory.mktemp("predictions")
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.ones(3), size=200)
+    labels = (rng.random((200, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    sharp = probs**4 / (probs**4).sum(axis=1, keepdims=True)
+    write(folder / "calibrated.csv", probs, labels)
+    write(folder / "sharp.csv", sharp, labels)
+    write(folder / "verdict.csv", probs, labels, name="verdict")
+    write(folder / "logits.csv", np.log(probs) + 3, labels)
+    write(folder / "short.csv", 0.9 * probs, labels)
+    return folder
+
+
+# --- what is right
+
+
+def test_not_rejected_is_0(folder):
+    result = run("test", folder / "calibrated.csv", *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.endswith("\nNot rejected at alpha = 0.05 (exit status 0).\n")
+
+
+def test_rejected_is_1(folder):
+    result = run("test", folder / "sharp.csv", *QUICK)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.endswith("\nRejected at alpha = 0.05 (exit status 1).\n")
+
+
+def test_the_output_is_the_summary_and_the_decision(folder):
+    table = pd.read_csv(folder / "sharp.csv")
+    result = caltest.test(table[CLASSES], table["label"], n_resamples=99, rng=1)
+    printed = run("test", folder / "sharp.csv", *QUICK).stdout
+    assert printed.startswith(result.summary().rstrip() + "\n\n")
+    assert len(printed.removeprefix(result.summary().rstrip() + "\n\n").splitlines()) == 1
+
+
+def test_json_is_the_result_the_level_and_the_source(folder):
+    file = folder / "sharp.csv"
+    table = pd.read_csv(file)
+    expected = caltest.test(table[CLASSES], table["label"], n_resamples=99, rng=1)
+    printed = strict_json(run("test", file, *QUICK, "--alpha", "0.1", "--json").stdout)
+    assert printed["file"] == str(file)
+    assert printed["example"] is None
+    assert printed["alpha"] == 0.1
+    assert printed["rejected"] is True
+    assert printed["statistic"] == expected.statistic
+    assert printed["pvalue"] == expected.pvalue
+    assert set(expected.to_dict()) < set(printed)
+
+
+def strict_json(text: str):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_the_options_reach_the_test(folder):
+    printed = strict_json(
+        run(
+            *("test", folder / "verdict.csv", "--label", "verdict", "--statistic", "skce_ul"),
+            *("--null", "normal", "--lens", "top_label", "--alternative", "greater", "--json"),
+            *("--jobs", "1"),
+        ).stdout
+    )
+    assert (printed["name"], printed["null"]) == ("skce_ul", "normal")
+    assert printed["alternative"] == "greater"
+    assert "top" in str(printed["lens"]).lower()
+
+
+def test_the_seed_repeats_the_numbers(folder):
+    first, second = (run("test", folder / "calibrated.csv", *QUICK, "--json") for _ in range(2))
+    assert first.stdout == second.stdout
+
+
+def test_jobs_do_not_change_the_numbers(folder):
+    one, two = (
+        run("test", folder / "calibrated.csv", *QUICK, "--json", "--jobs", n) for n in ("1", "2")
+    )
+    assert one.stdout == two.stdout
+
+
+def test_example():
+    result = run("test", "--example", "digits:naive_bayes", "--null", "moments", "--json")
+    printed = strict_json(result.stdout)
+    digits = load_digits_predictions("naive_bayes")
+    assert result.exit_code == 1
+    assert (printed["file"], printed["example"]) == (None, "digits:naive_bayes")
+    assert printed["n_samples"] == 1797
+    expected = caltest.estimate(digits.probs, digits.labels)
+    assert printed["statistic"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_estimate_prints_the_number(folder):
+    table = pd.read_csv(folder / "sharp.csv")
+    result = run("estimate", folder / "sharp.csv", "--statistic", "skce_b")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert float(result.stdout) == caltest.estimate(table[CLASSES], table["label"], "skce_b")
+
+
+def test_estimate_json(folder):
+    file = folder / "sharp.csv"
+    result = run("estimate", file, "--lens", "top_label", "--json")
+    value = float(run("estimate", file, "--lens", "top_label").stdout)
+    assert strict_json(result.stdout) == {
+        "file": str(file),
+        "example": None,
+        "name": "skce_uq",
+        "lens": "top_label",
+        "statistic": value,
+    }
+
+
+def test_json_writes_infinity_as_a_string(monkeypatch):
+    monkeypatch.setattr("caltest.testing.estimate", lambda *_, **__: -math.inf)
+    result = run("estimate", "--example", "digits:naive_bayes", "--json")
+    assert strict_json(result.stdout)["statistic"] == "-inf"
+
+
+# --- what is wrong
+
+
+def fails(*arguments: str | Path) -> str:
+    """Return the message: one sentence on standard error, nothing on standard output."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
+    return result.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("command", ["test", "estimate"])
+@pytest.mark.parametrize(
+    ("file", "clue"),
+    [
+        ("missing.csv", "missing.csv"),
+        ("verdict.csv", "label"),
+        ("logits.csv", "logit"),
+        ("short.csv", "0.9"),
+    ],
+)
+def test_wrong_file(folder, command, file, clue):
+    assert clue in fails(command, folder / file)
+
+
+def test_unknown_names(folder):
+    assert "skce_uq" in fails("test", folder / "sharp.csv", "--statistic", "skce_uk")
+    assert "monte_carlo" in fails("test", folder / "sharp.csv", "--null", "monte_karlo")
+    assert "top_label" in fails("test", folder / "sharp.csv", "--lens", "top_lable")
+    assert "greater" in fails("test", folder / "sharp.csv", "--alternative", "graeter")
+    assert "label" in fails("test", folder / "sharp.csv", "--label", "lable")
+
+
+def test_impossible_pair_lists_the_possible(folder):
+    assert "monte_carlo" in fails("test", folder / "sharp.csv", "--null", "normal")
+
+
+@pytest.mark.parametrize("alpha", ["0", "1", "-0.1", "nan", "5"])
+def test_alpha_must_be_a_level(folder, alpha):
+    message = fails("test", folder / "sharp.csv", f"--alpha={alpha}")
+    assert message == f"--alpha is {float(alpha)}; give a level between 0 and 1, such as 0.05."
+
+
+def test_too_few_resamples(folder):
+    assert fails("test", folder / "sharp.csv", "--resamples", "18") == (
+        "with --resamples 18 no p-value is below 0.0526, so the level 0.05 cannot be reached; "
+        "give --resamples 19 or more."
+    )
+    assert run("test", folder / "sharp.csv", "--resamples", "19").exit_code in (0, 1)
+
+
+def test_resamples_of_a_null_that_draws_nothing_do_not_matter(folder):
+    few = ["--resamples", "1", "--null", "moments"]
+    assert run("test", folder / "sharp.csv", *few).exit_code == 1
+
+
+def test_no_jobs(folder):
+    assert fails("test", folder / "sharp.csv", "--jobs", "0") == (
+        "--jobs is 0; give a number of cores, or -1 for all of them."
+    )
+
+
+def test_file_or_example():
+    assert fails("test") == "nothing to read: give a FILE, or --example digits:naive_bayes."
+    assert fails("test", "a.csv", "--example", "digits:naive_bayes") == (
+        "both FILE (a.csv) and --example (digits:naive_bayes) are given; give one."
+    )
+    assert fails("test", "--label", "y", "--example", "digits:naive_bayes") == (
+        "--label y is for a FILE; the labels of an example are known."
+    )
+
+
+def test_unknown_example():
+    everything = ", ".join(f"digits:{model}" for model in digits_models())
+    assert fails("test", "--example", "digits:naive_bays") == (
+        "there is no example 'digits:naive_bays'; did you mean 'digits:naive_bayes'? "
+        f"Choices: {everything}."
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--foo"], ["--resamples", "0"], ["--seed", "-1"], ["--seed", "x"], ["a", "b"]]
+)
+def test_wrong_usage(arguments):
+    result = run("test", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error: " in result.stderr
+
+
+def test_a_bug_is_not_a_rejection(monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("caltest.testing.test", broken)
+    result = run("test", "--example", "digits:naive_bayes")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "ZeroDivisionError: oops" in result.stderr
+    assert result.stderr.endswith("please report it with the lines above.\n")
+
+
+def test_an_input_error_is_a_sentence(monkeypatch):
+    def refuse(*_, **__):
+        raise InputError("The moon is not full.")
+
+    monkeypatch.setattr("caltest.testing.estimate", refuse)
+    assert fails("estimate", "--example", "digits:naive_bayes") == "The moon is not full."
+
+
+# --- the program
+
+
+def test_help_lists_what_the_registries_hold():
+    shown = run("test", "--help").stdout
+    for name in (*STATISTICS, *NULLS, *LENSES):
+        assert f"\n  {name}" in shown
+    shown = run("estimate", "--help").stdout
+    assert "Values of --statistic" in shown
+    assert "Values of --null" not in shown
+
+
+def test_version_is_shown_without_loading_anything_heavy():
+    script = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from caltest.cli import app\n"
+        "print(CliRunner().invoke(app, ['--version']).stdout, end='')\n"
+        "print(*{'matplotlib', 'scipy', 'pandas', 'numpy', 'joblib'} & set(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [f"caltest {caltest.__version__}", ""]
+
+
+def test_a_test_does_not_load_matplotlib(folder):
+    script = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from caltest.cli import app\n"
+        f"arguments = ['test', {str(folder / 'sharp.csv')!r}, '--resamples', '19']\n"
+        "print(CliRunner().invoke(app, arguments).exit_code, 'matplotlib' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 False\n"
+
+
+def test_a_reader_that_leaves_is_not_a_rejection(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*CALTEST, "estimate", folder / "sharp.csv"], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_said(folder):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*CALTEST, "estimate", folder / "sharp.csv"], stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"Error: the output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_interrupted_is_130():
+    arguments = ["test", "--example", "digits:naive_bayes", "--resamples", "10000000"]
+    with subprocess.Popen(
+        [*CALTEST, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in error
+
+
+def test_plain_ascii_output_is_possible(folder):
+    done = subprocess.run(
+        [*CALTEST, "test", folder / "calibrated.csv", *QUICK],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()

@@ -1,0 +1,312 @@
+"""Valid input: every container gives the same sample, and nothing can change it afterwards."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from caltest.data import Predictions, Sample, sample
+from caltest.exceptions import InputError
+
+# Sums of binary fractions are exact, so rows stay as they are, bit by bit.
+PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+LABELS = np.array([0, 1, 2, 2])
+CLASSES = ["cat", "dog", "owl"]
+NAMES = ["cat", "dog", "owl", "owl"]
+FRAME = pd.DataFrame(PROBS, columns=CLASSES)
+ONE = np.array([0.25, 0.5, 0.0, 1.0])
+
+REFERENCE = Path(
+    os.environ.get(
+        "CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"
+    )
+)
+
+
+def same(first: Sample, second: Sample) -> bool:
+    return np.array_equal(first.predictions.probs, second.predictions.probs) and np.array_equal(
+        first.labels, second.labels
+    )
+
+
+CONTAINERS = {
+    "array": PROBS,
+    "fortran": np.asfortranarray(PROBS),
+    "strided": np.repeat(PROBS, 2, axis=0)[::2],
+    "float32": PROBS.astype(np.float32),
+    "float16": PROBS.astype(np.float16),
+    "longdouble": PROBS.astype(np.longdouble),
+    "list": PROBS.tolist(),
+    "tuple": tuple(map(tuple, PROBS.tolist())),
+    "masked, nothing masked": np.ma.masked_array(PROBS),
+    "pandas": FRAME,
+    "pandas, numbered": pd.DataFrame(PROBS),
+    "pandas, float32 and float64": FRAME.astype({"cat": np.float32}),
+    "pandas, nullable": FRAME.astype("Float64"),
+    "polars": pl.DataFrame(PROBS, schema=CLASSES),
+    "pyarrow table": pa.table(dict(zip(CLASSES, PROBS.T, strict=True))),
+    "pyarrow batch": pa.record_batch(dict(zip(CLASSES, PROBS.T, strict=True))),
+}
+
+
+@pytest.mark.parametrize("probs", CONTAINERS.values(), ids=CONTAINERS)
+def test_containers_of_probabilities(probs: object) -> None:
+    checked = sample(probs, LABELS)
+    assert same(checked, sample(PROBS, LABELS))
+    assert checked.predictions.probs.dtype == np.float64
+    assert checked.predictions.probs.flags.c_contiguous
+    assert checked.predictions.notes == ()
+    assert (checked.predictions.n_samples, checked.predictions.n_classes) == (4, 3)
+
+
+LABEL_CONTAINERS = {
+    "list": LABELS.tolist(),
+    "int8": LABELS.astype(np.int8),
+    "uint64": LABELS.astype(np.uint64),
+    "whole floats": LABELS.astype(float),
+    "column": LABELS[:, None],
+    "pandas": pd.Series(LABELS),
+    "pandas index": pd.Index(LABELS),
+    "pandas frame of one column": pd.DataFrame({"label": LABELS}),
+    "pandas, nullable": pd.Series(LABELS, dtype="Int8"),
+    "pandas, categories are integers": pd.Series(pd.Categorical(LABELS)),
+    "polars": pl.Series(LABELS),
+    "pyarrow": pa.array(LABELS),
+    "pyarrow chunked": pa.chunked_array([LABELS[:1], LABELS[1:]]),
+}
+
+
+@pytest.mark.parametrize("labels", LABEL_CONTAINERS.values(), ids=LABEL_CONTAINERS)
+def test_containers_of_labels(labels: object) -> None:
+    checked = sample(PROBS, labels)
+    assert same(checked, sample(PROBS, LABELS))
+    assert checked.labels.dtype == np.intp
+
+
+NAME_CONTAINERS = {
+    "list": NAMES,
+    "numpy": np.array(NAMES),
+    "numpy objects": np.array(NAMES, dtype=object),
+    "numpy strings": np.array(NAMES, dtype=np.dtypes.StringDType()),
+    "pandas": pd.Series(NAMES),
+    "pandas categorical": pd.Series(pd.Categorical(NAMES)),
+    "pandas bare categorical": pd.Categorical(NAMES),
+    "polars": pl.Series(NAMES),
+    "polars categorical": pl.Series(NAMES, dtype=pl.Categorical),
+    "polars enum": pl.Series(NAMES, dtype=pl.Enum(CLASSES)),
+    "pyarrow": pa.chunked_array([NAMES]),
+    "pyarrow dictionary": pa.chunked_array([pa.array(NAMES).dictionary_encode()]),
+}
+
+
+@pytest.mark.parametrize("labels", NAME_CONTAINERS.values(), ids=NAME_CONTAINERS)
+def test_containers_of_class_names(labels: object) -> None:
+    checked = sample(FRAME, labels)
+    assert same(checked, sample(PROBS, LABELS))
+    assert checked.predictions.classes == ("cat", "dog", "owl")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
+def test_torch_tensors(kind: str) -> None:
+    import torch
+
+    probs = torch.tensor(PROBS, dtype=getattr(torch, kind), requires_grad=True)
+    assert same(sample(probs, torch.tensor(LABELS)), sample(PROBS, LABELS))
+
+
+BINARY = {
+    "vector": ONE,
+    "column": ONE[:, None],
+    "list": ONE.tolist(),
+    "float32": ONE.astype(np.float32),
+    "series": pd.Series(ONE, name="p"),
+    "polars series": pl.Series(ONE),
+    "frame": pd.DataFrame({"p": ONE}),
+    "chunked": pa.chunked_array([ONE]),
+}
+
+
+@pytest.mark.parametrize("probs", BINARY.values(), ids=BINARY)
+@pytest.mark.parametrize("labels", [[0, 1, 0, 1], [False, True, False, True], [0.0, 1.0, 0.0, 1.0]])
+def test_one_column_is_the_probability_of_class_1(probs: object, labels: object) -> None:
+    checked = sample(probs, labels)
+    np.testing.assert_array_equal(checked.predictions.probs, np.column_stack([1 - ONE, ONE]))
+    np.testing.assert_array_equal(checked.labels, [0, 1, 0, 1])
+    assert checked.predictions.notes == ("one column read as P(class 1)",)
+    assert checked.predictions.classes is None
+
+
+@pytest.mark.parametrize("probs", [[0, 1, 1], [False, True, True], [[1, 0], [0, 1], [0, 1]]])
+def test_hard_predictions_are_probabilities(probs: object) -> None:
+    assert sample(probs, [0, 1, 0]).predictions.probs.tolist() == [[1, 0], [0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "expected", "note"),
+    [
+        (["0", "1", "2"], [0, 1, 2, 2], [0, 1, 2, 2], None),
+        (["0", "1", "2"], ["0", "1", "2", "2"], [0, 1, 2, 2], None),
+        (["2", "0", "1"], [0, 1, 2, 2], [1, 2, 0, 0], "the numbers in the column names"),
+        ([1, 2, 3], [1, 2, 3, 3], [0, 1, 2, 2], "the numbers in the column names"),
+        ([-1.0, 0.0, 1.0], [-1, 0, 1, 1], [0, 1, 2, 2], "the numbers in the column names"),
+        (["p1", "p2", "p3"], [1, 2, 3, 3], [0, 1, 2, 2], "the numbers in the column names"),
+        (["prob_0", "prob_1", "prob_2"], [0, 1, 2, 2], [0, 1, 2, 2], None),
+        (["p_10", "p_11", "p_12"], [10, 11, 12, 12], [0, 1, 2, 2], "the numbers in the column"),
+        (["cat", "dog", "owl"], [0, 1, 2, 2], [0, 1, 2, 2], None),
+        (["p_cat", "p_dog", "p_owl"], NAMES, [0, 1, 2, 2], "without their prefix 'p_'"),
+        (
+            ["my_p_cat", "my_p_car", "my_p_owl"],
+            ["cat", "car", "owl", "owl"],
+            [0, 1, 2, 2],
+            "'my_p_'",
+        ),
+        (["p_0", "p_1", "p_2"], ["0", "1", "2", "2"], [0, 1, 2, 2], "without their prefix 'p_'"),
+        (["p_cat", "p_dog", "p_owl"], ["p_cat", "p_dog", "p_owl", "p_owl"], [0, 1, 2, 2], None),
+    ],
+)
+def test_labels_find_their_column(
+    columns: list[object], labels: list[object], expected: list[int], note: str | None
+) -> None:
+    checked = sample(FRAME.set_axis(columns, axis=1), labels)
+    assert checked.labels.tolist() == expected
+    assert checked.predictions.classes == tuple(str(name) for name in columns)
+    assert [note in text for text in checked.predictions.notes] == [True] * (note is not None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [(["no", "yes"], [1, 0]), (["True", "False"], [0, 1]), (["p_True", "p_False"], [0, 1])],
+)
+def test_booleans_find_their_column(columns: list[str], expected: list[int]) -> None:
+    frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
+    assert sample(frame, [True, False]).labels.tolist() == expected
+
+
+def test_classes_that_never_occur_are_fine() -> None:
+    assert sample(PROBS, [1, 1, 1, 1]).predictions.notes == ()
+
+
+def test_small_errors_are_repaired_and_noted() -> None:
+    checked = sample(PROBS * (1 - 4e-7), LABELS)
+    assert checked.predictions.notes == ("rows renormalised: sums were off by up to 4e-07",)
+    np.testing.assert_allclose(checked.predictions.probs, PROBS, rtol=1e-15)
+
+    checked = sample([[1 + 1e-7, -1e-7], [0.5, 0.5]], [0, 1])
+    assert checked.predictions.probs.tolist() == [[1, 0], [0.5, 0.5]]
+    assert checked.predictions.notes == ("entries outside [0, 1] clipped: off by up to 1e-07",)
+
+
+def test_tolerance_depends_on_the_precision() -> None:
+    probs = PROBS * (1 - 9e-4)
+    with pytest.raises(InputError, match="do not sum to 1"):
+        sample(probs, LABELS)
+    for coarse in (
+        probs.astype(np.float32),
+        probs.astype(np.float16),
+        pd.DataFrame(probs, dtype=np.float32),
+        pd.DataFrame(probs, columns=CLASSES).astype({"owl": np.float32}),
+        pl.DataFrame(probs.astype(np.float32)),
+    ):
+        assert sample(coarse, LABELS).predictions.probs.sum(axis=1) == pytest.approx(1, abs=1e-15)
+    assert sample(PROBS * (1 - 2.9e-6), LABELS)
+    with pytest.raises(InputError, match="do not sum to 1"):
+        sample(PROBS * (1 - 3.1e-6), LABELS)
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(2, 20), st.integers(2, 12)),
+        elements=st.floats(0, 1, allow_subnormal=False),
+    )
+)
+def test_rows_divided_by_their_sum_are_valid_and_stay(weights: np.ndarray) -> None:
+    weights[:, 0] += weights.sum(axis=1) == 0
+    probs = weights / weights.sum(axis=1, keepdims=True)
+    rows = sample(probs, np.zeros(len(probs), dtype=int)).predictions.probs
+    np.testing.assert_allclose(rows, probs, rtol=4 * probs.shape[1] * np.finfo(float).eps)
+    assert np.abs(rows.sum(axis=1) - 1).max() <= probs.shape[1] * np.finfo(float).eps
+    assert np.array_equal(rows == 0, probs == 0)
+    # What is valid already comes back bit by bit.
+    assert np.array_equal(sample(rows, np.zeros(len(rows), dtype=int)).predictions.probs, rows)
+
+
+@given(hnp.arrays(np.float32, 10, elements=st.floats(-30, 30, width=32)))
+def test_softmax_in_float32_is_valid(logits: np.ndarray) -> None:
+    exps = np.exp(logits - logits.max())
+    probs = np.stack([exps / exps.sum()] * 2)
+    for given_probs in (probs, probs.astype(np.float64)):
+        rows = sample(given_probs, [0, 9]).predictions.probs
+        assert np.abs(rows.sum(axis=1) - 1).max() <= 10 * np.finfo(float).eps
+
+
+def test_nothing_can_be_changed() -> None:
+    probs, labels = PROBS.copy(), LABELS.copy()
+    checked = sample(probs, labels)
+    probs[:], labels[:] = 0, 0
+    assert same(checked, sample(PROBS, LABELS))
+    assert probs.flags.writeable
+    assert labels.flags.writeable
+    for again in (checked, pickle.loads(pickle.dumps(checked)), copy.deepcopy(checked)):
+        assert same(again, checked)
+        with pytest.raises(ValueError, match="read-only"):
+            again.predictions.probs[0, 0] = 1
+        with pytest.raises(ValueError, match="read-only"):
+            again.labels[0] = 1
+        with pytest.raises(AttributeError):
+            again.labels = LABELS
+        with pytest.raises(AttributeError):
+            again.predictions.classes = None
+
+
+def test_predictions_keep_names_and_notes_when_pickled() -> None:
+    predictions = Predictions(PROBS, tuple(CLASSES), ("a note",))
+    again = pickle.loads(pickle.dumps(predictions))
+    assert (again.classes, again.notes) == (predictions.classes, predictions.notes)
+    assert repr(again) == "Predictions(classes=('cat', 'dog', 'owl'), notes=('a note',))"
+
+
+def test_rows_correspond_by_position_where_an_index_is_the_default() -> None:
+    index = pd.Index([7, 3, 5, 1])
+    truth = pd.Series(LABELS, index=index)
+    for probs in (FRAME, FRAME.set_axis(index), PROBS):
+        assert same(sample(probs, truth), sample(PROBS, LABELS))
+
+
+REAL = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]
+
+
+@pytest.mark.parametrize("name", [f"cifar10_{n}" for n in REAL] + ["cifar100_densenet_bc_100"])
+def test_real_networks(name: str) -> None:
+    path = REFERENCE / f"{name}.npz"
+    if not path.exists():
+        pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
+    with np.load(path) as arrays:
+        probs, labels = arrays["probs"], arrays["labels"]
+    checked = sample(probs, labels)
+    np.testing.assert_allclose(checked.predictions.probs, probs, rtol=1e-6)
+    off = np.abs(checked.predictions.probs.sum(axis=1) - 1).max()
+    assert off <= probs.shape[1] * np.finfo(float).eps
+    np.testing.assert_array_equal(checked.labels, labels)
+    assert [note.startswith("rows renormalised") for note in checked.predictions.notes] == [True]
+
+
+def test_real_logits_are_recognised() -> None:
+    path = REFERENCE / "cifar10_densenet40_logits.npz"
+    if not path.exists():
+        pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
+    with np.load(path) as arrays, pytest.raises(InputError, match="looks like logits"):
+        sample(arrays["test_logits"], arrays["test_labels"])

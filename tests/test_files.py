@@ -1,0 +1,269 @@
+"""Files of every kind give the same sample; wrong files say what is wrong, by name."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from caltest.data import sample
+from caltest.exceptions import InputError
+from caltest.files import read
+
+PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+LABELS = np.array([0, 1, 2, 2])
+FRAME = pd.DataFrame(PROBS, columns=["cat", "dog", "owl"])
+NAMED = FRAME.assign(label=["cat", "dog", "owl", "owl"])
+
+REFERENCE = Path(
+    os.environ.get(
+        "CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"
+    )
+)
+
+
+def csv(frame: pd.DataFrame, **options: Any) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        frame.to_csv(folder / "a.csv", index=options.pop("index", False), **options)
+        return "a.csv"
+
+    return write
+
+
+def text(content: str, name: str = "a.csv", encoding: str = "utf-8") -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        (folder / name).write_bytes(content.encode(encoding))
+        return name
+
+    return write
+
+
+def parquet(frame: pd.DataFrame) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        frame.to_parquet(folder / "a.parquet")
+        return "a.parquet"
+
+    return write
+
+
+def npz(**arrays: Any) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        np.savez(folder / "a.npz", **arrays)
+        return "a.npz"
+
+    return write
+
+
+def npy(array: np.ndarray) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        np.save(folder / "a.npy", array)
+        return "a.npy"
+
+    return write
+
+
+TABLE = np.column_stack([PROBS, LABELS])
+GOOD = {
+    "csv": (csv(NAMED), {}),
+    "csv, numbers": (csv(FRAME.assign(Y_True=LABELS)), {}),
+    "csv, byte order mark": (csv(NAMED, encoding="utf-8-sig"), {}),
+    "csv, other label": (csv(NAMED.rename(columns={"label": "truth"})), {"label": "truth"}),
+    "csv, two labels": (
+        csv(NAMED.assign(y=0)),
+        {"label": "label", "columns": ["cat", "dog", "owl"]},
+    ),
+    "csv, class called y": (
+        csv(NAMED.replace("owl", "y").rename(columns={"owl": "y"})),
+        {"label": "label"},
+    ),
+    "csv, class called NA": (csv(NAMED.replace("owl", "NA").rename(columns={"owl": "NA"})), {}),
+    "csv, with index": (csv(NAMED, index=True), {"columns": ["cat", "dog", "owl"]}),
+    "parquet": (parquet(NAMED), {}),
+    "parquet, categorical": (parquet(NAMED.astype({"label": "category"})), {}),
+    "parquet, float32": (parquet(FRAME.astype(np.float32).assign(label=LABELS)), {}),
+    "npz": (npz(probs=PROBS, labels=LABELS), {}),
+    "npz, other names": (npz(P=PROBS, truth=LABELS), {"label": "truth"}),
+    "npz, classes": (
+        npz(probs=PROBS, y=NAMED["label"].to_numpy("U3"), classes=["cat", "dog", "owl"]),
+        {},
+    ),
+    "npy": (npy(TABLE), {"label": -1}),
+    "npy, text": (npy(TABLE), {"label": "3"}),
+    "npy, first": (npy(TABLE[:, [3, 0, 1, 2]]), {"label": 0}),
+}
+
+
+@pytest.mark.parametrize(("write", "options"), GOOD.values(), ids=GOOD)
+def test_every_file_gives_the_same_sample(
+    tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any]
+) -> None:
+    checked, expected = read(tmp_path / write(tmp_path), **options), sample(PROBS, LABELS)
+    np.testing.assert_array_equal(checked.predictions.probs, expected.predictions.probs)
+    np.testing.assert_array_equal(checked.labels, expected.labels)
+
+
+def test_class_names_are_the_columns(tmp_path: Path) -> None:
+    for write in (csv(NAMED), parquet(NAMED), npz(probs=PROBS, y=LABELS, classes=list(FRAME))):
+        checked = read(str(tmp_path / write(tmp_path)))
+        assert checked.predictions.classes == ("cat", "dog", "owl")
+
+
+def test_one_column_is_the_probability_of_class_1(tmp_path: Path) -> None:
+    for write in (
+        text("p,y\n0.25,0\n1,1\n"),
+        npz(p=[0.25, 1], y=[0, 1]),
+        npz(p=[0.25, 1], y=["no", "yes"], classes=["no", "yes"]),
+    ):
+        checked = read(tmp_path / write(tmp_path))
+        assert checked.predictions.probs.tolist() == [[0.75, 0.25], [0, 1]]
+        assert checked.labels.tolist() == [0, 1]
+
+
+def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
+    name = csv(NAMED.assign(age=42))(tmp_path)
+    checked = read(tmp_path / name, columns=["owl", "cat", "dog"])
+    assert checked.predictions.classes == ("owl", "cat", "dog")
+    assert checked.predictions.notes == ("columns not read: 'age'",)
+    name = npz(probs=PROBS, labels=LABELS, features=PROBS)(tmp_path)
+    assert read(tmp_path / name).predictions.notes == ("arrays not read: 'features'",)
+
+
+WRONG = {
+    "missing": (lambda _: "a.csv", {}, "there is no such file"),
+    "directory": (lambda _: ".", {}, "is a directory"),
+    "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.csv, \.parquet, .*\.npy"),
+    "empty csv": (text(""), {}, "the file is empty"),
+    "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
+    "header only": (text("a,b,label\n"), {}, "probs is empty|holds no numbers"),
+    "not utf-8": (
+        text("é,b,label\n.5,.5,é\n", encoding="latin-1"),
+        {},
+        "not UTF-8 text, from byte 0",
+    ),
+    "late not utf-8": (
+        text("a,b,label\n" + ".5,.5,a\n" * 9 + ".5,.5,é\n", encoding="latin-1"),
+        {},
+        "UTF-8",
+    ),
+    "utf-16": (text("a,b,label\n.5,.5,a\n", encoding="utf-16"), {}, "not UTF-8"),
+    "too many cells": (
+        text("a,b,y\n.5,.5,0\n.5,.5,0,3\n"),
+        {},
+        "Expected 3 fields in line 3, saw 4",
+    ),
+    "all too many cells": (text("a,b,y\n.5,.5,0,3\n.5,.5,0,3\n"), {}, "header has 3 names, but"),
+    "too few cells": (text("a,b,y\n.5,.5\n.5,.5,1\n"), {}, "labels has missing values.* row 0 .*"),
+    "empty cell": (text("a,b,y\n.5,.5,0\n.5,,1\n"), {}, "probs has missing values.*row 1 .*'b'"),
+    "open quote": (text('a,b,y\n.5,.5,"x\n'), {}, "not valid CSV: .*EOF inside string"),
+    "semicolons": (text("a;b;y\n0,5;0,5;0\n"), {}, "no comma but ';'.*save the file with commas"),
+    "no header": (text(".5,.5,0\n.25,.75,1\n"), {}, r"the first line looks like numbers \('.5'"),
+    "same name": (text("a,a,y\n.5,.5,0\n.5,.5,1\n"), {}, r"two columns have one name \('a'\)"),
+    "no label": (
+        csv(FRAME),
+        {},
+        "no column is called label, .* --label .* are 'cat', 'dog', 'owl'",
+    ),
+    "two labels": (csv(NAMED.assign(y=LABELS)), {}, "'label', 'y' could all be .*--label"),
+    "no such label": (csv(NAMED), {"label": "lable"}, r"no column 'lable' \(is 'label' meant\?\)"),
+    "no probabilities": (csv(NAMED[["label"]]), {}, "no column besides the labels"),
+    "unnamed index": (csv(NAMED, index=True), {}, "'Unnamed: 0' looks like a row index.*columns="),
+    "id": (csv(NAMED.assign(ID=range(4))), {}, "column 'ID' looks like a row index"),
+    "text column": (
+        csv(NAMED.assign(name=list("abcd"))),
+        {},
+        r"'name' holds no numbers, row 0 .* 'a'",
+    ),
+    "one bad cell": (
+        text("a,b,y\n.5,.5,0\n.5,1/2,1\n"),
+        {},
+        "'b' holds no numbers, row 1 .* is '1/2'",
+    ),
+    "nan as text": (text("a,b,y\n.5,.5,0\n.5,nan,1\n"), {}, "'b' holds no numbers, row 1 .* 'nan'"),
+    "extra numbers": (csv(NAMED.assign(age=[17, 30, 45, 61])), {}, "'age' of probs seems to be no"),
+    "logits": (csv(NAMED.assign(cat=-3, dog=2.5)), {}, "logits.*probs from 'cat', 'dog', 'owl'"),
+    "unknown column": (csv(NAMED), {"columns": ["cat", "dgo"]}, r"'dgo' .*\(is 'dog' meant\?\)"),
+    "no columns": (csv(NAMED), {"columns": []}, "columns is empty"),
+    "twice a column": (csv(NAMED), {"columns": ["cat", "cat"]}, "two columns have one name"),
+    "label as column": (csv(NAMED), {"columns": ["cat", "label"]}, "no column 'label' of prob"),
+    "one column too few": (csv(NAMED), {"columns": ["cat", "dog"]}, "a class may be missing"),
+    "unknown class": (csv(NAMED.replace("owl", "elk")), {}, "label 'elk' in row 2"),
+    "parquet, not": (text("a,b", "a.parquet"), {}, "not valid Parquet"),
+    "parquet, index": (parquet(NAMED.set_axis([3, 1, 4, 5])), {}, "'__index_level_0__' looks like"),
+    "npz, not": (text("a,b", "a.npz"), {}, "not valid NumPy"),
+    "npz, cut": (text("PK\x03\x04 broken", "a.npz"), {}, "not valid NumPy"),
+    "npz, logits": (npz(test_logits=PROBS, labels=LABELS), {}, "'test_logits' holds logits"),
+    "npz, no probs": (npz(scores=PROBS, labels=LABELS), {}, "no array is called probs, .*'scores'"),
+    "npz, two probs": (npz(probs=PROBS, p=PROBS, y=LABELS), {}, "'probs', 'p' could all be"),
+    "npz, no labels": (npz(probs=PROBS, truth=LABELS), {}, "no array is called label, .*'truth'"),
+    "npz, objects": (
+        npz(probs=PROBS, y=np.array([None] * 4)),
+        {},
+        "'y' cannot be read.*allow_pickle",
+    ),
+    "npz, classes": (npz(probs=PROBS, y=LABELS, classes=["a"]), {}, r"classes has shape \(1,\)"),
+    "npz, columns": (npz(probs=PROBS, y=LABELS), {"columns": ["a"]}, "columns is for CSV and"),
+    "npy, no label": (npy(TABLE), {}, "4 columns without names; .*--label=-1 for the last"),
+    "npy, label name": (npy(TABLE), {"label": "y"}, "label is 'y', but must be the index of one"),
+    "npy, label beyond": (npy(TABLE), {"label": 4}, "from 0 to 3"),
+    "npy, vector": (npy(PROBS[:, 0]), {"label": 0}, r"shape \(4,\)"),
+    "npy, pickled": (npy(np.array([None, 1])), {"label": 0}, "not valid NumPy: Object arrays"),
+}
+
+
+@pytest.mark.parametrize(("write", "options", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_files_say_what_is_wrong(
+    tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / write(tmp_path)
+    with pytest.raises(InputError, match=message) as caught:
+        read(path, **options)
+    said = str(caught.value)
+    assert said.startswith(f"{path.name}: ")
+    assert said.endswith((".", "?"))
+    assert ". " not in said
+    assert "\n" not in said
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / parquet(NAMED)(tmp_path)
+    real = builtins.__import__
+
+    def without_pyarrow(name: str, *rest: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
+    with pytest.raises(InputError, match=r'pip install "caltest\[parquet\]"'):
+        read(path)
+
+
+def test_a_swapped_suffix_is_recognised(tmp_path: Path) -> None:
+    (tmp_path / npy(TABLE)(tmp_path)).rename(tmp_path / "b.npz")
+    with pytest.raises(InputError, match=r"rename it to \.npy"):
+        read(tmp_path / "b.npz")
+    (tmp_path / npz(probs=PROBS, y=LABELS)(tmp_path)).rename(tmp_path / "b.npy")
+    with pytest.raises(InputError, match=r"rename it to \.npz"):
+        read(tmp_path / "b.npy", label=0)
+
+
+@pytest.mark.parametrize("name", ["cifar10_densenet121", "cifar100_densenet_bc_100"])
+def test_real_files(name: str) -> None:
+    path = REFERENCE / f"{name}.npz"
+    if not path.exists():
+        pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
+    assert read(path).predictions.n_samples == 10_000
+
+
+def test_real_logits_are_recognised() -> None:
+    path = REFERENCE / "cifar10_densenet40_logits.npz"
+    if not path.exists():
+        pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
+    with pytest.raises(InputError, match="holds logits; apply softmax first"):
+        read(path)
