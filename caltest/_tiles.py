@@ -20,15 +20,13 @@ from caltest._parallel import ALONE, Workers
 Array: TypeAlias = NDArray[np.float64]
 Tile: TypeAlias = Callable[[slice, slice], Array]
 
+TILE = 256  # rows of a tile: the two or three buffers in use stay in the second-level cache
+WIDE_TILE = 512  # where a tile is multiplied with many columns, which is most of the work
+
 
 def blocks(n: int, size: int) -> list[slice]:
     """Cut range(n) into consecutive slices of ``size``."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def tile_size(n: int) -> int:
-    """Rows of a tile: several tiles' worth of buffers fit the second-level cache."""
-    return 256 if n <= 4096 else 512
 
 
 def sum_over_tiles(
@@ -36,7 +34,7 @@ def sum_over_tiles(
     n: int,
     workers: Workers = ALONE,
     *,
-    size: int | None = None,
+    size: int = TILE,
     description: str = "pairs",
 ) -> Array:
     """Sum ``function(rows, columns)`` over all tiles of an n×n matrix of symmetric terms.
@@ -68,7 +66,7 @@ def multiply(
     """Multiply the matrix of ``tile`` with ``vectors`` (n, r), each tile computed once."""
     product = np.zeros_like(vectors)
     strip = partial(_multiply_strip, tile, vectors)
-    for pieces in workers.map(strip, _strips(len(vectors), None), description):
+    for pieces in workers.map(strip, _strips(len(vectors), TILE), description):
         for rows, piece in pieces:
             product[rows] += piece
     return product
@@ -79,11 +77,11 @@ def quadratic_forms(
 ) -> Array:
     """Return v' M v for the matrix M of ``tile`` and every column v of ``vectors`` (n, r)."""
     form = partial(_quadratic_tile, tile, vectors)
-    return sum_over_tiles(form, len(vectors), workers, size=512, description=description)
+    return sum_over_tiles(form, len(vectors), workers, size=WIDE_TILE, description=description)
 
 
-def _strips(n: int, size: int | None) -> list[tuple[slice, list[slice]]]:
-    cut = blocks(n, size or tile_size(n))
+def _strips(n: int, size: int) -> list[tuple[slice, list[slice]]]:
+    cut = blocks(n, size)
     return [(rows, cut[index:]) for index, rows in enumerate(cut)]
 
 

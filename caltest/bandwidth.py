@@ -29,6 +29,9 @@ ALL_PAIRS_UP_TO = 5000
 REPRESENTATIVES = 2048
 """How many representative rows they look at."""
 
+SMALLEST = 1e-100
+"""The smallest bandwidth: its square and their inverses are numbers too."""
+
 TILE = 512
 """Rows and columns of a tile of the matrix of distances."""
 
@@ -76,7 +79,7 @@ def checked(rule: float | str) -> float | str:
             raise InputError(f"There is no bandwidth rule {rule!r}; {suggestion(rule, RULES)}.")
         return rule
     number = isinstance(rule, Real) and not isinstance(rule, bool | np.bool_)
-    if not number or not isfinite(rule) or rule <= 0:
+    if not number or not isfinite(rule) or rule < SMALLEST:
         raise InputError(
             f"The bandwidth is {rule!r}; give a positive number or the name of a rule "
             f"({', '.join(map(repr, RULES))})."
@@ -148,7 +151,7 @@ def check_distance(rule: float | str, distance: str) -> None:
     """Raise InputError if a bandwidth rule makes no sense for a distance."""
     if rule == "mean_tv_dirichlet" and distance != "tv":
         raise InputError(
-            f"The bandwidth rule 'mean_tv_dirichlet' is a total variation distance, but the kernel's "
+            "The bandwidth rule 'mean_tv_dirichlet' gives a total variation distance, but the "
             f"distance is {distance!r}; use distance='tv' or the rule 'mean'."
         )
 
@@ -309,7 +312,7 @@ def _middle(low: int, high: int, blocks: Blocks) -> float:
 
 
 def _ranked(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int) -> Floats:
-    """Return the values of ``ranks`` (ascending) among those whose bits from ``place`` are ``prefix``."""
+    """Values of ``ranks`` (ascending) among those whose bits from ``place`` on are ``prefix``."""
     finer = _PLACES[place]
     width = place - finer
     counts = np.zeros(1 << width, dtype=np.int64)

@@ -131,7 +131,7 @@ def _test(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Where the p-value comes from; see below.  [default: the statistic's own]",
+            help="Where the p-value comes from; see below.  [default: monte_carlo]",
             show_default=False,
         ),
     ] = None,

@@ -1,5 +1,7 @@
 """Distances between predictions: how far apart two points of the probability simplex lie."""
 
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -44,17 +46,17 @@ class Distance(ABC):
 class TotalVariation(Distance):
     """Half the sum of absolute differences, in [0, 1]: the largest difference over events."""
 
-    def pairwise(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def pairwise(self, x: Floats, y: Floats) -> Floats:
         d: Floats = cdist(x, y, "cityblock")
         d *= 0.5
         return d
 
-    def condensed(self, x: Floats) -> Floats:  # noqa: D102
+    def condensed(self, x: Floats) -> Floats:
         d: Floats = pdist(x, "cityblock")
         d *= 0.5
         return d
 
-    def paired(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def paired(self, x: Floats, y: Floats) -> Floats:
         d: Floats = np.abs(x - y).sum(axis=1)
         d *= 0.5
         return d
@@ -75,12 +77,12 @@ class Hilbertian(Distance):
     def squared_paired(self, x: Floats, y: Floats) -> Floats:
         """Squared distances (a,), row by row."""
 
-    def pairwise(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def pairwise(self, x: Floats, y: Floats) -> Floats:
         d = self.squared(x, y)
         d[d < ROUNDING**2] = 0.0
         return np.sqrt(d, out=d)
 
-    def paired(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def paired(self, x: Floats, y: Floats) -> Floats:
         d = self.squared_paired(x, y)
         return np.sqrt(d, out=d)
 
@@ -88,7 +90,7 @@ class Hilbertian(Distance):
 class Euclidean(Hilbertian):
     """The Euclidean distance, in [0, √2]."""
 
-    def squared(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def squared(self, x: Floats, y: Floats) -> Floats:
         inner: Floats = x @ y.T
         return self.squared_from(inner, x, y)
 
@@ -99,19 +101,19 @@ class Euclidean(Hilbertian):
         inner += _squared_norms(y)
         return np.maximum(inner, 0.0, out=inner)
 
-    def squared_paired(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def squared_paired(self, x: Floats, y: Floats) -> Floats:
         return _squared_norms(x - y)
 
 
 class Hellinger(Hilbertian):
     """The Euclidean distance of the square roots over √2, in [0, 1]."""
 
-    def squared(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def squared(self, x: Floats, y: Floats) -> Floats:
         d = EUCLIDEAN.squared(np.sqrt(x), np.sqrt(y))
         d *= 0.5
         return d
 
-    def squared_paired(self, x: Floats, y: Floats) -> Floats:  # noqa: D102
+    def squared_paired(self, x: Floats, y: Floats) -> Floats:
         d = EUCLIDEAN.squared_paired(np.sqrt(x), np.sqrt(y))
         d *= 0.5
         return d

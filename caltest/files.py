@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import narwhals as nw
 import numpy as np
@@ -23,7 +23,7 @@ from caltest._columns import (
     chosen_probs,
     is_number,
 )
-from caltest._containers import listed, read_table, shape_of
+from caltest._containers import Table, listed, read_table, shape_of
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 
@@ -69,19 +69,18 @@ def read(
     array([1, 0])
     """
     path = Path(path)
+    name = path.name or str(path)
     try:
         reader = _reader(path)
         return reader(path, None if label is None else str(label), columns)
     except InputError as error:
-        raise InputError(f"{path.name}: {error}") from error
+        raise InputError(f"{name}: {error}") from error
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path.name}: the file is not UTF-8 text, from byte {error.start}; save it as UTF-8."
-        ) from error
+        raise InputError(f"{name}: the file is not UTF-8 text; save it as UTF-8.") from error
     except OSError as error:
+        reason = error.strerror or _reason(error)
         raise InputError(
-            f"{path.name}: the file cannot be read: {error.strerror or error}; check it and its "
-            "permissions."
+            f"{name}: the file cannot be read: {reason}; check it and its permissions."
         ) from error
 
 
@@ -133,7 +132,6 @@ def _header(path: Path) -> list[str]:
             header = next((cells for cells in csv.reader(lines) if cells), [])
         except csv.Error as error:
             raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
-    check_unique(header)
     if len(header) == 1 and (mark := next((c for c in ";\t|" if c in header[0]), None)):
         raise InputError(
             f"the header has no comma but {mark!r}, which seems to separate the columns; "
@@ -144,6 +142,7 @@ def _header(path: Path) -> list[str]:
             f"the first line looks like numbers ({listed(header, 4)}), not names of columns; "
             "add a header, for instance cat,dog,label."
         )
+    check_unique(header)
     return header
 
 
@@ -159,7 +158,9 @@ def _read_parquet(path: Path, label: str | None, columns: Sequence[str] | None) 
         with pq.ParquetFile(path) as file:
             table = file.read()
     except pa.ArrowException as error:
-        raise InputError(f"the file is not valid Parquet: {_reason(error)}.") from error
+        raise InputError(
+            f"the file is not valid Parquet: {_reason(error)}; save it anew."
+        ) from error
     check_unique(table.column_names)
     return _from_frame(table, label, columns)
 
@@ -185,31 +186,33 @@ def _from_frame(native: Any, label: str | None, columns: Sequence[str] | None) -
 
 
 def _read_npz(path: Path, label: str | None, columns: Sequence[str] | None) -> Sample:
-    archive = _load(path, columns)
-    if isinstance(archive, np.ndarray):
-        raise InputError("this is a single array, not an NPZ archive; rename it to .npy.")
-    with archive:
+    with path.open("rb") as file:
+        archive = _load(file, columns)
+        if isinstance(archive, np.ndarray):
+            raise InputError("this is a single array, not an NPZ archive; rename it to .npy.")
         names = list(archive.files)
         key = chosen_probs(names)
-        others = [name for name in names if name != key]
-        truth = chosen_label([name for name in others if name != "classes"], label, "array")
-        arrays = {name: _array(archive, name) for name in (key, truth)}
-        classes = _array(archive, "classes") if "classes" in names else None
-    table = read_table(arrays[key], "probs")
-    if classes is not None:
-        width = table.values.shape[1] if table.values.ndim == 2 else 1
-        if classes.shape != (max(width, 2),):
-            raise InputError(
-                f"classes has shape {shape_of(classes)} and probs has {width} columns; "
-                "give one name for every class."
-            )
-        table = replace(table, names=tuple(str(name) for name in classes.tolist()))
-    unread = [name for name in others if name not in (truth, "classes")]
-    return _noting_unread(sample(table, arrays[truth]), "arrays", unread)
+        truth = chosen_label([x for x in names if x not in (key, "classes")], label, "array")
+        table, labels = read_table(_array(archive, key), "probs"), _array(archive, truth)
+        if "classes" in names:
+            table = _with_classes(table, _array(archive, "classes"))
+    unread = [name for name in names if name not in (key, truth, "classes")]
+    return _noting_unread(sample(table, labels), "arrays", unread)
+
+
+def _with_classes(table: Table, classes: np.ndarray) -> Table:
+    width = table.values.shape[1] if table.values.ndim > 1 else 1
+    if classes.shape != (max(width, 2),):
+        raise InputError(
+            f"classes has shape {shape_of(classes)} and probs has {width} columns; "
+            "give one name for every class."
+        )
+    return replace(table, names=tuple(str(name) for name in classes.tolist()))
 
 
 def _read_npy(path: Path, label: str | None, columns: Sequence[str] | None) -> Sample:
-    table = _load(path, columns)
+    with path.open("rb") as file:
+        table = _load(file, columns)
     if not isinstance(table, np.ndarray):
         raise InputError("this is an NPZ archive, not a single array; rename it to .npz.")
     if table.ndim != 2 or table.shape[1] < 2:
@@ -232,11 +235,11 @@ def _read_npy(path: Path, label: str | None, columns: Sequence[str] | None) -> S
     return sample(np.delete(table, index, axis=1), table[:, index])
 
 
-def _load(path: Path, columns: Sequence[str] | None) -> Any:
+def _load(file: IO[bytes], columns: Sequence[str] | None) -> Any:
     if columns is not None:
         raise InputError("columns is for CSV and Parquet; leave it out.")
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(file, allow_pickle=False)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"the file is not valid NumPy: {_reason(error)}; save it anew.") from error
 
@@ -251,7 +254,8 @@ def _array(archive: Any, name: str) -> np.ndarray:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()).removesuffix(".")
+    """Make one clause of a library's message."""
+    return " ".join(str(error).split()).removesuffix(".").replace(". ", ": ")
 
 
 def _noting_unread(checked: Sample, kind: str, unread: Sequence[str]) -> Sample:

@@ -5,6 +5,8 @@ is a function of two sets of predictions. Sums, products and positive multiples 
 kernels: ``Linear() + 2 * Gaussian()``.
 """
 
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -33,6 +35,8 @@ class Kernel(ABC):
     A kernel of your own derives from this class and defines ``__call__``, ``paired`` and ``bound``;
     make it a frozen dataclass.
     """
+
+    __array_ufunc__ = None  # numpy scalars leave their product with a kernel to the kernel
 
     @abstractmethod
     def __call__(self, x: Floats, y: Floats) -> Floats:
@@ -78,7 +82,9 @@ class Kernel(ABC):
     def __mul__(self, other: Kernel | float) -> Kernel:
         if isinstance(other, Kernel):
             return Product(_operands(self, Product) + _operands(other, Product))
-        return Scaled(self, other) if isinstance(other, Real) else NotImplemented
+        if isinstance(other, Real):
+            return Scaled(self, other)
+        return NotImplemented
 
     def __rmul__(self, other: float) -> Kernel:
         return self * other
@@ -98,6 +104,8 @@ class _WithBandwidth(Kernel):
         object.__setattr__(self, "bandwidth", checked(self.bandwidth))
         check_distance(self.bandwidth, self.distance)
         self._check(distance_named(self.distance))
+        if self._fit and self._fit.value != self.bandwidth:  # by dataclasses.replace
+            object.__setattr__(self, "_fit", None)
 
     def _check(self, metric: Distance) -> None:
         """Refuse distances for which this is no kernel."""
@@ -121,7 +129,7 @@ class _WithBandwidth(Kernel):
             return self
         fit = resolve(self.bandwidth, probs, self.distance)
         # Every subclass is a dataclass with these fields.
-        return cast(Self, replace(self, bandwidth=fit.value, _fit=fit))  # type: ignore[type-var]
+        return replace(self, bandwidth=fit.value, _fit=fit)  # type: ignore[type-var]
 
     @property
     def parameters(self) -> Parameters:
@@ -262,7 +270,7 @@ class Matern(_WithBandwidth):
     --------
     >>> import numpy as np
     >>> Matern(1.0)(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).round(6)
-    array([[0.297799]])
+    array([[0.297821]])
     """
 
     bandwidth: float | str = "median"
@@ -294,7 +302,7 @@ class Matern(_WithBandwidth):
 
 @dataclass(frozen=True)
 class LinearGaussian(_WithBandwidth):
-    r"""The inner product plus the Gaussian kernel: :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
+    r"""Inner product plus Gaussian kernel: :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
 
     Parameters
     ----------
@@ -350,12 +358,12 @@ def _check_hilbertian(kernel: _WithBandwidth, metric: Distance) -> None:
     # A function of the distance that is a mixture of Gaussians needs squares of negative type.
     if not isinstance(metric, Hilbertian):
         raise InputError(
-            f"{kernel!r} is not a positive semi-definite kernel, since the total variation distance "
-            "is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
+            f"{kernel!r} is not positive semi-definite, since the total variation distance is not "
+            "Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
         )
 
 
-# ------------------------------------------------------------------ kernels without, and compositions
+# ------------------------------------------------------------------ other kernels, and compositions
 
 
 @dataclass(frozen=True)
@@ -470,10 +478,14 @@ class Scaled(Kernel):
         object.__setattr__(self, "scale", float(self.scale))
 
     def __call__(self, x: Floats, y: Floats) -> Floats:
-        return imul(self.kernel(x, y), self.scale)
+        gram = self.kernel(x, y)
+        gram *= self.scale
+        return gram
 
     def paired(self, x: Floats, y: Floats) -> Floats:
-        return imul(self.kernel.paired(x, y), self.scale)
+        values = self.kernel.paired(x, y)
+        values *= self.scale
+        return values
 
     @property
     def bound(self) -> float:
@@ -534,8 +546,10 @@ class MatrixKernel:
         kernels = [kernel for kernel, _ in pairs]
         for i, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
-                raise InputError(f"Part {i} of the matrix kernel has {kernel!r} as its kernel; "
-                                 "use a real-valued kernel such as Exponential().")  # fmt: skip
+                raise InputError(
+                    f"Part {i} of the matrix kernel has {kernel!r} as its kernel; "
+                    "use a real-valued kernel such as Exponential()."
+                )
         matrices = [_psd_matrix(matrix, i) for i, (_, matrix) in enumerate(pairs)]
         sizes = sorted({len(matrix) for matrix in matrices})
         if len(sizes) != 1:
@@ -594,7 +608,7 @@ class MatrixKernel:
 
 
 AnyKernel: TypeAlias = Kernel | MatrixKernel
-"""What a statistic takes: both have ``fitted``, ``terms``, ``parameters``, ``notes``, ``norm_bound``."""
+"""What a statistic takes: ``fitted``, ``terms``, ``parameters``, ``notes``, ``norm_bound``."""
 
 
 def _psd_matrix(matrix: ArrayLike, part: int) -> Floats:
@@ -627,7 +641,7 @@ def _identity_norm(p: float, q: float, m: int) -> float:
     """Norm of the identity from l_p to l_q on ``m`` coordinates."""
     if not (p >= 1 and q >= 1):
         raise InputError(f"The norms are l_{p} and l_{q}; use exponents from 1 to infinity.")
-    return max(1.0, float(m) ** (1 / q - 1 / p))
+    return max(1.0, float(np.power(float(m), 1 / q - 1 / p)))
 
 
 def _matrix_norm(a: Floats, p: float, q: float) -> float:

@@ -144,7 +144,7 @@ WRONG = {
     "not utf-8": (
         text("é,b,label\n.5,.5,é\n", encoding="latin-1"),
         {},
-        "not UTF-8 text, from byte 0",
+        "not UTF-8 text; save it as",
     ),
     "late not utf-8": (
         text("a,b,label\n" + ".5,.5,a\n" * 9 + ".5,.5,é\n", encoding="latin-1"),

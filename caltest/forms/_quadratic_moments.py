@@ -76,20 +76,20 @@ def _identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns
         np.fill_diagonal(w, 0.0)
     a, b = probs[rows], probs[columns]
     a2, b2 = a * a, b * b
+    b3 = b2 * b
     s = a @ b.T
     odd = np.hstack([a2, a]) @ np.hstack([b, b2]).T  # P21 + P12
-    third = np.hstack([a, a2, a2 * a]) @ np.hstack([2 * b2 * b - 3 * b2, 6 * b2 - 3 * b, 2 * b]).T
-    second = s * s
-    third += second * 3.0
-    second += s
+    third = np.hstack([a, a2, a2 * a]) @ np.hstack([b - 3 * b2 + 2 * b3, 6 * b2 - 3 * b, 2 * b]).T
+    square = s * s
+    second = square + s
     second -= odd
-    odd *= 6.0
-    third += s
-    cube = s * s
-    cube *= 4.0
-    cube -= odd
-    cube *= s
-    third += cube
+    odd *= -6.0
+    square *= 3.0
+    third += square
+    square *= 4.0 / 3.0
+    odd += square
+    odd *= s
+    third += odd
     w2 = w * w
     mixed = cross = 0.0
     if tilted.any():

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import eigh, helmert
 
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import Tile, blocks, sum_over_tiles
+from caltest._tiles import TILE, WIDE_TILE, Tile, blocks, sum_over_tiles
 from caltest.forms._quadratic_moments import quadratic_moments
 from caltest.forms.base import Array, Form, Labels, Moments, TailBound
 from caltest.forms.weights import Term
@@ -65,7 +65,7 @@ class Pairwise(Form):
         """Return the (B,) values for ``labels`` (B, n)."""
         tile = partial(self._tile_sums, labels)
         n, draws = len(self.probs), len(labels)
-        size = 512 if draws > 1 else None
+        size = WIDE_TILE if draws > 1 else TILE
         return self.scale * sum_over_tiles(tile, n, workers, size=size, description="label draws")
 
     def _tile_sums(self, labels: Labels, rows: slice, columns: slice) -> Array:
