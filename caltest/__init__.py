@@ -6,11 +6,18 @@
 True
 """
 
-from caltest import data, datasets, files, kernels, lenses, nulls, statistics
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from caltest._version import __version__
 from caltest.exceptions import InputError
-from caltest.result import CalibrationResult
-from caltest.testing import estimate, test
+
+if TYPE_CHECKING:
+    from caltest import data, datasets, files, kernels, lenses, nulls, statistics
+    from caltest.result import CalibrationResult
+    from caltest.testing import estimate, test
 
 __all__ = [
     "CalibrationResult",
@@ -26,3 +33,18 @@ __all__ = [
     "statistics",
     "test",
 ]
+
+_HOMES = {"CalibrationResult": "result", "estimate": "testing", "test": "testing"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that `import caltest` costs nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module 'caltest' has no attribute {name!r}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"caltest.{_HOMES[name]}"), name)
+    return importlib.import_module(f"caltest.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -161,9 +161,7 @@ def _advice(suspect: Suspect) -> str:
     values, sums = suspect.values, suspect.sums
     rows, columns = values.shape
     off = np.abs(sums - 1)
-    decimals = next(
-        (d for d in range(1, 8) if np.abs(values - np.round(values, d)).max() < 1e-9), 0
-    )
+    decimals = next((d for d in range(1, 8) if np.abs(values - np.round(values, d)).max() < 1e-9), 0)
     if decimals and off.max() <= columns * 0.5 * 10.0**-decimals:
         return (
             f"they look rounded to {decimals} decimals, so save them with more, or divide each row "

@@ -101,9 +101,7 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
     return numbers if len(set(numbers)) == len(names) else None
 
 
-def _by_name(
-    values: np.ndarray, names: tuple[str, ...]
-) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     labels: list[str] = values.tolist()
     indices = _look_up(labels, names)
     if indices.min() >= 0:

@@ -42,9 +42,7 @@ class Workers:
                 results: Iterable[Any] = (function(*task) for task in tasks)
             else:
                 parent = os.getpid()
-                parallel = joblib.Parallel(
-                    n_jobs=self.n_jobs, prefer="threads", return_as="generator"
-                )
+                parallel = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
                 results = parallel(joblib.delayed(_call)(function, task, parent) for task in tasks)
             yield from _with_bar(results, len(tasks), description) if self.progress else results
 
@@ -59,7 +57,8 @@ def _controller() -> ThreadpoolController:
 
 def single_threaded_blas() -> AbstractContextManager[Any]:
     """One BLAS thread a worker: no oversubscription, and sums in an order that never varies."""
-    return _controller().limit(limits=1, user_api="blas")
+    guard: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return guard
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], parent: int) -> Any:

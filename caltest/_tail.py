@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.special import betaincinv
 
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 
@@ -18,9 +18,7 @@ TIE_TOLERANCE = 1e-10
 def exceeds(draws: NDArray[np.float64], observed: float) -> NDArray[np.bool_]:
     """Say which draws are at least as large as ``observed``, ties counted for the null."""
     finite = np.abs(draws[np.isfinite(draws)])
-    scale = max(
-        float(finite.max(initial=0.0)), abs(observed) if np.isfinite(observed) else 0.0
-    )
+    scale = max(float(finite.max(initial=0.0)), abs(observed) if np.isfinite(observed) else 0.0)
     return draws >= observed - TIE_TOLERANCE * scale
 
 
@@ -51,9 +49,11 @@ def interval(
     exceedances: int, resamples: int, alternative: Alternative, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Clopper–Pearson interval of the p-value that infinitely many resamples would give."""
-    low, high = binomtest(exceedances, resamples).proportion_ci(confidence, method="exact")
+    x, rest, beyond = exceedances, resamples - exceedances, (1.0 - confidence) / 2.0
+    low = 0.0 if x == 0 else float(betaincinv(x, rest + 1, beyond))
+    high = 1.0 if rest == 0 else float(betaincinv(x + 1, rest, 1.0 - beyond))
     sides = 2.0 if alternative == "two-sided" else 1.0
-    return min(1.0, sides * float(low)), min(1.0, sides * float(high))
+    return min(1.0, sides * low), min(1.0, sides * high)
 
 
 def combine_sides(greater: float, less: float, alternative: Alternative) -> float:

@@ -107,4 +107,5 @@ def _multiply_strip(
 
 
 def _quadratic_tile(tile: Tile, vectors: Array, rows: slice, columns: slice) -> Array:
-    return np.einsum("ib,ib->b", vectors[rows], tile(rows, columns) @ vectors[columns])
+    products = tile(rows, columns) @ vectors[columns]
+    return np.asarray(np.einsum("ib,ib->b", vectors[rows], products))

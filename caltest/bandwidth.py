@@ -214,9 +214,7 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     """
     a = np.asarray(alpha, dtype=np.float64)
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a <= 0):
-        raise InputError(
-            f"The Dirichlet parameters are {alpha!r}; give at least two positive numbers."
-        )
+        raise InputError(f"The Dirichlet parameters are {alpha!r}; give at least two positive numbers.")
     total = a.sum()
     logs = betaln(total, total) - betaln(a, a) - betaln(total - a, total - a)
     return float(2 / total * np.exp(logs).sum())
@@ -337,9 +335,7 @@ def _ranked(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int) -
     )
 
 
-def _selected(
-    blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int, count: int
-) -> Floats:
+def _selected(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int, count: int) -> Floats:
     """Do as ``_ranked``, knowing that ``count`` values match."""
     if place == 0:  # all bits are known
         return np.full(len(ranks), prefix, dtype=np.int64).view(np.float64)

@@ -188,9 +188,7 @@ def _check_index(probs: object, labels: object) -> None:
     """Raise if both have a pandas index, and the two say that rows do not correspond."""
     indices = []
     for data in (nw.to_native(x, pass_through=True) for x in (probs, labels)):
-        if not (
-            nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data)
-        ):
+        if not (nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data)):
             return
         indices.append(data.index)
     first, second = indices

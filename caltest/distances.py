@@ -126,9 +126,7 @@ def _squared_norms(x: Floats) -> Floats:
 
 EUCLIDEAN = Euclidean()
 
-DISTANCES = MappingProxyType(
-    {"tv": TotalVariation(), "euclidean": EUCLIDEAN, "hellinger": Hellinger()}
-)
+DISTANCES = MappingProxyType({"tv": TotalVariation(), "euclidean": EUCLIDEAN, "hellinger": Hellinger()})
 """The distances by name."""
 
 

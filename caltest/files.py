@@ -119,8 +119,7 @@ def _read_csv(path: Path, label: str | None, columns: Sequence[str] | None) -> S
         raise InputError(f"the file is not valid CSV: {_reason(error)}; write it anew.") from error
     if not isinstance(frame.index, pd.RangeIndex):
         raise InputError(
-            f"the header has {len(header)} names, but the first row has more cells; "
-            "name every column."
+            f"the header has {len(header)} names, but the first row has more cells; name every column."
         )
     return _from_frame(frame, label, columns)
 
@@ -158,9 +157,7 @@ def _read_parquet(path: Path, label: str | None, columns: Sequence[str] | None) 
         with pq.ParquetFile(path) as file:
             table = file.read()
     except pa.ArrowException as error:
-        raise InputError(
-            f"the file is not valid Parquet: {_reason(error)}; save it anew."
-        ) from error
+        raise InputError(f"the file is not valid Parquet: {_reason(error)}; save it anew.") from error
     check_unique(table.column_names)
     return _from_frame(table, label, columns)
 

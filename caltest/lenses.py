@@ -69,7 +69,7 @@ class TopLabel(Lens):
     """
 
     says: ClassVar[str] = "the top class is right as often as its probability says"
-    label: ClassVar[str] = "top_label"  # type: ignore[assignment]
+    label: ClassVar[str] = "top_label"
 
     def reduce(self, predictions: Predictions) -> Predictions:
         """Return (confidence, 1 − confidence)."""
@@ -77,7 +77,7 @@ class TopLabel(Lens):
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
         """Return 0 where the top class came true, else 1."""
-        return (labels != predictions.probs.argmax(axis=1)).astype(np.intp)
+        return np.asarray(labels != predictions.probs.argmax(axis=1), dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ClassWise(Lens):
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
         """Return 0 where the class came true, else 1."""
-        return (labels != self._column(predictions)).astype(np.intp)
+        return np.asarray(labels != self._column(predictions), dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class TopK(Lens):
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
         """Return 0 where the label is among the k, else 1."""
         inside = (self._members(predictions) == labels[:, None]).any(axis=1)
-        return (~inside).astype(np.intp)
+        return np.asarray(~inside, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class Sorted(Lens):
     """
 
     says: ClassVar[str] = "the first, second, … choice comes true as often as its probability says"
-    label: ClassVar[str] = "sorted"  # type: ignore[assignment]
+    label: ClassVar[str] = "sorted"
 
     def reduce(self, predictions: Predictions) -> Predictions:
         """Return the rows in decreasing order."""
@@ -264,7 +264,7 @@ class Sorted(Lens):
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
         """Return the rank of the class that came true, from 0."""
         order = np.argsort(-predictions.probs, axis=1, kind="stable")
-        return (order == labels[:, None]).argmax(axis=1)
+        return np.asarray((order == labels[:, None]).argmax(axis=1))
 
 
 def _top(argument: str) -> TopK:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from caltest._choices import choose
 from caltest._parallel import Workers
@@ -98,9 +97,7 @@ def test(
     seed = seed_of(rng)
     observed = form.value(view.labels, workers)
     _check_value(measure, observed)
-    question = Question(
-        form, view.predictions, view.labels, observed, side, n_resamples, seed, workers
-    )
+    question = Question(form, view.predictions, view.labels, observed, side, n_resamples, seed, workers)
     answer = chosen.answer(question)
     return CalibrationResult(
         statistic=observed,
@@ -155,7 +152,7 @@ def estimate(
     >>> import caltest
     >>> probs = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
     >>> round(caltest.estimate(probs, [0, 1, 0, 0], "skce_b"), 6)
-    0.080151
+    0.14084
     """
     view, _ = _view(probs, labels, lens)
     measure = find_statistic(statistic)
@@ -168,12 +165,12 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
     """Return the statistic of a name, an object or a function."""
     if isinstance(statistic, str):
         return choose("statistic", statistic, STATISTICS)()
-    if inspect.isclass(statistic) and issubclass(statistic, Statistic):
+    if isinstance(statistic, type) and issubclass(statistic, Statistic):
         return statistic()
     if isinstance(statistic, Statistic):
         return statistic
     if callable(statistic):
-        return FunctionStatistic(statistic)
+        return FunctionStatistic(cast("Callable[[Any, Any], float]", statistic))
     raise InputError(
         f"statistic is {statistic!r}; give a name, an object of caltest.statistics, "
         "or a function f(probs, labels) -> float."
@@ -186,7 +183,7 @@ def find_null(null: str | Null | None) -> Null:
         return MonteCarlo()
     if isinstance(null, str):
         return choose("null", null, NULLS)()
-    if inspect.isclass(null) and issubclass(null, Null):
+    if isinstance(null, type) and issubclass(null, Null):
         return null()
     if isinstance(null, Null):
         return null
@@ -216,9 +213,7 @@ def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
         )
 
 
-def _check_alternative(
-    measure: Statistic, null: Null, alternative: Alternative | None
-) -> Alternative:
+def _check_alternative(measure: Statistic, null: Null, alternative: Alternative | None) -> Alternative:
     possible = [side for side in measure.alternatives if side in null.alternatives]
     if alternative is None and possible:
         return possible[0]

@@ -294,9 +294,7 @@ def test_plots_are_not_loaded_for_a_test(folder):
         "print(CliRunner().invoke(app, arguments).exit_code)\n"
         "print(*{'matplotlib', 'statsmodels'} & set(sys.modules))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n\n"
 
 

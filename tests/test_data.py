@@ -29,9 +29,7 @@ FRAME = pd.DataFrame(PROBS, columns=CLASSES)
 ONE = np.array([0.25, 0.5, 0.0, 1.0])
 
 REFERENCE = Path(
-    os.environ.get(
-        "CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"
-    )
+    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
 )
 
 

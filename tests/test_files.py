@@ -22,9 +22,7 @@ FRAME = pd.DataFrame(PROBS, columns=["cat", "dog", "owl"])
 NAMED = FRAME.assign(label=["cat", "dog", "owl", "owl"])
 
 REFERENCE = Path(
-    os.environ.get(
-        "CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"
-    )
+    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
 )
 
 

@@ -76,18 +76,14 @@ def describe(name: str, probs: np.ndarray, labels: np.ndarray) -> str:
 def main() -> None:
     """Fit, predict, print the table and write the file."""
     labels = load_digits().target
-    print(
-        f"{'model':22}{'accuracy':>9}{'confidence':>11}{'log loss':>9}{'ECE':>9}{'impossible':>12}"
-    )
+    print(f"{'model':22}{'accuracy':>9}{'confidence':>11}{'log loss':>9}{'ECE':>9}{'impossible':>12}")
     predictions = {}
     for name, classifier in classifiers().items():
         predictions[name] = predict(classifier)
         print(describe(name, predictions[name], labels), flush=True)
     TARGET.parent.mkdir(exist_ok=True)
     np.savez_compressed(TARGET, labels=labels.astype(np.uint8), **predictions)
-    print(
-        "ECE: top label, 15 bins of equal width. Impossible: labels whose probability is exactly 0."
-    )
+    print("ECE: top label, 15 bins of equal width. Impossible: labels whose probability is exactly 0.")
     print(f"{TARGET.name}: {TARGET.stat().st_size / 1e3:.0f} kB")
 
 

@@ -1,152 +1,200 @@
-"""tr((MΣ)³) for M = Σ_l W_l ⊗ A_l off the diagonal, Σ = blockdiag(Σ_1, …, Σ_n): the bulk of the skewness.
+"""tr((MΣ)³) for M_ij = Σ_l W_l,ij A_l off the diagonal, Σ = blockdiag(Σ_1, …, Σ_n).
 
-Exact where m n³ is small. Else the W_l are compressed to a basis Q of r smooth functions of the
-predictions, W ≈ Q C Qᵀ (a Nyström approximation), and the trace is taken in the small space. The error
-is estimated: the share of tr((MΣ)²) that the compression misses, known exactly, times the size of the
-smallest eigenvalues that it keeps.
+It is most of the third cumulant of a quadratic form. For few rows it is taken exactly. For many, M is
+first approximated by M̂ of low rank, whose trace is exact; random probes z then estimate the rest,
+zᵀ(A³ − Â³)z with A = CᵀMC and Σ = CCᵀ. The two parts complement each other: where few eigenvalues
+carry the trace, M̂ has them and the rest is small; where many carry it, the probes' error is small
+(about γ²/(2√p) in a skewness γ, with p probes).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
 from caltest._seeds import generator
 from caltest._tiles import blocks, multiply
 from caltest.forms.base import Array
-from caltest.forms.weights import Term
+from caltest.forms.weights import Term, Weights
 
-EXACT_WORK = 1e9  # m n³ up to which the trace is exact
-RANK = 32
-DENSE_SIZE = 800  # r m up to which the compressed operator is a matrix; above, probes
+EXACT_WORK = 2e9  # operations up to which the trace is exact
+_SMALL_SPACE = 400  # rank times classes of the low-rank part
+_PIVOTS = 160
+_PROBE_COLUMNS = 24  # probes times classes, with at least two probes
 
 
-def cubic_trace(
-    probs: Array, terms: tuple[Term, ...], second: float, workers: Workers
-) -> tuple[float, float]:
-    """Return tr((MΣ)³) and an estimate of its error; ``second`` is tr((MΣ)²)."""
+def cubic_trace(probs: Array, terms: tuple[Term, ...], workers: Workers) -> tuple[float, float]:
+    """Return tr((MΣ)³) and the standard error of the estimate (0 where it is exact)."""
     n, m = probs.shape
-    if len(terms) == 1 and terms[0].matrix is None and m * float(n) ** 3 <= EXACT_WORK:
-        return _exact(probs, terms[0]), 0.0
-    basis, cores = _compress(probs, terms, workers)
-    matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
-    if basis.shape[1] * m <= DENSE_SIZE:
-        return _dense(probs, basis, cores, matrices, second)
-    return _probed(probs, basis, cores, [term.matrix for term in terms], second)
+    if len(terms) == 1 and terms[0].matrix is None:
+        if m * float(n) ** 3 <= EXACT_WORK:
+            return _exact_identity(probs, terms[0].weights), 0.0
+    elif (m * float(n)) ** 3 <= EXACT_WORK:
+        return _exact_matrices(probs, terms), 0.0
+    uncertain = np.flatnonzero(probs.max(axis=1) < 1.0)  # Σ_i = 0 for the others
+    if len(uncertain) < 2:
+        return 0.0, 0.0
+    small = _Small.of(probs, terms, uncertain)
+    probes = _signs(probs, max(2, _PROBE_COLUMNS // m))
+    once = _apply(probs, terms, probes, workers)
+    cubes = np.sum(once * _apply(probs, terms, once, workers), axis=(0, 2))
+    small_once = small.apply(probs, probes)
+    cubes -= np.sum(small_once * small.apply(probs, small_once), axis=(0, 2))
+    error = float(np.std(cubes, ddof=1)) / np.sqrt(len(cubes))
+    return small.trace + float(cubes.mean()), error
 
 
-def _exact(probs: Array, term: Term) -> float:
+def _exact_identity(probs: Array, weights: Weights) -> float:
     """Expand Σ_i = diag(g_i) − g_i g_iᵀ in all three factors: m + 1 products of n×n matrices.
 
     With H_ij = W_ij g_i·g_j and B_c = W diag(G_c) W:
     Σ_c Σ_ij B_c,ij (W_ij g_ic (g_jc − 3 g_jc²) + 3 H_ij g_ic g_jc) − tr(H³).
     """
-    everything = slice(0, len(probs))
-    w = term.weights(everything, everything)
-    np.fill_diagonal(w, 0.0)
+    w = _off_diagonal(weights, len(probs))
     h = w * (probs @ probs.T)
     total = -float(np.vdot(h @ h, h))
     for g in probs.T:
         between = (w * g) @ w
-        total += g @ (between * w) @ (g - 3.0 * g**2) + 3.0 * g @ (between * h) @ g
+        total += 3.0 * g @ (between * h) @ g
+        between *= w
+        total += g @ between @ (g - 3.0 * g**2)
     return float(total)
 
 
-def _compress(
-    probs: Array, terms: tuple[Term, ...], workers: Workers
-) -> tuple[Array, list[Array]]:
-    """Return Q (n, r) orthonormal and cores C_l (r, r) with W_l ≈ Q C_l Qᵀ off the diagonal."""
-    test = _smooth_functions(probs, RANK // len(terms))
-    roots = []
-    for term in terms:
-        image = multiply(term.weights, test, workers, description="moments")
-        values, vectors = eigh(test.T @ image)
-        kept = values > 1e-10 * max(float(values[-1]), 0.0)
-        roots.append(image @ (vectors[:, kept] / np.sqrt(values[kept])))
-    basis = _orthonormal(np.hstack(roots))
-    cores = []
-    for term, root in zip(terms, roots, strict=True):
-        projected = basis.T @ root
-        cores.append(projected @ projected.T - (basis.T * term.weights.diagonal()) @ basis)
-    return basis, cores
-
-
-def _smooth_functions(probs: Array, count: int) -> Array:
-    """Return (n, r) fixed functions of the predictions, so that the row order does not matter."""
+def _exact_matrices(probs: Array, terms: tuple[Term, ...]) -> float:
+    """Build MΣ as one matrix: (n m)³ operations."""
     n, m = probs.shape
-    count = min(count, n)
-    centred = probs - probs.mean(axis=0)
-    spread = np.sqrt(2.0 * np.mean(np.sum(centred**2, axis=1)))
-    if spread < 1e-12:
-        return np.ones((n, 1))
-    stream = generator(0)
-    scales = np.geomspace(0.5, 8.0, count) / spread
-    waves = np.cos(
-        centred @ (stream.standard_normal((m, count)) * scales)
-        + stream.uniform(0, 2 * np.pi, count)
-    )
-    return _orthonormal(waves)
+    product = np.zeros((n, m, n, m))
+    for weights, matrix in terms:
+        A = np.eye(m) if matrix is None else matrix
+        # A Σ_j = A diag(g_j) − (A g_j) g_jᵀ
+        image = A[:, None, :] * probs - (probs @ A.T).T[:, :, None] * probs
+        product += _off_diagonal(weights, n)[:, None, :, None] * image
+    flat = product.reshape(n * m, n * m)
+    return float(np.vdot(flat @ flat, flat.T))
 
 
-def _orthonormal(columns: Array) -> Array:
-    """Return an orthonormal basis of the span of a few columns, through their small Gram matrix."""
-    values, vectors = eigh(columns.T @ columns)
-    kept = values > 1e-12 * float(values[-1])
-    return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
+def _off_diagonal(weights: Weights, n: int) -> Array:
+    w = weights(slice(0, n), slice(0, n))
+    np.fill_diagonal(w, 0.0)
+    return w
 
 
-def _dense(
-    probs: Array, basis: Array, cores: list[Array], matrices: list[Array], second: float
-) -> tuple[float, float]:
-    """Trace of (CS)³ with S = (Q ⊗ I)ᵀ Σ (Q ⊗ I) as an (rm × rm) matrix."""
-    r, m = basis.shape[1], probs.shape[1]
-    small = np.zeros((r, m, r, m))
-    for rows in blocks(len(probs), max(1, 2**21 // (r * m))):
-        q, g = basis[rows], probs[rows]
+def _signs(probs: Array, count: int) -> Array:
+    """Return fixed random signs (n, p, m), dealt in an order that the rows' order cannot change."""
+    n, m = probs.shape
+    order = np.argsort(np.einsum("ik,k->i", probs, np.cos(np.arange(m))), kind="stable")
+    signs = np.empty((n, count, m))
+    signs[order] = generator(0).choice([-1.0, 1.0], size=(n, count, m))
+    return signs
+
+
+def _spread(probs: Array, z: Array) -> Array:
+    """Return C z, C_i = diag(√g_i) − g_i √g_iᵀ, for z (n, p, m)."""
+    root = np.sqrt(probs)[:, None, :]
+    scaled = root * z
+    return np.asarray(scaled - probs[:, None, :] * scaled.sum(axis=2, keepdims=True))
+
+
+def _gather(probs: Array, v: Array) -> Array:
+    """Return Cᵀ v."""
+    inner = np.sum(probs[:, None, :] * v, axis=2, keepdims=True)
+    return np.asarray(np.sqrt(probs)[:, None, :] * (v - inner))
+
+
+def _apply(probs: Array, terms: tuple[Term, ...], z: Array, workers: Workers) -> Array:
+    """Return A z = CᵀMC z."""
+    spread = _spread(probs, z)
+    flat = spread.reshape(len(probs), -1)
+    total = np.zeros_like(spread)
+    for weights, matrix in terms:
+        image = multiply(weights, flat, workers, description="skewness")
+        image -= weights.diagonal()[:, None] * flat
+        shaped = image.reshape(z.shape)
+        total += shaped if matrix is None else shaped @ matrix
+    return _gather(probs, total)
+
+
+class _Small(NamedTuple):
+    """M̂ = Σ_l (R C_l Rᵀ) ⊗ A_l, and tr((M̂Σ)³)."""
+
+    root: Array  # R, (n, r); 0 in rows that are certain
+    cores: list[Array]  # C_l, (r, r)
+    matrices: list[Array]  # A_l, (m, m)
+    trace: float
+
+    @classmethod
+    def of(cls, probs: Array, terms: tuple[Term, ...], uncertain: NDArray[np.intp]) -> _Small:
+        """Compress the weights to the directions that matter most under the rows' variances."""
+        n, m = probs.shape
+        matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
+        rank = min(_SMALL_SPACE // m, 128)
+        if rank < 4:
+            return cls(np.zeros((n, 1)), [np.zeros((1, 1))] * len(terms), matrices, 0.0)
+        scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
+        factors = [_pivoted_cholesky(term.weights, scale) for term in terms]
+        basis = _leading(np.hstack(factors), rank)
+        cores = []
+        for term, factor in zip(terms, factors, strict=True):
+            projected = basis.T @ factor
+            own = scale**2 * term.weights.diagonal()
+            cores.append(projected @ projected.T - (basis.T * own) @ basis)
+        root = np.zeros_like(basis)
+        np.divide(basis, scale[:, None], out=root, where=scale[:, None] > 1e-150)
+        root[np.setdiff1d(np.arange(n), uncertain)] = 0.0
+        core = sum(np.kron(c, a) for c, a in zip(cores, matrices, strict=True))
+        product = core @ _compressed_covariance(probs, root)
+        trace = float(np.vdot(product @ product, product.T))
+        return cls(root, cores, matrices, trace)
+
+    def apply(self, probs: Array, z: Array) -> Array:
+        """Return Â z = CᵀM̂C z."""
+        spread = _spread(probs, z)
+        inner = self.root.T @ spread.reshape(len(probs), -1)
+        total = np.zeros_like(spread)
+        for core, matrix in zip(self.cores, self.matrices, strict=True):
+            total += (self.root @ (core @ inner)).reshape(z.shape) @ matrix
+        return _gather(probs, total)
+
+
+def _pivoted_cholesky(weights: Weights, scale: Array) -> Array:
+    """Return L (n, r) with L Lᵀ ≈ diag(scale) W diag(scale), greedily by the largest residual."""
+    n = len(scale)
+    rows = np.zeros((min(_PIVOTS, n), n))
+    residual = scale**2 * weights.diagonal()
+    floor = 1e-12 * float(residual.max(initial=0.0))
+    for number in range(len(rows)):
+        pivot = int(residual.argmax())
+        if residual[pivot] <= floor:
+            return rows[:number].T
+        row = scale * scale[pivot] * weights(slice(pivot, pivot + 1), slice(0, n))[0]
+        row -= rows[:number, pivot] @ rows[:number]
+        rows[number] = row / np.sqrt(residual[pivot])
+        residual = np.maximum(residual - rows[number] ** 2, 0.0)
+        residual[pivot] = 0.0
+    return rows.T
+
+
+def _leading(factor: Array, rank: int) -> Array:
+    """Return the leading left singular vectors of a tall matrix, through its small Gram matrix."""
+    values, vectors = eigh(factor.T @ factor)
+    kept = values > 1e-12 * max(float(values[-1]), 0.0)
+    values, vectors = values[kept][-rank:], vectors[:, kept][:, -rank:]
+    return np.asarray(factor @ (vectors / np.sqrt(values)))
+
+
+def _compressed_covariance(probs: Array, root: Array) -> Array:
+    """Return Σ_i (r_i r_iᵀ) ⊗ Σ_i as an (rm × rm) matrix."""
+    r, m = root.shape[1], probs.shape[1]
+    total = np.zeros((r, m, r, m))
+    for rows in blocks(len(probs), 4096):
+        q, g = root[rows], probs[rows]
         joint = (q[:, :, None] * g[:, None, :]).reshape(len(q), r * m)
-        small -= (joint.T @ joint).reshape(r, m, r, m)
+        total -= (joint.T @ joint).reshape(r, m, r, m)
         for c in range(m):
-            small[:, c, :, c] += (q.T * g[:, c]) @ q
-    core = sum(np.kron(c, a) for c, a in zip(cores, matrices, strict=True))
-    product = core @ small.reshape(r * m, r * m)
-    square = product @ product
-    missed = max(0.0, second - float(np.trace(square)))
-    kept = np.sort(np.abs(np.linalg.eigvals(product)))[r:]  # each Σ_i has a null direction
-    edge = float(np.quantile(kept, 0.25)) if len(kept) else 0.0
-    return float(np.vdot(square, product.T)), missed * edge
-
-
-def _probed(
-    probs: Array,
-    basis: Array,
-    cores: list[Array],
-    matrices: list[Array | None],
-    second: float,
-) -> tuple[float, float]:
-    """Estimate the traces in the small space by Hutchinson's probes, where rm is too large."""
-    r, m = basis.shape[1], probs.shape[1]
-    count = int(np.clip(6400 // m, 8, 64))
-    probes = generator(0, 1).choice([-1.0, 1.0], size=(r, count, m))
-
-    def apply(x: Array) -> Array:
-        image = np.zeros((r, count * m))
-        for rows in blocks(len(probs), max(1, 2**22 // (count * m))):
-            q, g = basis[rows], probs[rows, None, :]
-            v = (q @ x.reshape(r, -1)).reshape(len(q), count, m)
-            v = g * (v - np.einsum("ipk,ik->ip", v, probs[rows])[:, :, None])
-            image += q.T @ v.reshape(len(q), -1)
-        out = np.zeros((r, count, m))
-        for core, matrix in zip(cores, matrices, strict=True):
-            part = (core @ image).reshape(r, count, m)
-            out += part if matrix is None else part @ matrix
-        return out
-
-    once = apply(probes)
-    twice = apply(once)
-    cubes = np.einsum("rpk,rpk->p", probes, apply(twice))
-    squares = np.einsum("rpk,rpk->p", probes, twice)
-    standard_error = float(np.std(cubes, ddof=1) / np.sqrt(count))
-    missed = max(0.0, second - float(np.mean(squares)))
-    ratio = float(np.mean(cubes)) / max(float(np.mean(squares)), 1e-300)
-    return float(np.mean(cubes)), standard_error + missed * 0.25 * abs(ratio)
+            total[:, c, :, c] += (q.T * g[:, c]) @ q
+    return total.reshape(r * m, r * m)

@@ -24,7 +24,7 @@ from caltest.forms.weights import Term
 def quadratic_moments(
     probs: Array, terms: tuple[Term, ...], diagonal: bool, workers: Workers
 ) -> tuple[float, float, float, float]:
-    """Return mean, variance, third cumulant and an error bound of the third cumulant.
+    """Return mean, variance, third cumulant and the standard error of the third cumulant.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def quadratic_moments(
     else:
         tile = partial(_general_tile, probs, probs * table, terms)
     second, third, mixed, cross = sum_over_tiles(tile, n, workers, description="moments")
-    trace, error = cubic_trace(probs, terms, second, workers)
+    trace, error = cubic_trace(probs, terms, workers)
     variance = 2.0 * second + np.sum(probs * table**2)
     cumulant = 8.0 * trace + 4.0 * third
     cumulant += 12.0 * mixed + 6.0 * cross + np.sum(probs * table**3)
@@ -93,9 +93,7 @@ def _identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns
     w2 = w * w
     mixed = cross = 0.0
     if tilted.any():
-        mixed = 0.5 * (
-            _mixed(w2, a, tilted[rows], b, s) + _mixed(w2.T, b, tilted[columns], a, s.T)
-        )
+        mixed = 0.5 * (_mixed(w2, a, tilted[rows], b, s) + _mixed(w2.T, b, tilted[columns], a, s.T))
         cross = float(np.vdot(w, tilted[rows] @ tilted[columns].T))
     seconds = np.vdot(w2, second)
     w2 *= w

@@ -35,9 +35,7 @@ class Additive(Form):
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
-        parts = (
-            self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS)
-        )
+        parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
         total = next(parts)
         for part in parts:
             total = total + part
@@ -71,7 +69,7 @@ class Linear(Additive):
         block = self.table[rows]
         offsets = np.arange(len(block)) * block.shape[1]
         entries: Array = block.ravel()[labels + offsets]
-        return entries.sum(axis=1)
+        return np.asarray(entries.sum(axis=1))
 
     def finish(self, sums: Array) -> Array:
         """Return the sums: they are the statistic."""

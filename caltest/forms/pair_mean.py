@@ -77,7 +77,8 @@ class PairMean(Form):
 
     def terms(self, labels: Labels) -> Array:
         """Return the terms h_p for one label vector, (⌊n/2⌋,)."""
-        return self._block_terms(labels[None, :])[0]
+        terms: Array = self._block_terms(labels[None, :])[0]
+        return terms
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

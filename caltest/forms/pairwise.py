@@ -17,6 +17,7 @@ from caltest.forms.base import Array, Form, Labels, Moments, TailBound
 from caltest.forms.weights import Term
 
 _COLUMNS = 2048  # columns of residuals a tile is multiplied with at a time
+_ALONE_BELOW = 1e7  # pairs times draws; less is done sooner than workers start
 _SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
 
 
@@ -66,7 +67,8 @@ class Pairwise(Form):
         tile = partial(self._tile_sums, labels)
         n, draws = len(self.probs), len(labels)
         size = WIDE_TILE if draws > 1 else TILE
-        return self.scale * sum_over_tiles(tile, n, workers, size=size, description="label draws")
+        hands = workers if draws * float(n) ** 2 > _ALONE_BELOW else ALONE
+        return self.scale * sum_over_tiles(tile, n, hands, size=size, description="label draws")
 
     def _tile_sums(self, labels: Labels, rows: slice, columns: slice) -> Array:
         total = np.zeros(len(labels))
@@ -122,9 +124,7 @@ class UStatistic(BoundedPairwise):
         return partial(_gram_tile, self.kernel_terms, residuals)
 
 
-def _gram_tile(
-    terms: tuple[Term, ...], residuals: list[Array], rows: slice, columns: slice
-) -> Array:
+def _gram_tile(terms: tuple[Term, ...], residuals: list[Array], rows: slice, columns: slice) -> Array:
     def summands() -> Iterator[Array]:
         for term, residual in zip(terms, residuals, strict=True):
             tile = term.weights(rows, columns)

@@ -125,9 +125,7 @@ def from_draws(
     )
 
 
-def from_sides(
-    greater: float, less: float, question: Question, notes: tuple[str, ...] = ()
-) -> Answer:
+def from_sides(greater: float, less: float, question: Question, notes: tuple[str, ...] = ()) -> Answer:
     """Return the analytic answer, kept inside (0, 1]."""
     p = _tail.combine_sides(greater, less, question.alternative)
     return Answer(pvalue=float(np.clip(p, np.finfo(float).tiny, 1.0)), notes=notes)

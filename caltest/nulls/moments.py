@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainc, gammaincc
-from scipy.stats import norm
+from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
@@ -88,7 +87,7 @@ def pearson3_tail(moments: Moments, x: float) -> float:
         return 1.0 if x <= moments.mean + tolerance else 0.0
     z = (x - moments.mean) / np.sqrt(moments.variance)
     if abs(moments.skewness) < 1e-4:
-        return float(norm.sf(z))
+        return float(ndtr(-z))
     shape = 4.0 / moments.skewness**2
     position = shape + 2.0 * z / moments.skewness
     integral = gammaincc if moments.skewness > 0 else gammainc

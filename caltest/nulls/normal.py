@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from caltest.exceptions import InputError
 from caltest.forms import Form, HasTerms
@@ -64,4 +64,4 @@ class Normal(Null):
             note = "The terms do not vary, so their standard deviation says nothing; p is set to 1."
             return Answer(pvalue=1.0, notes=(note,))
         z = np.sqrt(len(terms)) * float(np.mean(terms)) / deviation
-        return from_sides(float(norm.sf(z)), float(norm.cdf(z)), question)
+        return from_sides(float(ndtr(-z)), float(ndtr(z)), question)

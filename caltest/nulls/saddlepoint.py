@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 #: t -> K(t), K'(t), K''(t)
 CumulantGenerator = Callable[[float], tuple[float, float, float]]
@@ -46,7 +46,7 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     if abs(z) < 1e-3:
         step = 0.01 / scale
         skewness = (cumulants(step)[2] - cumulants(-step)[2]) / (2 * step * scale**3)
-        return float(norm.sf(z + skewness / 6.0))
+        return float(ndtr(-z - skewness / 6.0))
     t = _solve(cumulants, x, z / scale, scale, limit)
     k, slope, curvature = cumulants(t)
     exponent = min(0.0, k - t * x)
@@ -54,12 +54,10 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
         return float(np.exp(exponent)) if z > 0 else 1.0
     w = float(np.sign(t) * np.sqrt(-2.0 * exponent))
     u = t * float(np.sqrt(curvature))
-    return float(norm.sf(w + np.log(u / w) / w))
+    return float(ndtr(-w - np.log(u / w) / w))
 
 
-def _solve(
-    cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float
-) -> float:
+def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:
     """Solve K'(t) = x by Newton's method, kept inside a shrinking bracket."""
     low, high = (0.0, limit) if start > 0 else (-np.inf, 0.0)
     t = min(start, 0.9 * limit)

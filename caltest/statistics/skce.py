@@ -169,8 +169,7 @@ class LinearSKCE(_SKCE):
         return PairMean(
             probs=probs,
             components=tuple(
-                (part.paired(probs[0:last:2], probs[1:last:2]), matrix)
-                for part, matrix in kernel.terms
+                (part.paired(probs[0:last:2], probs[1:last:2]), matrix) for part, matrix in kernel.terms
             ),
             tail_bound=self._tail_bound(predictions, "hoeffding"),
         )
