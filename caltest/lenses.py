@@ -140,6 +140,11 @@ class TopK(Lens):
     k
         Size of the set, 1 to m − 1.
 
+    Raises
+    ------
+    InputError
+        If ``k`` is no positive whole number.
+
     Examples
     --------
     >>> from caltest.data import sample
@@ -148,7 +153,7 @@ class TopK(Lens):
     ([[0.75, 0.25], [1.0, 0.0]], [1, 0])
     """
 
-    k: int
+    k: int | str
 
     says: ClassVar[str] = "the label is among the most probable classes as often as their sum says"
 
@@ -157,22 +162,22 @@ class TopK(Lens):
         """Top and size."""
         return f"top:{self.k}"
 
+    def __post_init__(self) -> None:
+        if not str(self.k).isdigit():
+            raise InputError(f"the lens asks for the top {self.k!r}; give a size, as in 'top:5'.")
+
     def _members(self, predictions: Predictions) -> Labels:
-        if not 1 <= self.k < predictions.n_classes:
+        if not 1 <= int(self.k) < predictions.n_classes:
             raise InputError(
                 f"the lens asks for the top {self.k} of {predictions.n_classes} classes; "
                 f"give k from 1 to {predictions.n_classes - 1}."
             )
-        return np.argsort(-predictions.probs, axis=1, kind="stable")[:, : self.k]
+        return np.argsort(-predictions.probs, axis=1, kind="stable")[:, : int(self.k)]
 
     def reduce(self, predictions: Predictions) -> Predictions:
         """Return (sum of the k largest, the rest)."""
         members = self._members(predictions)
         inside = np.take_along_axis(predictions.probs, members, axis=1).sum(axis=1)
-        if self.k > predictions.n_classes // 2:  # the smaller sum is the more precise one
-            outside = np.ones_like(predictions.probs)
-            np.put_along_axis(outside, members, 0.0, axis=1)
-            inside = 1.0 - (predictions.probs * outside).sum(axis=1)
         return _binary(inside, ("inside", "outside"), predictions)
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
@@ -267,14 +272,8 @@ class Sorted(Lens):
         return np.asarray((order == labels[:, None]).argmax(axis=1))
 
 
-def _top(argument: str) -> TopK:
-    if not argument.isdigit():
-        raise InputError(f"the lens 'top:{argument}' has no size; write for instance 'top:5'.")
-    return TopK(int(argument))
-
-
 #: Lenses by name; a name that ends in a colon takes what follows it.
-LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": _top, "sorted": Sorted}
+LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": Sorted}
 
 
 def find_lens(lens: str | Lens | None) -> Lens | None:

@@ -14,6 +14,8 @@ from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.nulls import GUARANTEES, Guarantee
 
+_UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
+
 _COUNTS_AGAINST: dict[Alternative, str] = {
     "greater": "at least this large",
     "less": "at most this large",
@@ -122,6 +124,8 @@ class CalibrationResult:
         )
 
     def _probability(self) -> str:
+        if self.guarantee == "approximate" and self.pvalue < _UNRESOLVED:
+            return f"below {_UNRESOLVED:g}"
         return f"at most {self.pvalue:.3g}" if self.guarantee == "bound" else f"{self.pvalue:.3g}"
 
     def __str__(self) -> str:
@@ -129,6 +133,8 @@ class CalibrationResult:
 
 
 def _pvalue_text(result: CalibrationResult) -> str:
+    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
+        return f"below {_UNRESOLVED:g}"
     if result.pvalue_interval is None or result.n_resamples is None:
         return f"{result.pvalue:.4g}"
     low, high = result.pvalue_interval

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
+import numpy as np
+
 from caltest._choices import choose
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
@@ -113,7 +115,12 @@ def test(
         n_resamples=answer.n_resamples,
         pvalue_interval=answer.pvalue_interval,
         null_distribution=answer.null_distribution,
-        warnings=(*view.predictions.notes, *measure.notes, *answer.notes),
+        warnings=(
+            *view.predictions.notes,
+            *_impossible(view),
+            *measure.notes,
+            *answer.notes,
+        ),
         seed=seed if answer.n_resamples is not None else None,
         measures=measure.measures,
     )
@@ -203,6 +210,18 @@ def _view(probs: object, labels: object, lens: str | Lens | None) -> tuple[Sampl
     else:
         whole = sample(probs, labels)
     return (found.view(whole), found.label) if found else (whole, None)
+
+
+def _impossible(view: Sample) -> tuple[str, ...]:
+    """Say so if a label came true that the model calls impossible: no test is needed then."""
+    rows = np.arange(len(view.labels))
+    broken = np.flatnonzero(view.predictions.probs[rows, view.labels] == 0.0)
+    if len(broken) == 0:
+        return ()
+    return (
+        f"In {len(broken)} of {len(rows)} rows (first: row {broken[0]}, counting from 0) the label "
+        "that came true had probability 0: that alone proves the model miscalibrated, whatever p is.",
+    )
 
 
 def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
