@@ -15,7 +15,7 @@ from caltest._version import __version__
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
-    from caltest import data, datasets, files, kernels, lenses, nulls, statistics
+    from caltest import binning, data, datasets, files, kernels, lenses, nulls, statistics
     from caltest.result import CalibrationResult
     from caltest.testing import estimate, test
 
@@ -23,6 +23,7 @@ __all__ = [
     "CalibrationResult",
     "InputError",
     "__version__",
+    "binning",
     "data",
     "datasets",
     "estimate",

@@ -19,7 +19,7 @@ def exceeds(draws: NDArray[np.float64], observed: float) -> NDArray[np.bool_]:
     """Say which draws are at least as large as ``observed``, ties counted for the null."""
     finite = np.abs(draws[np.isfinite(draws)])
     scale = max(float(finite.max(initial=0.0)), abs(observed) if np.isfinite(observed) else 0.0)
-    return draws >= observed - TIE_TOLERANCE * scale
+    return ~(draws < observed - TIE_TOLERANCE * scale)  # a NaN counts for the null
 
 
 def count(draws: NDArray[np.float64], observed: float, alternative: Alternative) -> int:

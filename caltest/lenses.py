@@ -20,6 +20,7 @@ from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
+Columns: TypeAlias = NDArray[np.intp]
 
 
 class Lens(ABC):
@@ -49,14 +50,23 @@ class Lens(ABC):
         )
 
 
-def _binary(event: Array, names: tuple[str, str], predictions: Predictions) -> Predictions:
-    event = np.clip(event, 0.0, 1.0)
-    return Predictions(np.column_stack([event, 1.0 - event]), names, predictions.notes)
+def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) -> Predictions:
+    """Return (P(not event), P(event)), the event that the label is among some columns (n, k).
+
+    The event is class 1, as in binary predictions. Both probabilities are sums, not one minus the
+    other: 1e-20 stays possible.
+    """
+    inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
+    others = predictions.probs.copy()
+    np.put_along_axis(others, columns, 0.0, axis=1)
+    pair = np.column_stack([others.sum(axis=1), inside])
+    pair /= pair.sum(axis=1, keepdims=True)
+    return Predictions(pair, names, predictions.notes)
 
 
 @dataclass(frozen=True)
 class TopLabel(Lens):
-    """Is the most probable class right as often as its probability says? Two classes: right, wrong.
+    """Is the most probable class right as often as its probability says? Class 1 is "right".
 
     Of tied classes the first is the top one.
 
@@ -65,24 +75,27 @@ class TopLabel(Lens):
     >>> from caltest.data import sample
     >>> view = TopLabel().view(sample([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [0, 2]))
     >>> view.predictions.probs.tolist(), view.labels.tolist()
-    ([[0.75, 0.25], [0.5, 0.5]], [0, 1])
+    ([[0.25, 0.75], [0.5, 0.5]], [1, 0])
     """
 
     says: ClassVar[str] = "the top class is right as often as its probability says"
     label: ClassVar[str] = "top_label"
 
+    def _top(self, predictions: Predictions) -> Columns:
+        return np.asarray(predictions.probs.argmax(axis=1, keepdims=True))
+
     def reduce(self, predictions: Predictions) -> Predictions:
-        """Return (confidence, 1 − confidence)."""
-        return _binary(predictions.probs.max(axis=1), ("right", "wrong"), predictions)
+        """Return (1 − confidence, confidence)."""
+        return _binary(self._top(predictions), ("wrong", "right"), predictions)
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
-        """Return 0 where the top class came true, else 1."""
-        return np.asarray(labels != predictions.probs.argmax(axis=1), dtype=np.intp)
+        """Return 1 where the top class came true, else 0."""
+        return np.asarray(labels == self._top(predictions)[:, 0], dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class ClassWise(Lens):
-    """Does one class come true as often as its probability says? Two classes: it, another.
+    """Does one class come true as often as its probability says? Class 1 is "it".
 
     Parameters
     ----------
@@ -94,7 +107,7 @@ class ClassWise(Lens):
     >>> from caltest.data import sample
     >>> view = ClassWise(1).view(sample([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [0, 1]))
     >>> view.predictions.probs.tolist(), view.labels.tolist()
-    ([[0.25, 0.75], [0.5, 0.5]], [1, 0])
+    ([[0.75, 0.25], [0.5, 0.5]], [0, 1])
     """
 
     which: int | str
@@ -119,19 +132,19 @@ class ClassWise(Lens):
         )
 
     def reduce(self, predictions: Predictions) -> Predictions:
-        """Return (p_k, 1 − p_k)."""
+        """Return (1 − p_k, p_k)."""
         column = self._column(predictions)
         name = predictions.classes[column] if predictions.classes else f"class {column}"
-        return _binary(predictions.probs[:, column], (name, "another"), predictions)
+        return _binary(np.full((predictions.n_samples, 1), column), ("another", name), predictions)
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
-        """Return 0 where the class came true, else 1."""
-        return np.asarray(labels != self._column(predictions), dtype=np.intp)
+        """Return 1 where the class came true, else 0."""
+        return np.asarray(labels == self._column(predictions), dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class TopK(Lens):
-    """Is the label among the k most probable classes as often as their sum says? Two classes.
+    """Is the label among the k most probable classes as often as their sum says? Class 1 is "inside".
 
     Of tied classes the first ones are taken.
 
@@ -150,7 +163,7 @@ class TopK(Lens):
     >>> from caltest.data import sample
     >>> view = TopK(2).view(sample([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], [2, 2]))
     >>> view.predictions.probs.tolist(), view.labels.tolist()
-    ([[0.75, 0.25], [1.0, 0.0]], [1, 0])
+    ([[0.25, 0.75], [0.0, 1.0]], [0, 1])
     """
 
     k: int | str
@@ -175,15 +188,13 @@ class TopK(Lens):
         return np.argsort(-predictions.probs, axis=1, kind="stable")[:, : int(self.k)]
 
     def reduce(self, predictions: Predictions) -> Predictions:
-        """Return (sum of the k largest, the rest)."""
-        members = self._members(predictions)
-        inside = np.take_along_axis(predictions.probs, members, axis=1).sum(axis=1)
-        return _binary(inside, ("inside", "outside"), predictions)
+        """Return (the rest, sum of the k largest)."""
+        return _binary(self._members(predictions), ("outside", "inside"), predictions)
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
-        """Return 0 where the label is among the k, else 1."""
+        """Return 1 where the label is among the k, else 0."""
         inside = (self._members(predictions) == labels[:, None]).any(axis=1)
-        return np.asarray(~inside, dtype=np.intp)
+        return np.asarray(inside, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -292,4 +303,4 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
-    return maker(argument) if colon else maker()  # type: ignore[operator, no-any-return]
+    return maker(argument) if colon else maker()  # type: ignore[no-any-return]

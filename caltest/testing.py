@@ -87,8 +87,9 @@ def test(
     >>> result.pvalue, result.guarantee, result.rejects(0.05)
     (0.001, 'exact', True)
     """
-    view, lens_label = _view(probs, labels, lens)
-    measure = find_statistic(statistic).fitted(view.predictions)
+    measure = find_statistic(statistic)
+    view, lens_label = _view(probs, labels, lens, measure.default_lens)
+    measure = measure.fitted(view.predictions)
     form = measure.given(view.predictions)
     chosen = find_null(null)
     _check_fit(measure, chosen, form)
@@ -99,7 +100,17 @@ def test(
     seed = seed_of(rng)
     observed = form.value(view.labels, workers)
     _check_value(measure, observed)
-    question = Question(form, view.predictions, view.labels, observed, side, n_resamples, seed, workers)
+    question = Question(
+        statistic=measure,
+        form=form,
+        predictions=view.predictions,
+        labels=view.labels,
+        observed=observed,
+        alternative=side,
+        n_resamples=n_resamples,
+        seed=seed,
+        workers=workers,
+    )
     answer = chosen.answer(question)
     return CalibrationResult(
         statistic=observed,
@@ -161,8 +172,8 @@ def estimate(
     >>> round(caltest.estimate(probs, [0, 1, 0, 0], "skce_b"), 6)
     0.14084
     """
-    view, _ = _view(probs, labels, lens)
     measure = find_statistic(statistic)
+    view, _ = _view(probs, labels, lens, measure.default_lens)
     value = measure.given(view.predictions).value(view.labels, Workers(n_jobs))
     _check_value(measure, value)
     return value
@@ -202,13 +213,18 @@ def possible_nulls(form: Form) -> list[str]:
     return [name for name, null in NULLS.items() if null.fits(form)]
 
 
-def _view(probs: object, labels: object, lens: str | Lens | None) -> tuple[Sample, str | None]:
+def _view(
+    probs: object, labels: object, lens: str | Lens | None, default: str | None
+) -> tuple[Sample, str | None]:
+    """Check the input and see it through the lens; of more than two classes, the default one."""
     found = find_lens(lens)
     if isinstance(probs, Predictions):
         checked = sample(probs.probs, labels)
         whole = Sample(probs, checked.labels)
     else:
         whole = sample(probs, labels)
+    if found is None and default is not None and whole.predictions.n_classes > 2:
+        found = find_lens(default)
     return (found.view(whole), found.label) if found else (whole, None)
 
 

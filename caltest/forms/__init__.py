@@ -11,14 +11,19 @@ from caltest.forms.base import (
     Moments,
     TailBound,
 )
+from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares
 from caltest.forms.label_function import LabelFunction
 from caltest.forms.pair_mean import PairMean
 from caltest.forms.pairwise import BoundedPairwise, Pairwise, UStatistic
-from caltest.forms.weights import KernelWeights, Term, Weights
+from caltest.forms.weights import ConstantWeights, KernelWeights, Term, Weights
 
 __all__ = [
     "Additive",
+    "Binned",
+    "BinnedDistance",
+    "BinnedSquares",
     "BoundedPairwise",
+    "ConstantWeights",
     "Form",
     "HasCumulantGenerator",
     "HasGram",

@@ -1,9 +1,9 @@
-"""Conditional moments of Q = Σ_ij D_iᵀ M_ij D_j under H0, given the predictions.
+"""Conditional moments of Q = Σ_{i≠j} D_iᵀ M_ij D_j + Σ_i l_i(y_i) under H0, given the predictions.
 
-Q splits into its off-diagonal part and its diagonal, a sum of independent terms l_i:
+The linear part holds the diagonal i = j, where it counts, and whatever else a statistic adds:
 
 * variance: 2 Σ_{i≠j} tr(M_ij Σ_j M_ijᵀ Σ_i) + Σ_i Var l_i, exact;
-* third cumulant: 8 tr((MΣ)³) + 4 Σ_{i≠j} E(D_iᵀ M_ij D_j)³, and with a diagonal also
+* third cumulant: 8 tr((MΣ)³) + 4 Σ_{i≠j} E(D_iᵀ M_ij D_j)³, and with a linear part also
   3·4 Σ_{i≠j} E[(D_iᵀ M_ij D_j)² l_i] + 3·2 Σ_{i≠j} c_iᵀ M_ij c_j + Σ_i κ₃(l_i), c_i = E[l_i D_i];
   all exact but for the trace when n is large.
 """
@@ -22,7 +22,7 @@ from caltest.forms.weights import Term
 
 
 def quadratic_moments(
-    probs: Array, terms: tuple[Term, ...], diagonal: bool, workers: Workers
+    probs: Array, terms: tuple[Term, ...], linear: Array | None, workers: Workers
 ) -> tuple[float, float, float, float]:
     """Return mean, variance, third cumulant and the standard error of the third cumulant.
 
@@ -32,13 +32,13 @@ def quadratic_moments(
         (n, m) predictions.
     terms
         M_ij = Σ_l W_l,ij A_l.
-    diagonal
-        Whether the pairs i = j count.
+    linear
+        l_i(k), (n, m); None for none.
     workers
         Who does the work.
     """
     n = len(probs)
-    table = _diagonal_table(probs, terms) if diagonal else np.zeros_like(probs)
+    table = np.zeros_like(probs) if linear is None else linear
     means = np.einsum("ik,ik->i", probs, table)
     table = table - means[:, None]
     if len(terms) == 1 and terms[0].matrix is None:
@@ -53,8 +53,8 @@ def quadratic_moments(
     return float(np.sum(means)), float(variance), float(cumulant), 8.0 * error
 
 
-def _diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
-    """Return (e_a − g_i)ᵀ M_ii (e_a − g_i) for every row i and class a."""
+def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
+    """Return the diagonal (e_k − g_i)ᵀ M_ii (e_k − g_i) as a linear part, (n, m)."""
     table = np.zeros_like(probs)
     for weights, matrix in terms:
         image = probs if matrix is None else probs @ matrix

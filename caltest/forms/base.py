@@ -55,6 +55,24 @@ class Moments:
     skewness: float
     skewness_error: float = 0.0
 
+    @classmethod
+    def of_cumulants(
+        cls, mean: float, variance: float, third: float, third_error: float = 0.0
+    ) -> Moments:
+        """Standardise a third cumulant; a constant statistic has skewness 0."""
+        if variance <= 0.0:
+            return cls(mean, 0.0, 0.0)
+        return cls(mean, variance, third / variance**1.5, third_error / variance**1.5)
+
+    def scaled(self, factor: float) -> Moments:
+        """Return the moments of ``factor`` times the statistic."""
+        return Moments(
+            factor * self.mean,
+            factor**2 * self.variance,
+            float(np.sign(factor)) * self.skewness,
+            self.skewness_error,
+        )
+
 
 @dataclass(frozen=True)
 class TailBound:

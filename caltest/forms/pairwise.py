@@ -12,7 +12,7 @@ from scipy.linalg import eigh, helmert
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import TILE, WIDE_TILE, Tile, blocks, sum_over_tiles
-from caltest.forms._quadratic_moments import quadratic_moments
+from caltest.forms._quadratic_moments import diagonal_table, quadratic_moments
 from caltest.forms.base import Array, Form, Labels, Moments, TailBound
 from caltest.forms.weights import Term
 
@@ -86,18 +86,9 @@ class Pairwise(Form):
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, given the predictions."""
-        mean, variance, third, error = quadratic_moments(
-            self.probs, self.kernel_terms, self.diagonal, workers
-        )
-        if variance <= 0.0:
-            return Moments(self.scale * mean, 0.0, 0.0)
-        sign = np.sign(self.scale)
-        return Moments(
-            mean=self.scale * mean,
-            variance=self.scale**2 * variance,
-            skewness=sign * third / variance**1.5,
-            skewness_error=error / variance**1.5,
-        )
+        linear = diagonal_table(self.probs, self.kernel_terms) if self.diagonal else None
+        cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
+        return Moments.of_cumulants(*cumulants).scaled(self.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from caltest.forms.base import Array
 from caltest.kernels import Kernel
 
@@ -26,6 +28,28 @@ class Term(NamedTuple):
 
     weights: Weights
     matrix: Array | None
+
+
+@dataclass(frozen=True)
+class ConstantWeights:
+    """W_ij = value for all pairs of n rows.
+
+    Attributes
+    ----------
+    value, n
+        The constant, and the number of rows.
+    """
+
+    value: float
+    n: int
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        """Return a constant block."""
+        return np.full((rows.stop - rows.start, columns.stop - columns.start), self.value)
+
+    def diagonal(self) -> Array:
+        """Return the constant n times."""
+        return np.full(self.n, self.value)
 
 
 @dataclass(frozen=True, eq=False)

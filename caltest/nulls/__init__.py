@@ -3,6 +3,7 @@
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Question
 from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
 from caltest.nulls.bounds import Bound
+from caltest.nulls.consistency import Consistency
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo
 from caltest.nulls.normal import Normal
@@ -10,7 +11,16 @@ from caltest.nulls.spectral import Spectral
 
 NULLS: dict[str, type[Null]] = {
     null.name: null
-    for null in (MonteCarlo, ConditionalMoments, Normal, Bootstrap, WildBootstrap, Spectral, Bound)
+    for null in (
+        MonteCarlo,
+        ConditionalMoments,
+        Normal,
+        Bootstrap,
+        WildBootstrap,
+        Spectral,
+        Bound,
+        Consistency,
+    )
 }
 
 __all__ = [
@@ -20,6 +30,7 @@ __all__ = [
     "Bootstrap",
     "Bound",
     "ConditionalMoments",
+    "Consistency",
     "Guarantee",
     "MonteCarlo",
     "Normal",

@@ -14,6 +14,7 @@ from caltest._parallel import Workers
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.forms import Form
+from caltest.statistics import Statistic
 
 Array: TypeAlias = NDArray[np.float64]
 Guarantee: TypeAlias = Literal["exact", "bound", "asymptotic", "approximate"]
@@ -33,8 +34,10 @@ class Question:
 
     Attributes
     ----------
+    statistic
+        The statistic.
     form
-        The statistic, its predictions fixed.
+        The same, its predictions fixed.
     predictions
         The predictions (as the lens shows them).
     labels
@@ -51,6 +54,7 @@ class Question:
         Who does the work.
     """
 
+    statistic: Statistic
     form: Form
     predictions: Predictions
     labels: NDArray[np.intp]

@@ -71,7 +71,9 @@ class ConditionalMoments(Null):
                 f"The skewness {moments.skewness:.3g} of the null distribution is known to "
                 f"± {moments.skewness_error:.2g} only; the exact null has no such error.",
             )
-        return from_sides(pearson3_tail(moments, x), pearson3_tail(_flip(moments), -x), question, notes)
+        return from_sides(
+            pearson3_tail(moments, x), pearson3_tail(moments.scaled(-1.0), -x), question, notes
+        )
 
 
 def pearson3_tail(moments: Moments, x: float) -> float:
@@ -92,10 +94,6 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     position = shape + 2.0 * z / moments.skewness
     integral = gammaincc if moments.skewness > 0 else gammainc
     return float(integral(shape, max(position, 0.0)))
-
-
-def _flip(moments: Moments) -> Moments:
-    return Moments(-moments.mean, moments.variance, -moments.skewness, moments.skewness_error)
 
 
 def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:

@@ -24,6 +24,8 @@ class Statistic(ABC):
     measures: ClassVar[str]
     #: Alternatives that make sense; the first is the default.
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
+    #: Lens through which more than two classes are seen if none is asked for.
+    default_lens: ClassVar[str | None] = None
     #: Whether a different order of the rows is a different statistic.
     depends_on_row_order: ClassVar[bool] = False
 

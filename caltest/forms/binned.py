@@ -1,0 +1,211 @@
+"""Binned forms: functions of the residuals summed over every bin."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._parallel import ALONE, Workers
+from caltest._tiles import blocks
+from caltest.forms._quadratic_moments import quadratic_moments
+from caltest.forms.additive import Additive
+from caltest.forms.base import Array, Labels, Moments
+from caltest.forms.weights import ConstantWeights, Term
+
+Indices: TypeAlias = NDArray[np.intp]
+Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
+
+_TABLE = 2**20  # counts held at a time
+_SPARSE = 16  # times the rows: with more cells times classes, only counts above 0 are visited
+
+
+@dataclass(frozen=True, eq=False)
+class Binned(Additive):
+    """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} D_i.
+
+    Attributes
+    ----------
+    probs
+        The predictions, (n, m).
+    cells
+        The bin of every row, (n,), 0..K−1, none empty.
+    """
+
+    probs: Array
+    cells: Indices
+
+    @abstractmethod
+    def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
+        """Return f(S_bk), elementwise."""
+
+    @abstractmethod
+    def ending(self, sums: Array) -> Array:
+        """Return the (B,) statistics from Σ_k f(S_bk), (B, K)."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.probs)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Rows of every bin, (K,)."""
+        return np.bincount(self.cells).astype(np.float64)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of bins K."""
+        return len(self.sizes)
+
+    @cached_property
+    def expected(self) -> Array:
+        """Predictions summed over every bin, (K, m)."""
+        columns = [np.bincount(self.cells, weights=column) for column in self.probs.T]
+        return np.stack(columns, axis=1)
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Count the labels of every bin, (B, K, m)."""
+        m, cells = self.probs.shape[1], self.cells[rows]
+        shape = (len(labels), self.n_cells, m)
+        if m == 2 and self.n_cells <= 64:
+            member = (cells[:, None] == np.arange(self.n_cells)).astype(np.float32)
+            counts = np.empty(shape)
+            counts[:, :, 1] = labels.astype(np.float32) @ member  # whole numbers: exact
+            counts[:, :, 0] = member.sum(axis=0) - counts[:, :, 1]
+            return counts
+        keys = labels + (cells * m + np.arange(len(labels))[:, None] * (self.n_cells * m))
+        counted = np.bincount(keys.ravel(), minlength=int(np.prod(shape)))
+        return counted.reshape(shape).astype(np.float64)
+
+    def finish(self, sums: Array) -> Array:
+        """Return the statistics of the counts."""
+        cells, classes = np.ogrid[: sums.shape[1], : sums.shape[2]]
+        return self.ending(self.entries(sums - self.expected, cells, classes).sum(axis=2))
+
+    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n)."""
+        if self.expected.size > max(_TABLE, _SPARSE * self.n_samples):
+            return np.array([self._evaluate_visited(row) for row in labels])
+        fitting = max(1, _TABLE // self.expected.size)
+        parts = [super(Binned, self).evaluate(labels[b]) for b in blocks(len(labels), fitting)]
+        return np.concatenate(parts)
+
+    def _evaluate_visited(self, labels: Labels) -> float:
+        """Evaluate one label vector by correcting Σ_k f(−E_bk) where a label was counted."""
+        m = self.probs.shape[1]
+        keys, counts = np.unique(self.cells * m + labels.astype(np.intp), return_counts=True)
+        cells, classes = keys // m, keys % m
+        missing = -self.expected[cells, classes]
+        change = self.entries(missing + counts, cells, classes)
+        change -= self.entries(missing, cells, classes)
+        sums = self._without_labels + np.bincount(cells, weights=change)
+        return float(self.ending(sums[None, :])[0])
+
+    @cached_property
+    def _without_labels(self) -> Array:
+        cells, classes = np.ogrid[: self.n_cells, : self.probs.shape[1]]
+        return np.asarray(self.entries(-self.expected, cells, classes).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedDistance(Binned):
+    """The distance between labels and predictions of a bin: its mean over the rows, or maximum.
+
+    Attributes
+    ----------
+    distance
+        "tv", "l1", "l2" or "sqeuclidean", between the mean label and the mean prediction of a bin.
+    maximum
+        Take the largest bin's; else the mean, bins weighted by their rows.
+    """
+
+    distance: Distance
+    maximum: bool
+
+    def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
+        """Return absolute or squared residuals."""
+        return np.abs(residuals) if self.distance in ("tv", "l1") else residuals**2
+
+    def ending(self, sums: Array) -> Array:
+        """Turn sums into distances of means, and join the bins."""
+        distances = np.sqrt(sums) if self.distance == "l2" else sums
+        power = 2 if self.distance == "sqeuclidean" else 1
+        distances = distances / self.sizes**power
+        if self.distance == "tv":
+            distances *= 0.5
+        if self.maximum:
+            return np.asarray(distances.max(axis=1))
+        return np.asarray(distances @ (self.sizes / self.n_samples))
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedSquares(Binned):
+    """T = Σ_b (α_b ‖S_b‖² + β_b · S_b) + constant: quadratic, with conditional moments.
+
+    Attributes
+    ----------
+    quadratic
+        α, (K,).
+    linear
+        β, (K, m).
+    constant
+        Added to all.
+    """
+
+    quadratic: Array
+    linear: Array
+    constant: float
+
+    def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
+        """Return α_b S² + β_bk S."""
+        return residuals * (self.quadratic[cells] * residuals + self.linear[cells, classes])
+
+    def ending(self, sums: Array) -> Array:
+        """Add the bins."""
+        return np.asarray(sums.sum(axis=1) + self.constant)
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return mean, variance and skewness under H0: bins are independent, cumulants add."""
+        squared = np.einsum("ik,ik->i", self.probs, self.probs)[:, None]
+        table = self.quadratic[self.cells, None] * (1.0 - 2.0 * self.probs + squared)
+        slope = self.linear[self.cells]
+        table += slope - np.einsum("ik,ik->i", self.probs, slope)[:, None]
+        if self.probs.shape[1] == 2:
+            cumulants = _binary_cumulants(self.probs[:, 1], self.cells, self.quadratic, table)
+        else:
+            cumulants = np.zeros(4)
+            order = np.argsort(self.cells, kind="stable")
+            for b, rows in enumerate(np.split(order, np.cumsum(self.sizes[:-1]).astype(int))):
+                term = Term(ConstantWeights(float(self.quadratic[b]), len(rows)), None)
+                cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
+        mean, variance, third, error = (float(value) for value in cumulants)
+        return Moments.of_cumulants(mean + self.constant, variance, third, error)
+
+
+def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) -> Array:
+    """Return the first three cumulants and 0 for two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j.
+
+    The sums over pairs and triples of different rows are power sums of the bins: O(n).
+    """
+
+    def total(values: Array) -> Array:
+        return np.bincount(cells, weights=values).astype(np.float64)
+
+    a = 2.0 * quadratic
+    mean = (1 - p) * table[:, 0] + p * table[:, 1]
+    zero, one = table[:, 0] - mean, table[:, 1] - mean
+    v, skew = p * (1 - p), p * (1 - p) * (1 - 2 * p)
+    c = v * (one - zero)  # E[l d]
+    e = p * (1 - p) ** 2 * one + (1 - p) * p**2 * zero  # E[d² l]
+    pairs = total(v) ** 2 - total(v**2)
+    triples = total(v) ** 3 - 3 * total(v) * total(v**2) + 2 * total(v**3)
+    variance = 2 * a**2 * pairs + total(p * one**2 + (1 - p) * zero**2)
+    third = a**3 * (8 * triples + 4 * (total(skew) ** 2 - total(skew**2)))
+    third += 12 * a**2 * (total(e) * total(v) - total(e * v)) + 6 * a * (total(c) ** 2 - total(c**2))
+    third += total(p * one**3 + (1 - p) * zero**3)
+    return np.array([mean.sum(), variance.sum(), third.sum(), 0.0])

@@ -1,0 +1,285 @@
+"""The expected calibration error (ECE) family: labels against predictions, bin by bin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from caltest._choices import choose
+from caltest._tail import Alternative
+from caltest.binning import Binning, EqualMass, EqualWidth, Uniform
+from caltest.data import Predictions
+from caltest.exceptions import InputError
+from caltest.forms import BinnedDistance, BinnedSquares, Linear
+from caltest.forms.binned import Distance
+from caltest.statistics.base import Statistic
+
+_DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
+
+
+@dataclass(frozen=True)
+class _BinnedStatistic(Statistic):
+    binning: Binning | None = None
+
+    def fitted(self, predictions: Predictions) -> Self:
+        """Choose the default binning by the number of classes."""
+        if self.binning is not None:
+            return self
+        default = EqualWidth(15) if predictions.n_classes == 2 else Uniform(10)
+        return replace(self, binning=default)
+
+    def _cells(self, predictions: Predictions) -> Any:
+        return cast("Binning", self.fitted(predictions).binning).cells(predictions.probs)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The binning and its options."""
+        if self.binning is None:
+            return {}
+        options = {f.name: getattr(self.binning, f.name) for f in fields(cast("Any", self.binning))}
+        return {"binning": type(self.binning).__name__, **options}
+
+
+@dataclass(frozen=True)
+class _DistanceStatistic(_BinnedStatistic):
+    distance: Distance = "tv"
+
+    maximum: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        choose("distance", self.distance, _DISTANCES)
+
+    def given(self, predictions: Predictions) -> BinnedDistance:
+        """Fix the predictions and their bins."""
+        cells = self._cells(predictions)
+        return BinnedDistance(predictions.probs, cells, self.distance, self.maximum)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The binning, its options and the distance."""
+        return {**super().parameters, "distance": self.distance}
+
+
+@dataclass(frozen=True)
+class ECE(_DistanceStatistic):
+    """Expected calibration error: mean distance of labels from predictions over the bins.
+
+    ECE = Σ_b |b|/n · d(mean one-hot label in b, mean prediction in b).
+
+    Parameters
+    ----------
+    binning
+        A binning of :mod:`caltest.binning`. Default ``EqualWidth(15)`` for two classes (a lens makes
+        two), ``Uniform(10)`` on the simplex otherwise: the literature's.
+    distance
+        "tv" (default; for two classes it is the usual |accuracy − confidence|), "l1", "l2" or
+        "sqeuclidean".
+
+    Raises
+    ------
+    InputError
+        If the distance is not one of these, or the binning does not fit the number of classes.
+
+    References
+    ----------
+    Guo et al. 2017 (top label); Vaicenavicius et al. 2019; Widmann et al. 2019, Equation 3.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "ece"), 6)
+    0.2
+    """
+
+    name: ClassVar[str] = "ece"
+    measures: ClassVar[str] = "expected calibration error"
+
+
+@dataclass(frozen=True)
+class MCE(_DistanceStatistic):
+    """Maximum calibration error: the largest distance of labels from predictions in a bin.
+
+    Parameters
+    ----------
+    binning, distance
+        As in :class:`ECE`.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht 2015.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "mce"), 6)
+    0.3
+    """
+
+    name: ClassVar[str] = "mce"
+    measures: ClassVar[str] = "maximum calibration error"
+    maximum: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class ACE(ECE):
+    """Adaptive calibration error: the ECE over bins of equal numbers of rows, of two classes.
+
+    More than two classes are seen through the lens "top_label", unless another is asked for.
+
+    Parameters
+    ----------
+    binning
+        Default ``EqualMass(15)``; equal scores stay together.
+    distance
+        As in :class:`ECE`.
+
+    References
+    ----------
+    Nixon et al. 2019.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "ace"), 6)
+    0.2
+    """
+
+    binning: Binning | None = field(default_factory=lambda: EqualMass(15))
+
+    name: ClassVar[str] = "ace"
+    measures: ClassVar[str] = "adaptive calibration error"
+    default_lens: ClassVar[str | None] = "top_label"
+
+
+@dataclass(frozen=True)
+class SquaredECE(_BinnedStatistic):
+    """Squared ECE, Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖²: a quadratic form.
+
+    For two classes, it is the squared error of the one probability (half the squared norm).
+
+    Parameters
+    ----------
+    binning
+        As in :class:`ECE`.
+
+    References
+    ----------
+    Kumar, Liang, Ma 2019 (its square root, for the top label).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "ece_squared"), 6)
+    0.05
+    """
+
+    name: ClassVar[str] = "ece_squared"
+    measures: ClassVar[str] = "squared expected calibration error"
+
+    def given(self, predictions: Predictions) -> BinnedSquares:
+        """Fix the predictions and their bins."""
+        cells = self._cells(predictions)
+        sizes = np.bincount(cells).astype(np.float64)
+        flat = np.zeros((len(sizes), predictions.n_classes))
+        return BinnedSquares(predictions.probs, cells, 1.0 / (sizes * predictions.n_samples), flat, 0.0)
+
+
+@dataclass(frozen=True)
+class DebiasedECE(_BinnedStatistic):
+    """Squared ECE less the variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1).
+
+    Unbiased for the squared error of the binned predictions; it may be negative. A bin of one row
+    has no such estimate and counts 0. Two classes as in :class:`SquaredECE`.
+
+    Parameters
+    ----------
+    binning
+        As in :class:`ECE`.
+
+    References
+    ----------
+    Kumar, Liang, Ma, "Verified uncertainty calibration", NeurIPS 2019, Section 5.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "ece_debiased"), 6)
+    -0.075
+    """
+
+    name: ClassVar[str] = "ece_debiased"
+    measures: ClassVar[str] = "debiased squared expected calibration error"
+
+    def given(self, predictions: Predictions) -> BinnedSquares:
+        """Fix the predictions and their bins.
+
+        With S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/|b|², a bin's term is
+        ‖S‖²/(|b| − 1) + (2 S·E + ‖E‖²)/(|b| (|b| − 1)) − |b|/(|b| − 1), over n.
+        """
+        cells, n = self._cells(predictions), predictions.n_samples
+        sizes = np.bincount(cells).astype(np.float64)
+        expected = np.stack([np.bincount(cells, weights=p) for p in predictions.probs.T], axis=1)
+        many = sizes > 1
+        per_pair = np.zeros_like(sizes)
+        np.divide(_share(predictions), sizes * (sizes - 1.0) * n, out=per_pair, where=many)
+        constant = per_pair @ (np.einsum("bk,bk->b", expected, expected) - sizes**2)
+        return BinnedSquares(
+            predictions.probs,
+            cells,
+            sizes * per_pair,
+            2.0 * per_pair[:, None] * expected,
+            float(constant),
+        )
+
+
+@dataclass(frozen=True)
+class ESCE(Statistic):
+    """Expected signed calibration error: share of positives less mean probability, of two classes.
+
+    Below 0 the model is over-confident, above 0 under-confident. Weighted by their rows, the signed
+    errors of any bins add up to the same number, so there is no binning to choose: it is
+    calibration in the large. More than two classes are seen through the lens "top_label".
+
+    References
+    ----------
+    Sumler et al. 2025.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "esce"), 6)
+    0.2
+    """
+
+    name: ClassVar[str] = "esce"
+    measures: ClassVar[str] = "expected signed calibration error"
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    default_lens: ClassVar[str | None] = "top_label"
+
+    def given(self, predictions: Predictions) -> Linear:
+        """Fix the predictions: T = Σ_i (y_i − p_i)/n."""
+        p = two_classes(self, predictions)
+        return Linear(np.column_stack([-p, 1.0 - p]) / len(p), predictions.probs)
+
+
+def _share(predictions: Predictions) -> float:
+    """Return what a squared norm counts: with two classes, both columns hold the same error."""
+    return 0.5 if predictions.n_classes == 2 else 1.0
+
+
+def two_classes(statistic: Statistic, predictions: Predictions) -> Any:
+    """Return the probabilities of class 1 of two classes.
+
+    Raises
+    ------
+    InputError
+        If there are more classes.
+    """
+    if predictions.n_classes != 2:
+        raise InputError(
+            f"{statistic.name!r} looks at one probability, and there are {predictions.n_classes} "
+            "classes; give a lens such as 'top_label' or 'class:0'."
+        )
+    return predictions.probs[:, 1]
