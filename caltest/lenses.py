@@ -59,9 +59,7 @@ def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) 
     inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
     others = predictions.probs.copy()
     np.put_along_axis(others, columns, 0.0, axis=1)
-    pair = np.column_stack([others.sum(axis=1), inside])
-    pair /= pair.sum(axis=1, keepdims=True)
-    return Predictions(pair, names, predictions.notes)
+    return Predictions(np.column_stack([others.sum(axis=1), inside]), names, predictions.notes)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class ConditionalMoments(Null):
 
     References
     ----------
-    Moments: derived in the project's documentation, checked by enumeration. Pearson type III for a
+    Moments: see ``caltest.forms._quadratic_moments``; checked by enumeration. Pearson type III for a
     degenerate quadratic form: Gretton et al. 2012 (there with estimated moments). Saddlepoint:
     Barndorff-Nielsen 1986.
 

@@ -182,8 +182,9 @@ class SquaredECE(_BinnedStatistic):
         """Fix the predictions and their bins."""
         cells = self._cells(predictions)
         sizes = np.bincount(cells).astype(np.float64)
-        flat = np.zeros((len(sizes), predictions.n_classes))
-        return BinnedSquares(predictions.probs, cells, 1.0 / (sizes * predictions.n_samples), flat, 0.0)
+        quadratic = _share(predictions) / (sizes * predictions.n_samples)
+        linear = np.zeros((len(sizes), predictions.n_classes))
+        return BinnedSquares(predictions.probs, cells, quadratic, linear, 0.0)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from caltest.data import Predictions
+from caltest.exceptions import InputError
 from caltest.forms import (
     BoundedPairwise,
     KernelWeights,
@@ -162,6 +163,12 @@ class LinearSKCE(_SKCE):
     name: ClassVar[str] = "skce_ul"
     depends_on_row_order: ClassVar[bool] = True
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The bandwidth's notes, and a word on the order of the rows."""
+        order = "skce_ul pairs consecutive rows, so another order of the rows gives another value."
+        return (*super().notes, order)
+
     def given(self, predictions: Predictions) -> PairMean:
         """Fix the predictions: a mean of independent terms."""
         probs = predictions.probs
@@ -202,6 +209,12 @@ class MMCE(_SKCE):
     """
 
     kernel: Kernel = field(default_factory=lambda: Exponential(0.4))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise InputError(
+                "mmce takes a real-valued kernel, not a matrix-valued one; use BiasedSKCE with it."
+            )
 
     name: ClassVar[str] = "mmce"
     measures: ClassVar[str] = "squared maximum mean calibration error"
