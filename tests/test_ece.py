@@ -1,0 +1,228 @@
+"""The ECE family: brute force, published numbers, enumeration, type I error."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import binom
+
+import caltest
+from caltest.binning import EqualMass, EqualWidth, MedianVariance, Uniform
+from caltest.data import Predictions
+from caltest.statistics import (
+    ACE,
+    ECE,
+    ESCE,
+    MCE,
+    BrierMCB,
+    DebiasedECE,
+    LogMCB,
+    SmoothECE,
+    SquaredECE,
+)
+
+NETWORKS = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]
+
+
+@pytest.fixture
+def small():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([0.5] * 3, 40)
+    probs[:2] = np.eye(3)[:2]
+    return probs, rng.integers(0, 3, 40)
+
+
+def brute_ece(probs, labels, cells, distance, maximum):
+    onehot = np.eye(probs.shape[1])[labels]
+    values, weights = [], []
+    for cell in np.unique(cells):
+        gap = (onehot - probs)[cells == cell].mean(axis=0)
+        values.append(
+            {
+                "tv": 0.5 * np.abs(gap).sum(),
+                "l1": np.abs(gap).sum(),
+                "l2": np.sqrt(gap @ gap),
+                "sqeuclidean": gap @ gap,
+            }[distance]
+        )
+        weights.append(np.mean(cells == cell))
+    return max(values) if maximum else np.dot(values, weights)
+
+
+@pytest.mark.parametrize("distance", ["tv", "l1", "l2", "sqeuclidean"])
+@pytest.mark.parametrize("binning", [Uniform(2), Uniform(10), MedianVariance(3)])
+def test_against_brute_force(small, distance, binning):
+    probs, labels = small
+    cells = binning.cells(probs)
+    for make, maximum in ((ECE, False), (MCE, True)):
+        form = make(binning, distance).given(Predictions(probs))
+        expected = brute_ece(probs, labels, cells, distance, maximum)
+        assert form.value(labels) == pytest.approx(expected, abs=1e-14)
+        assert form._evaluate_visited(labels) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_published_values(reference, network):
+    with reference("widmann2019_networks_errors.csv").open() as file:
+        published = {row["model"]: row for row in csv.DictReader(file)}[network]
+    data = reference(f"cifar10_{network}.npz")
+    raw = Predictions(data["probs"])  # not renormalised, as published
+    for statistic, column in (
+        (ECE(Uniform(10)), "ECE_uniform"),
+        (ECE(MedianVariance(100)), "ECE_dynamic"),
+    ):
+        value = statistic.given(raw).value(data["labels"])
+        assert value == pytest.approx(float(published[column]), rel=1e-9)
+
+
+def test_densenet40_published_values(reference):
+    data = reference("cifar10_densenet40_logits.npz")
+    probs = softmax(data["test_logits"].astype(float), axis=1)
+    labels = data["test_labels"]
+    assert caltest.estimate(probs, labels, ECE(Uniform(3), "l1")) == pytest.approx(0.11892, abs=5e-6)
+    squared = caltest.estimate(probs, labels, SquaredECE(EqualWidth(15)), lens="top_label")
+    assert squared == pytest.approx(0.0067677, abs=1e-7)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("make", [SquaredECE, DebiasedECE])
+@pytest.mark.parametrize("n_bins", [1, 2])
+def test_moments_by_enumeration(m, make, n_bins):
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet([0.5] * m, 6)
+    probs[0] = np.eye(m)[0]
+    outcomes = np.array(list(itertools.product(range(m), repeat=6)))
+    weights = np.prod([probs[i, outcomes[:, i]] for i in range(6)], axis=0)
+    form = make(Uniform(n_bins)).given(Predictions(probs))
+    values = form.evaluate(outcomes)
+    mean = weights @ values
+    variance = weights @ (values - mean) ** 2
+    skewness = weights @ (values - mean) ** 3 / variance**1.5
+    moments = form.moments()
+    assert moments.mean == pytest.approx(mean, abs=1e-12)
+    assert moments.variance == pytest.approx(variance, rel=1e-10)
+    assert moments.skewness == pytest.approx(skewness, rel=1e-9, abs=1e-9)
+
+
+def test_debiased_is_unbiased_for_the_binned_error():
+    # Three bins with true gaps 0.1, 0 and −0.2, many label draws.
+    scores = np.repeat([0.2, 0.5, 0.8], 20)
+    truth = np.repeat([0.3, 0.5, 0.6], 20)
+    rng = np.random.default_rng(0)
+    labels = (rng.random((40_000, 60)) < truth).astype(int)
+    form = DebiasedECE(EqualWidth(10)).given(Predictions(np.column_stack([1 - scores, scores])))
+    values = form.evaluate(labels)
+    error = values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - (0.1**2 + 0.2**2) / 3) < 5 * error
+
+
+def test_esce_is_the_mean_gap():
+    assert caltest.estimate([0.2, 0.4], [1, 1], ESCE()) == pytest.approx(0.7)
+    result = caltest.test([0.9] * 50, [0] * 25 + [1] * 25, "esce", alternative="less", rng=0)
+    assert result.pvalue == 0.001  # over-confident: far fewer positives than claimed
+    assert (
+        caltest.test([0.9] * 50, [0] * 25 + [1] * 25, "esce", alternative="greater", rng=0).pvalue
+        == 1.0
+    )
+
+
+def test_smooth_ece_against_its_definition():
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(size=300)
+    labels = (rng.random(300) < scores**1.5).astype(int)
+    t = (np.arange(4000) + 0.5) / 4000
+
+    def smoothed_error(width):
+        images = [scores, -scores, 2 - scores, 2 + scores, scores - 2]
+        kernel = sum(np.exp(-0.5 * ((t[:, None] - c) / width) ** 2) for c in images)
+        kernel /= width * np.sqrt(2 * np.pi)
+        return np.abs(kernel @ (labels - scores) / 300).mean()
+
+    value = caltest.estimate(scores, labels, SmoothECE())
+    assert smoothed_error(value) == pytest.approx(value, abs=5e-4)
+
+
+def test_mcb_against_its_definition():
+    # Scores .2 .2 .9 .9 with labels 0 1 1 1: recalibrated to .5 .5 1 1.
+    p, y, q = np.array([0.2, 0.2, 0.9, 0.9]), np.array([0, 1, 1, 1]), np.array([0.5, 0.5, 1, 1])
+    brier = np.mean((y - p) ** 2) - np.mean((y - q) ** 2)
+    log = -np.mean(np.log(np.where(y, p, 1 - p))) + np.mean(np.log(np.where(y, q, 1 - q)))
+    assert caltest.estimate(p, y, BrierMCB()) == pytest.approx(brier)
+    assert caltest.estimate(p, y, LogMCB()) == pytest.approx(log)
+
+
+def test_log_mcb_of_an_impossible_label_is_infinite():
+    result = caltest.test([0.0, 0.5, 0.7, 0.2], [1, 0, 1, 0], "mcb_log", rng=0)
+    assert result.statistic == np.inf
+    assert result.pvalue == 0.001
+    assert any("had probability 0" in warning for warning in result.warnings)
+    assert result.to_dict()["statistic"] == "inf"
+
+
+def test_mmce_is_half_the_biased_skce_of_the_top_label():
+    from caltest.kernels import Exponential
+    from caltest.statistics import MMCE, BiasedSKCE
+
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet([1] * 4, 50), rng.integers(0, 4, 50)
+    whole = caltest.estimate(probs, labels, BiasedSKCE(Exponential(0.4)), lens="top_label")
+    assert caltest.estimate(probs, labels, MMCE()) == pytest.approx(whole / 2, rel=1e-12)
+    confidence = probs.max(axis=1)
+    gap = (probs.argmax(axis=1) == labels) - confidence
+    kernel = np.exp(-np.abs(confidence[:, None] - confidence) / 0.4)
+    assert caltest.estimate(probs, labels, "mmce") == pytest.approx(
+        gap @ kernel @ gap / 50**2, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("statistic", ["ece", "ace", "smooth_ece", "mcb_brier", "ece_debiased"])
+def test_order_of_rows_does_not_matter_with_tied_scores(statistic):
+    # Sorted by label, tied scores would make a sequential binning reject every model.
+    rng = np.random.default_rng(0)
+    scores = rng.choice([0.3, 0.5, 0.8], 600)
+    labels = (rng.random(600) < scores).astype(int)
+    order = np.argsort(labels, kind="stable")
+    here = caltest.test(scores, labels, statistic, rng=0)
+    there = caltest.test(scores[order], labels[order], statistic, rng=0)
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-12)
+    assert there.pvalue == pytest.approx(here.pvalue, abs=0.08)  # other draws, same distribution
+
+
+def test_consistency_rejects_every_calibrated_model_and_says_so():
+    rng = np.random.default_rng(0)
+    rejected = {"consistency": 0, "monte_carlo": 0}
+    repetitions = 40
+    for _ in range(repetitions):
+        probs = rng.dirichlet([0.1] * 10, 250)
+        labels = np.array([rng.choice(10, p=p) for p in probs])
+        for null in rejected:
+            result = caltest.test(probs, labels, ECE(Uniform(10)), null=null, n_resamples=99, rng=rng)
+            rejected[null] += result.rejects(0.05)
+            assert (null == "consistency") == any("may reject every" in w for w in result.warnings)
+    assert rejected["consistency"] == repetitions  # published: 1.0
+    assert rejected["monte_carlo"] <= binom.ppf(1 - 1e-4, repetitions, 0.05)
+
+
+def test_a_thousand_classes_in_the_smallest_memory():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(1000, 0.02), 3000)
+    labels = rng.integers(0, 1000, 3000)
+    form = ECE(Uniform(10)).given(Predictions(probs))
+    draws = np.stack([labels, labels[::-1]])
+    values = form.evaluate(draws)
+    expected = brute_ece(probs, labels, form.cells, "tv", False)
+    assert values[0] == pytest.approx(expected, rel=1e-10)
+
+
+def test_default_binning_and_lens_are_reported(small):
+    probs, labels = small
+    assert caltest.test(probs, labels, "ece", rng=0).parameters["binning"] == "Uniform"
+    through = caltest.test(probs, labels, "ece", lens="top_label", rng=0)
+    assert through.parameters == {"binning": "EqualWidth", "n_bins": 15, "distance": "tv"}
+    assert caltest.test(probs, labels, ACE(EqualMass(3)), rng=0).lens == "top_label"
+    with pytest.raises(caltest.InputError, match="there is no distance 'l3'"):
+        ECE(distance="l3")
