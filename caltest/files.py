@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from caltest._columns import (
+from caltest.data.columns import (
     check_columns,
     check_unique,
     chosen_columns,
@@ -23,7 +23,7 @@ from caltest._columns import (
     chosen_probs,
     is_number,
 )
-from caltest._containers import Table, listed, read_table, shape_of
+from caltest.data.containers import Table, listed, read_table, shape_of
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 
@@ -258,5 +258,5 @@ def _reason(error: Exception) -> str:
 def _noting_unread(checked: Sample, kind: str, unread: Sequence[str]) -> Sample:
     if not unread:
         return checked
-    notes = (*checked.predictions.notes, f"{kind} not read: {listed(unread)}")
+    notes = (*checked.predictions.notes, f"{kind.capitalize()} not read: {listed(unread)}.")
     return Sample(replace(checked.predictions, notes=notes), checked.labels)

@@ -143,7 +143,7 @@ def test_one_column_is_the_probability_of_class_1(probs: object, labels: object)
     checked = sample(probs, labels)
     np.testing.assert_array_equal(checked.predictions.probs, np.column_stack([1 - ONE, ONE]))
     np.testing.assert_array_equal(checked.labels, [0, 1, 0, 1])
-    assert checked.predictions.notes == ("one column read as P(class 1)",)
+    assert checked.predictions.notes == ("One column, read as P(class 1).",)
     assert checked.predictions.classes is None
 
 
@@ -199,12 +199,12 @@ def test_classes_that_never_occur_are_fine() -> None:
 
 def test_small_errors_are_repaired_and_noted() -> None:
     checked = sample(PROBS * (1 - 4e-7), LABELS)
-    assert checked.predictions.notes == ("rows renormalised: sums were off by up to 4e-07",)
+    assert checked.predictions.notes == ("Rows were renormalised: sums were off by up to 4e-07.",)
     np.testing.assert_allclose(checked.predictions.probs, PROBS, rtol=1e-15)
 
     checked = sample([[1 + 1e-7, -1e-7], [0.5, 0.5]], [0, 1])
     assert checked.predictions.probs.tolist() == [[1, 0], [0.5, 0.5]]
-    assert checked.predictions.notes == ("entries outside [0, 1] clipped: off by up to 1e-07",)
+    assert checked.predictions.notes == ("Entries outside [0, 1] were clipped: off by up to 1e-07.",)
 
 
 def test_tolerance_depends_on_the_precision() -> None:
@@ -299,7 +299,7 @@ def test_real_networks(name: str) -> None:
     off = np.abs(checked.predictions.probs.sum(axis=1) - 1).max()
     assert off <= probs.shape[1] * np.finfo(float).eps
     np.testing.assert_array_equal(checked.labels, labels)
-    assert [note.startswith("rows renormalised") for note in checked.predictions.notes] == [True]
+    assert [note.startswith("Rows were renormalised") for note in checked.predictions.notes] == [True]
 
 
 def test_real_logits_are_recognised() -> None:

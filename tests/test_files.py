@@ -127,9 +127,9 @@ def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
     name = csv(NAMED.assign(age=42))(tmp_path)
     checked = read(tmp_path / name, columns=["owl", "cat", "dog"])
     assert checked.predictions.classes == ("owl", "cat", "dog")
-    assert checked.predictions.notes == ("columns not read: 'age'",)
+    assert checked.predictions.notes == ("Columns not read: 'age'.",)
     name = npz(probs=PROBS, labels=LABELS, features=PROBS)(tmp_path)
-    assert read(tmp_path / name).predictions.notes == ("arrays not read: 'features'",)
+    assert read(tmp_path / name).predictions.notes == ("Arrays not read: 'features'.",)
 
 
 WRONG = {

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from caltest._containers import Table, row_at
+from caltest.data.containers import Table, row_at
 from caltest.exceptions import InputError
 
 

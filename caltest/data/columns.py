@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caltest._containers import listed, row_at
+from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from caltest._containers import Table, listed, row_at, shape_of
+from caltest.data.containers import Table, listed, row_at, shape_of
 from caltest.exceptions import InputError
 
 

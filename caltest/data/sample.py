@@ -1,4 +1,4 @@
-"""Predictions, and the labels that came true: the only validation in the package."""
+"""`Predictions`, `Sample`, and `sample`, which checks them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import check_numbers, check_order, check_shapes
-from caltest._containers import Table, read_table, row_at
-from caltest._diagnose import Suspect, probs_error
-from caltest._labels import column_indices
+from caltest.data.arguments import check_numbers, check_order, check_shapes
+from caltest.data.containers import Table, read_table, row_at
+from caltest.data.diagnose import Suspect, probs_error
+from caltest.data.labels import column_indices
 from caltest.exceptions import InputError
 
 # How far a row may sum from 1. In float64, a millionth a class: numbers computed in float32 and
@@ -134,7 +134,7 @@ def sample(probs: object, labels: object) -> Sample:
            [0.2, 0.8],
            [0.4, 0.6]])
     >>> checked.predictions.notes
-    ('one column read as P(class 1)',)
+    ('One column, read as P(class 1).',)
     """
     _check_index(probs, labels)
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
@@ -160,18 +160,18 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     notes: list[str] = []
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
-        notes.append(f"entries outside [0, 1] clipped: off by up to {max(-low, high - 1):.1g}")
+        notes.append(f"Entries outside [0, 1] were clipped: off by up to {max(-low, high - 1):.1g}.")
     if binary:
         ones = values.reshape(-1).astype(np.float64)
         rows = np.column_stack([1 - ones, ones])
         pair = table.names if table.names is not None and len(table.names) == 2 else None
-        return rows, pair, (*notes, "one column read as P(class 1)")
+        return rows, pair, (*notes, "One column, read as P(class 1).")
     sums = values.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
     if off.max() > tolerance:
         raise probs_error(Suspect(Table(values, table.names), tolerance))
     if off.max() > _WORTH_A_NOTE:
-        notes.append(f"rows renormalised: sums were off by up to {off.max():.1g}")
+        notes.append(f"Rows were renormalised: sums were off by up to {off.max():.1g}.")
     return _renormalised(values, sums), table.names, tuple(notes)
 
 

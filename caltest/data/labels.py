@@ -10,7 +10,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._containers import Table, listed, row_at
+from caltest.data.containers import Table, listed, row_at
 from caltest.exceptions import InputError
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -49,7 +49,7 @@ def column_indices(
     Examples
     --------
     >>> column_indices(Table(np.array(["dog", "cat"])), 2, ("prob_cat", "prob_dog"))
-    (array([1, 0]), ("labels matched to the column names without their prefix 'prob_'",))
+    (array([1, 0]), ("Labels were matched to the column names without their prefix 'prob_'.",))
     """
     values = labels.values
     if values.dtype.kind == "b":
@@ -110,7 +110,7 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     if prefix:
         shortened = _look_up(labels, short)
         if shortened.min() >= 0:
-            note = f"labels matched to the column names without their prefix {prefix!r}"
+            note = f"Labels were matched to the column names without their prefix {prefix!r}."
             return shortened, (note,)
         if shortened.max() >= 0:
             indices = shortened
@@ -142,7 +142,7 @@ def _by_number(
             f"({listed(names)}), to which integer labels are matched; correct the labels, or give "
             "probs without column names, as an array, if labels are column indices from 0."
         )
-    note = "labels matched to the numbers in the column names"
+    note = "Labels were matched to the numbers in the column names."
     return indices.astype(np.intp), (note,)
 
 
