@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from caltest.data import Sample, sample
 from caltest.data.columns import (
     check_columns,
     check_unique,
@@ -24,7 +25,6 @@ from caltest.data.columns import (
     is_number,
 )
 from caltest.data.containers import Table, listed, read_table, shape_of
-from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 
 

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, log_softmax, softmax
 
 from caltest._seeds import Rng, generator, seed_of
-from caltest.bandwidth import mean_tv_dirichlet
 from caltest.exceptions import InputError
+from caltest.kernels.bandwidth import mean_tv_dirichlet
 
 __all__ = [
     "ALPHA",

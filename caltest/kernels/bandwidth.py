@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
-from caltest.distances import ROUNDING, Distance, Floats, distance_named, suggestion
 from caltest.exceptions import InputError
+from caltest.kernels.distances import ROUNDING, Distance, Floats, distance_named, suggestion
 
 Blocks: TypeAlias = Callable[[], Iterable[Floats]]
 

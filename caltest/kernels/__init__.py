@@ -1,0 +1,24 @@
+"""Kernels on the probability simplex, real- and matrix-valued; each knows its bound.
+
+A kernel is an inert description until ``fitted(probs)`` turns bandwidth rules into numbers; then it
+is a function of two sets of predictions. Sums, products and positive multiples of kernels are
+kernels: ``Linear() + 2 * Gaussian()``.
+"""
+
+from caltest.kernels.base import Kernel, Product, Scaled, Sum
+from caltest.kernels.matrix import AnyKernel, MatrixKernel
+from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian, Matern
+
+__all__ = [
+    "AnyKernel",
+    "Exponential",
+    "Gaussian",
+    "Kernel",
+    "Linear",
+    "LinearGaussian",
+    "Matern",
+    "MatrixKernel",
+    "Product",
+    "Scaled",
+    "Sum",
+]
