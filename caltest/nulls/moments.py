@@ -16,9 +16,10 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
-from caltest.nulls.saddlepoint import tail
+from caltest.nulls.saddlepoint import skewness, tail
 
 _WORTH_A_NOTE = 0.05  # error of a skewness
+_VERY_SKEWED = 1.5  # above, a curve through three moments has been seen to be off: see validation
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,15 @@ class ConditionalMoments(Null):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 greater = tail(generator, x)
                 less = tail(lambda t: _mirrored(generator(-t)), -x)
-            return from_sides(greater, less, question)
+            return from_sides(greater, less, question, _on_skewness(skewness(generator)))
         if not isinstance(form, HasMoments):
             raise TypeError(f"{type(form).__name__} has no moments")
         moments = form.moments(question.workers)
-        notes: tuple[str, ...] = ()
+        notes = _on_skewness(moments.skewness)
         if moments.variance == 0.0:
             notes = ("Every label is certain under the predictions, so the statistic is constant.",)
         elif moments.skewness_error > _WORTH_A_NOTE:
-            notes = (
+            notes += (
                 f"The skewness {moments.skewness:.3g} of the null distribution is known to "
                 f"± {moments.skewness_error:.2g} only; the exact null has no such error.",
             )
@@ -94,6 +95,15 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     position = shape + 2.0 * z / moments.skewness
     integral = gammaincc if moments.skewness > 0 else gammainc
     return float(integral(shape, max(position, 0.0)))
+
+
+def _on_skewness(value: float) -> tuple[str, ...]:
+    if abs(value) <= _VERY_SKEWED:
+        return ()
+    return (
+        f"The null distribution is very skewed (skewness {value:.2g}), as with rare events: a small "
+        "analytic p-value may be too small, by a factor of two or so; null='monte_carlo' is exact.",
+    )
 
 
 def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:

@@ -44,9 +44,7 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     scale = float(np.sqrt(variance))
     z = (x - mean) / scale
     if abs(z) < 1e-3:
-        step = 0.01 / scale
-        skewness = (cumulants(step)[2] - cumulants(-step)[2]) / (2 * step * scale**3)
-        return float(ndtr(-z - skewness / 6.0))
+        return float(ndtr(-z - skewness(cumulants) / 6.0))
     t = _solve(cumulants, x, z / scale, scale, limit)
     k, slope, curvature = cumulants(t)
     exponent = min(0.0, k - t * x)
@@ -55,6 +53,15 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     w = float(np.sign(t) * np.sqrt(-2.0 * exponent))
     u = t * float(np.sqrt(curvature))
     return float(ndtr(-w - np.log(u / w) / w))
+
+
+def skewness(cumulants: CumulantGenerator) -> float:
+    """Return the third standardised cumulant, by a central difference of K''."""
+    variance = cumulants(0.0)[2]
+    if variance <= 0.0:
+        return 0.0
+    step = 1e-3 / float(np.sqrt(variance))
+    return float((cumulants(step)[2] - cumulants(-step)[2]) / (2 * step * variance**1.5))
 
 
 def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:

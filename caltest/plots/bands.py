@@ -170,7 +170,7 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> tu
             f"n_resamples is {len(draws)}, too few for the bands of this picture; "
             f"give at least {int(np.ceil(1 / most - 1e-9)) - 1}."
         )
-    curves = np.round(np.vstack([observed, draws]), _DECIMALS)
+    curves = rounded(np.vstack([observed, draws]))
     ordered = np.sort(curves[1:], axis=0)
     k = int(total * alpha / 2 + 1e-9)
     point = Band(ordered[k - 1], ordered[-k])
@@ -190,4 +190,4 @@ def _share_as_extreme(curves: Array) -> Array:
 
 def rounded(curve: Array) -> Array:
     """Round a curve as the curves of :func:`curve_bands` are."""
-    return np.round(curve, _DECIMALS)
+    return np.asarray(np.round(curve, _DECIMALS), dtype=np.float64)

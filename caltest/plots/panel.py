@@ -111,9 +111,10 @@ class Plan:
         )
         words = _words(view, lens)
         bars = self.binning.n_bins if isinstance(self.binning, EqualWidth) else _BARS
-        counted, edges = np.histogram(view.predictions.probs[:, 1], bins=bars, range=(0.0, 1.0))
+        places = EqualWidth(bars).cells_of_scores(view.predictions.probs[:, 1])
+        histogram = np.bincount(places, minlength=bars), np.linspace(0.0, 1.0, bars + 1)
         make = _isotonic if self.binning is None else _binned
-        return make(self, view, words, (counted, edges), result)
+        return make(self, view, words, histogram, result)
 
 
 def _words(view: Sample, lens: Lens | None) -> tuple[str, str, str]:
@@ -125,8 +126,8 @@ def _words(view: Sample, lens: Lens | None) -> tuple[str, str, str]:
             "share that was right",
         )
     if isinstance(lens, TopK):
-        inside = f"among the {lens.k} most probable"
-        return f"Top {lens.k}", f"predicted probability that the label is {inside}", "share that was"
+        inside = f"the label among the top {lens.k}"
+        return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
     name = view.predictions.classes[1] if view.predictions.classes else "class 1"
     name = (
         name if name.startswith("class ") or not isinstance(lens, ClassWise | None) else f"class {name}"

@@ -1,0 +1,175 @@
+"""Where an observed statistic lies among those of drawn labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import _tail
+from caltest.exceptions import InputError
+from caltest.plots.bands import Array
+from caltest.plots.style import BLUE, PALE, VERMILION
+from caltest.result import CalibrationResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BARS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class NullDisplay:
+    """Histogram of the statistics of the resamples, with the observed one. Make it with `from_result`.
+
+    Attributes
+    ----------
+    result
+        The test.
+    draws
+        Its null distribution, in which values that are not finite are left out of the histogram.
+    extreme
+        Which draws are at least as extreme as the observed value: those that p counts.
+    figure_, axes_
+        The picture; None before :meth:`plot`.
+    """
+
+    result: CalibrationResult
+    draws: Array = field(repr=False)
+    extreme: NDArray[np.bool_] = field(repr=False)
+    figure_: Figure | None = field(default=None, init=False, repr=False)
+    axes_: Axes | None = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_result(cls, result: CalibrationResult, *, ax: Axes | None = None) -> NullDisplay:
+        """Draw the null distribution of a result.
+
+        Parameters
+        ----------
+        result
+            Of a null that resamples, "monte_carlo" for instance.
+        ax
+            Axes to draw in. Default: a new figure.
+
+        Returns
+        -------
+        NullDisplay
+            Drawn.
+
+        Raises
+        ------
+        InputError
+            If the result has no null distribution.
+
+        Examples
+        --------
+        >>> import caltest, matplotlib.pyplot as plt
+        >>> from caltest.plots import NullDisplay
+        >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
+        >>> result = caltest.test(digits.probs, digits.labels, rng=0)
+        >>> display = NullDisplay.from_result(result)
+        >>> int(display.extreme.sum()) + 1 == round(1000 * result.pvalue)
+        True
+        >>> plt.close(display.figure_)
+        """
+        if result.null_distribution is None:
+            raise InputError(
+                f"the null {result.null!r} draws no resamples, so there is no distribution to show; "
+                "test with null='monte_carlo'."
+            )
+        draws = result.null_distribution
+        return cls(result, draws, _extreme(draws, result)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> NullDisplay:
+        """Draw the histogram.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw in. Default: a new figure.
+
+        Returns
+        -------
+        NullDisplay
+            Itself, with ``figure_`` and ``axes_`` set.
+        """
+        axes: Any = ax
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            axes = plt.subplots(figsize=(6, 4), layout="constrained")[1]
+        self._draw(axes)
+        object.__setattr__(self, "figure_", axes.figure)
+        object.__setattr__(self, "axes_", axes)
+        return self
+
+    def _count_in_words(self) -> str:
+        count = int(self.extreme.sum())
+        return f"{count:,} of them at least as extreme" if count else "none of them as extreme"
+
+    def _draw(self, ax: Any) -> None:
+        result = self.result
+        finite = np.isfinite(self.draws)
+        edges = _edges(self.draws[finite], result.statistic, self.extreme[finite])
+        parts = [self.draws[finite & ~self.extreme], self.draws[finite & self.extreme]]
+        ax.hist(
+            parts,
+            bins=edges,
+            stacked=True,
+            color=[PALE, BLUE],
+            label=[f"{len(self.draws):,} draws if calibrated", self._count_in_words()],
+        )
+        line = {"color": VERMILION, "linewidth": 2.2, "linestyle": "--"}
+        if math.isfinite(result.statistic):
+            ax.axvline(result.statistic, label="observed", **line)
+        else:
+            ax.plot([], [], label=f"observed: {result.statistic}, off the axis", **line)
+        ax.set_xlabel(f"{result.measures or result.name} ({result.name})")
+        ax.set_ylabel("resamples")
+        ax.set_title(_words(result), loc="left", size="medium")
+        ax.margins(y=0.15)
+        ax.legend(fontsize="small", frameon=False, loc="best")
+
+
+def _extreme(draws: Array, result: CalibrationResult) -> NDArray[np.bool_]:
+    """Say which draws p counts; of two sides, those of the side with fewer."""
+    above = _tail.exceeds(draws, result.statistic)
+    below = _tail.exceeds(-draws, -result.statistic)
+    if result.alternative == "two-sided":
+        return above if above.sum() <= below.sum() else below
+    return above if result.alternative == "greater" else below
+
+
+def _edges(draws: Array, observed: float, extreme: NDArray[np.bool_]) -> Array:
+    """Return edges of bars over the draws, one of them at the observed value if it is among them."""
+    if len(draws) == 0:
+        return np.array([0.0, 1.0])
+    low, high = float(draws.min()), float(draws.max())
+    pad = (high - low) or max(abs(low), 1.0) * 0.1
+    if high == low:
+        low, high = low - pad / 2, high + pad / 2
+    edges = np.linspace(low, high, _BARS + 1)
+    if low < observed < high and extreme.any():
+        edges += observed - edges[np.argmin(np.abs(edges - observed))]
+        step = edges[1] - edges[0]
+        edges = np.concatenate([[edges[0] - step], edges, [edges[-1] + step]])
+    return edges
+
+
+def _words(result: CalibrationResult) -> str:
+    lines = [f"p = {result.pvalue:.3g} ({result.guarantee}), observed {result.statistic:.4g}"]
+    if result.pvalue_interval is not None:
+        low, high = result.pvalue_interval
+        between = f"p between {low:.2g} and {high:.2g} (95% interval)"
+        lines.append(f"{result.n_resamples} resamples; with more, {between}")
+    if result.alternative != "greater":
+        lines.append(
+            "two-sided: p is twice the share of the smaller side"
+            if result.alternative == "two-sided"
+            else "one-sided: small values count against calibration"
+        )
+    return "\n".join(lines)
