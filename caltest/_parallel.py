@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -43,11 +44,23 @@ class Workers:
             else:
                 parent = os.getpid()
                 parallel = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-                results = parallel(joblib.delayed(_call)(function, task, parent) for task in tasks)
+                calls = (joblib.delayed(_call)(function, task, parent) for task in tasks)
+                results = _quietly_closed(parallel(calls))
             yield from _with_bar(results, len(tasks), description) if self.progress else results
 
 
 ALONE = Workers(n_jobs=1)
+
+
+def _quietly_closed(results: Generator[Any]) -> Iterator[Any]:
+    """Yield the results; who takes only some of them gets no warning from joblib."""
+    try:
+        for result in results:  # noqa: UP028 -- `yield from` would close them loudly
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
 
 
 @cache

@@ -15,14 +15,22 @@ Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 TIE_TOLERANCE = 1e-10
 
 
-def exceeds(draws: NDArray[np.float64], observed: float) -> NDArray[np.bool_]:
-    """Say which draws are at least as large as ``observed``, ties counted for the null."""
+def exceeds(draws: NDArray[np.float64], observed: float, resolution: float = 0.0) -> NDArray[np.bool_]:
+    """Say which draws are at least as large as ``observed``, ties counted for the null.
+
+    Values that differ by no more than ``resolution``, or by rounding, are tied.
+    """
     finite = np.abs(draws[np.isfinite(draws)])
     scale = max(float(finite.max(initial=0.0)), abs(observed) if np.isfinite(observed) else 0.0)
-    return ~(draws < observed - TIE_TOLERANCE * scale)  # a NaN counts for the null
+    return ~(draws < observed - TIE_TOLERANCE * scale - resolution)  # a NaN counts for the null
 
 
-def count(draws: NDArray[np.float64], observed: float, alternative: Alternative) -> int:
+def count(
+    draws: NDArray[np.float64],
+    observed: float,
+    alternative: Alternative,
+    resolution: float = 0.0,
+) -> int:
     """Count the draws at least as extreme as ``observed``; of two sides, the side with fewer.
 
     Examples
@@ -33,10 +41,11 @@ def count(draws: NDArray[np.float64], observed: float, alternative: Alternative)
     0
     """
     if alternative == "greater":
-        return int(np.count_nonzero(exceeds(draws, observed)))
+        return int(np.count_nonzero(exceeds(draws, observed, resolution)))
     if alternative == "less":
-        return int(np.count_nonzero(exceeds(-draws, -observed)))
-    return min(count(draws, observed, "greater"), count(draws, observed, "less"))
+        return int(np.count_nonzero(exceeds(-draws, -observed, resolution)))
+    sides: tuple[Alternative, ...] = ("greater", "less")
+    return min(count(draws, observed, side, resolution) for side in sides)
 
 
 def pvalue(exceedances: int, resamples: int, alternative: Alternative) -> float:

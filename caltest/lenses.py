@@ -59,7 +59,8 @@ def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) 
     inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
     others = predictions.probs.copy()
     np.put_along_axis(others, columns, 0.0, axis=1)
-    return Predictions(np.column_stack([others.sum(axis=1), inside]), names, predictions.notes)
+    pair = np.minimum(np.column_stack([others.sum(axis=1), inside]), 1.0)
+    return Predictions(pair, names, predictions.notes)
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,8 @@ class ClassSets(Lens):
         """Return the sums over every set."""
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
-        return Predictions(predictions.probs @ indicator, None, predictions.notes)
+        sums = np.minimum(predictions.probs @ indicator, 1.0)
+        return Predictions(sums, None, predictions.notes)
 
     def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
         """Return the set of every label."""

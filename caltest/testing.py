@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -94,7 +95,7 @@ def test(
     chosen = find_null(null)
     _check_fit(measure, chosen, form)
     side = _check_alternative(measure, chosen, alternative)
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 1:
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
     workers = Workers(n_jobs, progress)
     seed = seed_of(rng)
@@ -107,7 +108,7 @@ def test(
         labels=view.labels,
         observed=observed,
         alternative=side,
-        n_resamples=n_resamples,
+        n_resamples=int(n_resamples),
         seed=seed,
         workers=workers,
     )

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caltest.exceptions import InputError
 from caltest.kernels import bandwidth
 from caltest.kernels.bandwidth import RULES, Bandwidth, checked, mean_tv_dirichlet, resolve
 from caltest.kernels.distances import DISTANCES, distance_named
-from caltest.exceptions import InputError
 
 P = np.array(
     [

@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms.base import Array, Form, Labels
+from caltest.forms.base import ROUNDING, Array, Form, Labels
 
 ROWS = 4096
 
@@ -63,6 +63,12 @@ class Linear(Additive):
     def n_samples(self) -> int:
         """Number of rows n."""
         return len(self.table)
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sum of the table's entries."""
+        sizes = np.abs(np.where(self.probs > 0, self.table, 0.0)).max(axis=1)
+        return ROUNDING * float(sizes.sum())
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the table's entries at the labels."""

@@ -16,6 +16,10 @@ Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.integer]
 
 
+#: Rounding of a sum, relative to the sum of the sizes of its terms.
+ROUNDING = 1e-14
+
+
 class Form(ABC):
     """A statistic as a function of labels; the predictions are already inside.
 
@@ -26,6 +30,14 @@ class Form(ABC):
 
     #: True if `evaluate` itself hands work to the workers; else draws are what is run in parallel.
     parallel_inside: ClassVar[bool] = False
+
+    @property
+    def resolution(self) -> float:
+        """How far two evaluations of one value may differ, by rounding; default 0.
+
+        It matters where labels are all but certain, so that rounding is all that varies.
+        """
+        return 0.0
 
     @abstractmethod
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
@@ -97,6 +109,11 @@ class TailBound:
 class HasMoments(Protocol):
     """Knows mean, variance and skewness under H0, given the predictions."""
 
+    @property
+    def resolution(self) -> float:
+        """As of any form."""
+        ...
+
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return them."""
         ...
@@ -105,6 +122,11 @@ class HasMoments(Protocol):
 @runtime_checkable
 class HasCumulantGenerator(Protocol):
     """A sum of independent terms: its cumulant generating function is known exactly."""
+
+    @property
+    def resolution(self) -> float:
+        """As of any form."""
+        ...
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""

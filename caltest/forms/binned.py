@@ -14,7 +14,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._quadratic_moments import quadratic_moments
 from caltest.forms.additive import Additive
-from caltest.forms.base import Array, Labels, Moments
+from caltest.forms.base import ROUNDING, Array, Labels, Moments
 from caltest.forms.weights import ConstantWeights, Term
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -131,6 +131,11 @@ class BinnedDistance(Binned):
         """Return absolute or squared residuals."""
         return np.abs(residuals) if self.distance in ("tv", "l1") else residuals**2
 
+    @property
+    def resolution(self) -> float:
+        """Rounding of distances of at most 2."""
+        return 2.0 * ROUNDING
+
     def ending(self, sums: Array) -> Array:
         """Turn sums into distances of means, and join the bins."""
         distances = np.sqrt(sums) if self.distance == "l2" else sums
@@ -164,6 +169,12 @@ class BinnedSquares(Binned):
     def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
         """Return α_b S² + β_bk S."""
         return residuals * (self.quadratic[cells] * residuals + self.linear[cells, classes])
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sum over the bins."""
+        linear = np.abs(self.linear).max(axis=1)
+        return ROUNDING * float(self.quadratic @ self.sizes**2 + linear @ self.sizes)
 
     def ending(self, sums: Array) -> Array:
         """Add the bins."""

@@ -11,7 +11,7 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms.additive import tilted_cumulants
-from caltest.forms.base import Array, Form, Labels, TailBound
+from caltest.forms.base import ROUNDING, Array, Form, Labels, TailBound
 
 Component: TypeAlias = "tuple[Array, Array | None]"
 
@@ -75,6 +75,12 @@ class PairMean(Form):
             h += weights * ((a == b) if matrix is None else matrix[a, b])
         return np.asarray(h)
 
+    @property
+    def resolution(self) -> float:
+        """Rounding of the mean."""
+        sizes = [np.abs(w).mean() * (1.0 if A is None else np.abs(A).max()) for w, A in self.components]
+        return 4.0 * ROUNDING * float(sum(sizes))
+
     def terms(self, labels: Labels) -> Array:
         """Return the terms h_p for one label vector, (⌊n/2⌋,)."""
         terms: Array = self._block_terms(labels[None, :])[0]
@@ -96,29 +102,29 @@ class PairMean(Form):
     def _factorised(self, t: float) -> Array:
         """Sum over pairs of the cumulant generator of h_p = w ⟨D, D'⟩ and its derivatives, in O(nm).
 
-        With s = g·g' and τ = t w, E exp(τ(1[a=b] − g'_a − g_b + s)) is
-        e^{τs} (P Q + (e^τ − 1) R), P = Σ_a g_a e^{−τ g'_a}, Q = Σ_b g'_b e^{−τ g_b},
-        R = Σ_a g_a g'_a e^{−τ(g_a + g'_a)}.
+        With s = g·g', τ = t w and exponents −τ(g'_a + g_b) for labels a and b,
+        E exp(τ(1[a=b] − g'_a − g_b + s)) = e^{τs} (Σ_{a≠b} g_a g'_b e^{…} + e^τ Σ_a g_a g'_a e^{…}).
+        All terms are positive, so nothing cancels: the sum over b ≠ a is one from either side.
         """
         weights = self.components[0][0]
-        tau = t * weights
+        tau = t * weights[:, None]
         g, h = self.first, self.second
-        g_tilt, h_tilt = np.exp(-tau[:, None] * h), np.exp(-tau[:, None] * g)
-        both = g * h * g_tilt * h_tilt
-        p = [(g * g_tilt * (-h) ** k).sum(axis=1) for k in range(3)]
-        q = [(h * h_tilt * (-g) ** k).sum(axis=1) for k in range(3)]
-        r = [(both * (-g - h) ** k).sum(axis=1) for k in range(3)]
-        grown, e = np.expm1(tau), np.exp(tau)
-        mass = p[0] * q[0] + grown * r[0]
-        slope = p[1] * q[0] + p[0] * q[1] + e * r[0] + grown * r[1]
-        bend = p[2] * q[0] + 2 * p[1] * q[1] + p[0] * q[2] + e * (r[0] + 2 * r[1]) + grown * r[2]
+        u, v = g * np.exp(-tau * h), h * np.exp(-tau * g)
+        others = [_sum_of_others(v * g**k) for k in range(3)]
+        equal, grown = u * v, np.exp(tau)
+        # The derivatives bring down −(g'_a + g_b), and 1 more where the labels are equal.
+        same = 1.0 - h - g
+        mass = (u * others[0] + grown * equal).sum(axis=1)
+        slope = (grown * equal * same - u * (h * others[0] + others[1])).sum(axis=1) / mass
+        bend = (grown * equal * same**2 + u * (h**2 * others[0] + 2 * h * others[1] + others[2])).sum(
+            axis=1
+        ) / mass
         s = np.einsum("pk,pk->p", g, h)
-        ratio = slope / mass
         return np.array(
             [
-                np.sum(tau * s + np.log(mass)),
-                np.sum(weights * (s + ratio)),
-                np.sum(weights**2 * (bend / mass - ratio**2)),
+                np.sum(tau[:, 0] * s + np.log(mass)),
+                np.sum(weights * (s + slope)),
+                np.sum(weights**2 * (bend - slope**2)),
             ]
         )
 
@@ -139,3 +145,11 @@ class PairMean(Form):
             size = len(values)
             total += tilted_cumulants(values.reshape(size, -1), chances.reshape(size, -1), t)
         return total
+
+
+def _sum_of_others(values: Array) -> Array:
+    """Return, for every entry of a row, the sum of the others, without a subtraction."""
+    sums = np.zeros_like(values)
+    np.cumsum(values[:, :-1], axis=1, out=sums[:, 1:])
+    sums[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
+    return sums

@@ -13,7 +13,7 @@ from scipy.linalg import eigh, helmert
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import TILE, WIDE_TILE, Tile, blocks, sum_over_tiles
 from caltest.forms._quadratic_moments import diagonal_table, quadratic_moments
-from caltest.forms.base import Array, Form, Labels, Moments, TailBound
+from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, TailBound
 from caltest.forms.weights import Term
 
 _COLUMNS = 2048  # columns of residuals a tile is multiplied with at a time
@@ -61,6 +61,16 @@ class Pairwise(Form):
     def _coordinates(self) -> tuple[_Coordinates, ...]:
         factors = [_factor(term.matrix, self.probs.shape[1]) for term in self.kernel_terms]
         return tuple(_Coordinates(factor, self.probs @ factor) for factor in factors)
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sum over all pairs."""
+        sizes = [
+            np.abs(term.weights.diagonal()).max()
+            * (1.0 if term.matrix is None else np.abs(term.matrix).max())
+            for term in self.kernel_terms
+        ]
+        return ROUNDING * abs(self.scale) * len(self.probs) ** 2 * float(sum(sizes))
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

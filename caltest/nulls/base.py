@@ -119,7 +119,7 @@ def from_draws(
 ) -> Answer:
     """Rank the observed statistic among ``draws``."""
     value = question.observed if observed is None else observed
-    above = _tail.count(draws, value, question.alternative)
+    above = _tail.count(draws, value, question.alternative, question.form.resolution)
     return Answer(
         pvalue=_tail.pvalue(above, len(draws), question.alternative),
         n_resamples=len(draws),
@@ -130,6 +130,18 @@ def from_draws(
 
 
 def from_sides(greater: float, less: float, question: Question, notes: tuple[str, ...] = ()) -> Answer:
-    """Return the analytic answer, kept inside (0, 1]."""
+    """Return the analytic answer, kept inside (0, 1].
+
+    Whatever the statistic, P(T ≥ t) is at least the probability of the labels that gave t: p is raised
+    to that. It matters only where nearly all labels are certain, and there it matters much.
+    """
     p = _tail.combine_sides(greater, less, question.alternative)
-    return Answer(pvalue=float(np.clip(p, np.finfo(float).tiny, 1.0)), notes=notes)
+    return Answer(pvalue=float(np.clip(p, chance_of_labels(question), 1.0)), notes=notes)
+
+
+def chance_of_labels(question: Question) -> float:
+    """Return the probability of the observed labels under H0, in (0, 1]."""
+    rows = np.arange(len(question.labels))
+    with np.errstate(divide="ignore"):
+        chances = np.log(question.predictions.probs[rows, question.labels])
+    return float(np.clip(np.exp(chances.sum()), np.finfo(float).tiny, 1.0))

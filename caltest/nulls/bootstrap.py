@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from caltest._seeds import generator
 from caltest._tail import Alternative
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
 from caltest.forms import Form, HasGram
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, chance_of_labels, from_draws
 
 _DRAWS = 256  # resamples whose weights are held at a time
 
@@ -33,6 +33,12 @@ def gram_of(question: Question) -> Tile:
     if not isinstance(question.form, HasGram):
         raise TypeError(f"{type(question.form).__name__} has no Gram matrix")
     return question.form.gram(question.labels)
+
+
+def _rank(draws: list[Array], question: Question) -> Answer:
+    """Rank the observed value; where labels are all but certain, resampling them shows no variation."""
+    answer = from_draws(np.concatenate(draws), question, observed=question.observed)
+    return replace(answer, pvalue=max(answer.pvalue, chance_of_labels(question)))
 
 
 def diagonal_of(tile: Tile, n: int) -> Array:
@@ -78,7 +84,7 @@ class Bootstrap(_GramNull):
             full = quadratic_forms(tile, counts, question.workers, description="bootstrap")
             full += n * n * grand - 2.0 * n * (means @ counts)
             draws.append((full - centred_diagonal @ counts) / n**2)
-        return from_draws(np.concatenate(draws), question, observed=question.observed)
+        return _rank(draws, question)
 
 
 @dataclass(frozen=True)
@@ -112,4 +118,4 @@ class WildBootstrap(_GramNull):
             signs = stream.choice([-1.0, 1.0], size=(size, n)).T
             forms = quadratic_forms(tile, signs, question.workers, description="wild bootstrap")
             draws.append((forms - trace) / (n * (n - 1)))
-        return from_draws(np.concatenate(draws), question, observed=question.observed)
+        return _rank(draws, question)

@@ -19,6 +19,11 @@ from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.saddlepoint import skewness, tail
 
 _WORTH_A_NOTE = 0.05  # error of a skewness
+_SURPRISES = 5.0  # expected labels other than the top one; below, three moments say too little
+_FEW_SURPRISES = (
+    "So few labels are uncertain that no curve fits; p is Cantelli's bound, valid but large: "
+    "null='monte_carlo' is exact and sharper."
+)
 _VERY_SKEWED = 1.5  # above, a curve through three moments has been seen to be off: see validation
 
 
@@ -54,13 +59,16 @@ class ConditionalMoments(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value."""
-        form, x = question.form, question.observed
+        form = question.form
+        # Rounding counts for the null, on either side.
+        x, y = question.observed - form.resolution, -question.observed - form.resolution
         if isinstance(form, HasCumulantGenerator):
             generator = form.cumulant_generator
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 greater = tail(generator, x)
-                less = tail(lambda t: _mirrored(generator(-t)), -x)
-            return from_sides(greater, less, question, _on_skewness(skewness(generator)))
+                less = tail(lambda t: _mirrored(generator(-t)), y)
+                notes = _on_skewness(skewness(generator))
+            return from_sides(greater, less, question, notes)
         if not isinstance(form, HasMoments):
             raise TypeError(f"{type(form).__name__} has no moments")
         moments = form.moments(question.workers)
@@ -72,9 +80,24 @@ class ConditionalMoments(Null):
                 f"The skewness {moments.skewness:.3g} of the null distribution is known to "
                 f"± {moments.skewness_error:.2g} only; the exact null has no such error.",
             )
-        return from_sides(
-            pearson3_tail(moments, x), pearson3_tail(moments.scaled(-1.0), -x), question, notes
-        )
+        curve = pearson3_tail
+        if np.sum(1.0 - question.predictions.probs.max(axis=1)) < _SURPRISES:
+            curve, notes = cantelli_tail, (_FEW_SURPRISES,)
+        return from_sides(curve(moments, x), curve(moments.scaled(-1.0), y), question, notes)
+
+
+def cantelli_tail(moments: Moments, x: float) -> float:
+    """Return Cantelli's bound of P(T ≥ x), 1/(1 + z²) above the mean.
+
+    Examples
+    --------
+    >>> cantelli_tail(Moments(mean=1.0, variance=4.0, skewness=0.0), 7.0)
+    0.1
+    """
+    if moments.variance <= 0.0:
+        return pearson3_tail(moments, x)
+    z = (x - moments.mean) / np.sqrt(moments.variance)
+    return float(1.0 / (1.0 + z * z)) if z > 0 else 1.0
 
 
 def pearson3_tail(moments: Moments, x: float) -> float:
@@ -89,12 +112,14 @@ def pearson3_tail(moments: Moments, x: float) -> float:
         tolerance = 1e-9 * max(abs(moments.mean), abs(x))
         return 1.0 if x <= moments.mean + tolerance else 0.0
     z = (x - moments.mean) / np.sqrt(moments.variance)
+    normal = float(ndtr(-z))
     if abs(moments.skewness) < 1e-4:
-        return float(ndtr(-z))
+        return normal
     shape = 4.0 / moments.skewness**2
-    position = shape + 2.0 * z / moments.skewness
-    integral = gammaincc if moments.skewness > 0 else gammainc
-    return float(integral(shape, max(position, 0.0)))
+    position = max(shape + 2.0 * z / moments.skewness, 0.0)
+    if moments.skewness > 0:
+        return float(gammaincc(shape, position))
+    return max(normal, float(gammainc(shape, position)))  # the curve ends, the distribution need not
 
 
 def _on_skewness(value: float) -> tuple[str, ...]:

@@ -82,7 +82,9 @@ class MonteCarlo(Null):
         seen: list[Array] = []
         reached = 0
         for batch in draw_statistics(question, at_most=2 * DRAWS):
-            hits = np.flatnonzero(_tail.exceeds(sign * batch, sign * observed))
+            hits = np.flatnonzero(
+                _tail.exceeds(sign * batch, sign * observed, question.form.resolution)
+            )
             if reached + len(hits) >= wanted:
                 seen.append(batch[: hits[wanted - reached - 1] + 1])
                 length = sum(map(len, seen))

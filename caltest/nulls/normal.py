@@ -60,7 +60,7 @@ class Normal(Null):
                 f"pair(s) of rows; give more rows, or use null='monte_carlo'."
             )
         deviation = float(np.std(terms, ddof=self.ddof))
-        if deviation <= 1e-12 * float(np.max(np.abs(terms))):
+        if deviation <= max(1e-12 * float(np.max(np.abs(terms))), question.form.resolution):
             note = "The terms do not vary, so their standard deviation says nothing; p is set to 1."
             return Answer(pvalue=1.0, notes=(note,))
         z = np.sqrt(len(terms)) * float(np.mean(terms)) / deviation

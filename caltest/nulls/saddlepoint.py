@@ -11,6 +11,9 @@ from scipy.special import ndtr
 CumulantGenerator = Callable[[float], tuple[float, float, float]]
 
 _ROUNDS = 100
+# Φ(−w − c) with c = log(u/w)/w is trusted for |c| up to this: in a distribution of few atoms, or at
+# the end of any, c is large and the formula means nothing. Chernoff's bound is valid there.
+_TRUSTED = 0.5
 
 
 def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float:
@@ -29,8 +32,9 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     -----
     With K'(t) = x, w = sign(t) √(2(tx − K(t))) and u = t √K''(t), the tail is
     Φ(−w − log(u/w)/w): Barndorff-Nielsen, "Inference on full or partial parameters based on the
-    standardized signed log likelihood ratio", Biometrika 73 (1986). Where x lies at or beyond the
-    end of the distribution, so that no such t exists, the Chernoff bound exp(K(t) − tx) is returned.
+    standardized signed log likelihood ratio", Biometrika 73 (1986). Where that formula cannot be
+    trusted, or x lies at or beyond the end of the distribution, so that no such t exists, Chernoff's
+    bound exp(K(t) − tx) is returned.
 
     Examples
     --------
@@ -38,21 +42,26 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     >>> round(tail(standard_normal, 1.959964), 6)
     0.025
     """
+    if np.isinf(x):
+        return float(np.finfo(float).tiny) if x > 0 else 1.0
     _, mean, variance = cumulants(0.0)
     if variance <= 0.0:
         return 1.0 if x <= mean else float(np.finfo(float).tiny)
     scale = float(np.sqrt(variance))
     z = (x - mean) / scale
     if abs(z) < 1e-3:
-        return float(ndtr(-z - skewness(cumulants) / 6.0))
+        correction = skewness(cumulants) / 6.0
+        return float(ndtr(-z - correction)) if abs(correction) < _TRUSTED else 1.0
     t = _solve(cumulants, x, z / scale, scale, limit)
     k, slope, curvature = cumulants(t)
     exponent = min(0.0, k - t * x)
-    if abs(slope - x) > 1e-6 * scale or curvature <= 0.0:
-        return float(np.exp(exponent)) if z > 0 else 1.0
+    chernoff = float(np.exp(exponent)) if z > 0 else 1.0
+    if not (abs(slope - x) <= 1e-6 * scale and curvature > 0.0 and exponent < 0.0):
+        return chernoff
     w = float(np.sign(t) * np.sqrt(-2.0 * exponent))
     u = t * float(np.sqrt(curvature))
-    return float(ndtr(-w - np.log(u / w) / w))
+    correction = float(np.log(u / w) / w)
+    return float(ndtr(-w - correction)) if abs(correction) < _TRUSTED else chernoff
 
 
 def skewness(cumulants: CumulantGenerator) -> float:

@@ -65,5 +65,6 @@ class Spectral(_GramNull):
                 float(np.sum(2.0 * (weights / shrunk) ** 2)),
             )
 
-        greater = tail(cumulants, (n - 1) * question.observed, limit=0.5 / float(weights[-1]))
+        value = (n - 1) * (question.observed - question.form.resolution)
+        greater = tail(cumulants, value, limit=0.5 / float(weights[-1]))
         return from_sides(greater, 1.0, question)

@@ -78,6 +78,11 @@ class SmoothedResiduals(Additive):
         """Number of rows n."""
         return len(self.scores)
 
+    @property
+    def resolution(self) -> float:
+        """Where the bisection ends."""
+        return 2.0 * 0.5**_ROUNDS
+
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the residuals of every cell of the grid, (B, grid)."""
         scores = self.scores[rows]

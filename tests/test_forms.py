@@ -1,0 +1,152 @@
+"""Forms: evaluation against plain loops, blocks of draws against single ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import P6, Y6, dirichlet, h_matrix, kernels_for, matrix_kernel
+
+from caltest._parallel import ALONE, Workers
+from caltest.data import Predictions
+from caltest.exceptions import InputError
+from caltest.forms import (
+    HasCumulantGenerator,
+    HasGram,
+    HasMoments,
+    HasTailBound,
+    HasTerms,
+    LabelFunction,
+    Linear,
+    Pairwise,
+    Term,
+)
+from caltest.kernels import Exponential, MatrixKernel
+from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
+
+SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
+
+
+class Given:
+    """Weights that are a given matrix."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __call__(self, rows, columns):
+        return self.matrix[rows, columns].copy()
+
+    def diagonal(self):
+        return np.diag(self.matrix).copy()
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_pairwise_with_any_symmetric_weights(diagonal):
+    """Weights need not be positive semi-definite, and W_ij counts as it stands."""
+    rng = np.random.default_rng(0)
+    n, m = 7, 3
+    probs, labels = dirichlet(n, m, 1), rng.integers(0, m, (5, n))
+    matrices = [rng.normal(size=(n, n)) for _ in range(2)]
+    first, second = (W + W.T for W in matrices)
+    A = rng.normal(size=(m, m))
+    A = A @ A.T
+    form = Pairwise(probs, (Term(Given(first), None), Term(Given(second), A)), 0.3, diagonal)
+    expected = []
+    for y in labels:
+        D = np.eye(m)[y] - probs
+        total = sum(
+            first[i, j] * D[i] @ D[j] + second[i, j] * D[i] @ A @ D[j]
+            for i, j in np.ndindex(n, n)
+            if diagonal or i != j
+        )
+        expected.append(0.3 * total)
+    assert form.evaluate(labels) == pytest.approx(np.array(expected), rel=1e-11, abs=1e-12)
+
+
+def test_pairwise_over_many_tiles():
+    rng = np.random.default_rng(1)
+    n = 1100  # three tiles of 512, five of 256, the last ones short
+    probs, labels = dirichlet(n, 3, 2), rng.integers(0, 3, (3, n))
+    weights = Exponential(0.5)(probs, probs)
+    form = Pairwise(probs, (Term(Given(weights), None),), 1.0, False)
+    np.fill_diagonal(weights := weights.copy(), 0.0)
+    residual = np.eye(3)[labels] - probs
+    expected = np.einsum("bik,ij,bjk->b", residual, weights, residual, optimize=True)
+    assert form.evaluate(labels) == pytest.approx(expected, rel=1e-10)
+    assert [form.value(y) for y in labels] == pytest.approx(expected, rel=1e-10)
+    assert np.array_equal(form.evaluate(labels), form.evaluate(labels, Workers(2)))
+
+
+@pytest.mark.parametrize("statistic", SKCES)
+@pytest.mark.parametrize("name", kernels_for(2))
+def test_blocks_of_draws_are_single_evaluations(statistic, name):
+    probs = dirichlet(61, 4, 3, 0.4)
+    labels = np.random.default_rng(4).integers(0, 4, (130, 61)).astype(np.uint8)
+    form = statistic(kernels_for(4)[name]).given(Predictions(probs))
+    block = form.evaluate(labels)
+    assert block.shape == (130,)
+    single = [form.value(y.astype(np.intp)) for y in labels]
+    assert block == pytest.approx(np.array(single), rel=1e-9, abs=1e-12 * np.abs(block).max())
+
+
+def test_a_matrix_that_sees_only_constants_gives_zero():
+    kernel = MatrixKernel([(Exponential(0.5), np.ones((3, 3)))])
+    for statistic in SKCES:
+        assert statistic(kernel).given(Predictions(P6)).value(Y6) == pytest.approx(0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_gram(parts):
+    kernel = matrix_kernel(3, parts)
+    gram = UnbiasedSKCE(kernel).given(Predictions(P6)).gram(Y6)
+    h = h_matrix(kernel, P6, Y6)
+    assert gram(slice(0, 6), slice(0, 6)) == pytest.approx(h, rel=1e-11, abs=1e-13)
+    assert gram(slice(1, 3), slice(2, 6)) == pytest.approx(h[1:3, 2:6], rel=1e-11, abs=1e-13)
+
+
+def test_terms_of_the_linear_skce():
+    kernel = matrix_kernel(3, 2)
+    h = h_matrix(kernel, P6, Y6)
+    terms = LinearSKCE(kernel).given(Predictions(P6)).terms(Y6)
+    assert terms == pytest.approx([h[0, 1], h[2, 3], h[4, 5]], rel=1e-11)
+
+
+def test_what_each_form_offers():
+    """The protocols decide which nulls are possible."""
+    forms = {statistic.name: statistic().given(Predictions(P6)) for statistic in SKCES}
+    protocols = (HasMoments, HasCumulantGenerator, HasTerms, HasGram, HasTailBound)
+    offered = {name: [isinstance(form, p) for p in protocols] for name, form in forms.items()}
+    assert offered == {
+        "skce_b": [True, False, False, False, True],
+        "skce_uq": [True, False, False, True, True],
+        "skce_ul": [False, True, True, False, True],
+    }
+    assert not any(isinstance(LabelFunction(max, P6), p) for p in protocols)
+
+
+def test_linear_form_is_a_sum_of_table_entries():
+    rng = np.random.default_rng(0)
+    probs = dirichlet(9000, 3, 1)  # three blocks of rows
+    table, labels = rng.normal(size=(9000, 3)), rng.integers(0, 3, (4, 9000)).astype(np.uint8)
+    form = Linear(table, probs)
+    expected = [sum(table[i, k] for i, k in enumerate(y)) for y in labels]
+    assert form.evaluate(labels) == pytest.approx(expected, rel=1e-10)
+    assert form.evaluate(labels, ALONE)[2] == form.value(labels[2])
+
+
+def test_label_function_sees_plain_labels():
+    seen = []
+
+    def statistic(probs, labels):
+        seen.append((probs.flags.writeable, labels.dtype))
+        return labels.sum()
+
+    form = LabelFunction(statistic, Predictions(P6).probs)
+    assert form.evaluate(np.array([[0, 1, 0, 0, 2, 2]], dtype=np.uint8)).tolist() == [5.0]
+    assert seen == [(False, np.dtype(np.intp))]
+
+
+@pytest.mark.parametrize("returned", [np.nan, np.array([1.0, 2.0]), None, "high"])
+def test_label_function_must_return_one_number(returned):
+    form = LabelFunction(lambda probs, labels: returned, P6)
+    with pytest.raises(InputError, match="it must return one number"):
+        form.value(Y6)

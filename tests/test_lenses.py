@@ -1,0 +1,129 @@
+"""Lenses against hand counts, and drawing after reducing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import dirichlet
+
+from caltest.data import Predictions, Sample, sample
+from caltest.exceptions import InputError
+from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens
+
+# Binary fractions: sums are exact. The second row has a tie, the last two are certain.
+PROBS = np.array(
+    [
+        [0.5, 0.25, 0.125, 0.125],
+        [0.0, 0.5, 0.5, 0.0],
+        [0.125, 0.125, 0.25, 0.5],
+        [0.0, 0.0, 0.0, 1.0],
+        [0.0, 0.0, 1.0, 0.0],
+    ]
+)
+LABELS = np.array([0, 2, 2, 3, 1])
+SAMPLE = sample(PROBS, LABELS)
+
+VIEWS = [
+    (TopLabel(), [0.5, 0.5, 0.5, 1.0, 1.0], [1, 0, 0, 1, 0]),
+    (ClassWise(2), [0.125, 0.5, 0.25, 0.0, 1.0], [0, 1, 1, 0, 0]),
+    (TopK(1), [0.5, 0.5, 0.5, 1.0, 1.0], [1, 0, 0, 1, 0]),
+    (TopK(2), [0.75, 1.0, 0.75, 1.0, 1.0], [1, 1, 1, 1, 0]),
+    (TopK(3), [0.875, 1.0, 0.875, 1.0, 1.0], [1, 1, 1, 1, 1]),
+    (ClassSets([[0, 3]]), [0.375, 1.0, 0.375, 0.0, 1.0], [0, 1, 1, 0, 1]),
+]
+
+
+@pytest.mark.parametrize(("lens", "event", "labels"), VIEWS, ids=[v[0].label for v in VIEWS])
+def test_two_class_views(lens, event, labels):
+    view = lens.view(SAMPLE)
+    assert view.predictions.probs.tolist() == [[1 - p, p] for p in event]
+    assert view.labels.tolist() == labels
+
+
+def test_sets_and_the_rest():
+    view = ClassSets([[0, 3], [1]]).view(SAMPLE)
+    assert view.predictions.probs.tolist() == [
+        [0.625, 0.25, 0.125],
+        [0.0, 0.5, 0.5],
+        [0.625, 0.125, 0.25],
+        [1.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0],
+    ]
+    assert view.labels.tolist() == [0, 2, 2, 0, 1]
+
+
+def test_sorted():
+    view = Sorted().view(SAMPLE)
+    assert view.predictions.probs.tolist()[0] == [0.5, 0.25, 0.125, 0.125]
+    assert view.predictions.probs.tolist()[2] == [0.5, 0.25, 0.125, 0.125]
+    assert view.labels.tolist() == [0, 1, 1, 0, 2]
+
+
+LENSES = [TopLabel(), ClassWise(0), ClassWise(3), TopK(2), TopK(4), ClassSets([[0, 4], [1]]), Sorted()]
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=[lens.label for lens in LENSES])
+@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.02, 0.3, 5.0]))
+def test_views_are_predictions(lens, seed, alpha):
+    """Rows stay on the simplex, and a class of the view gets the mass of what it stands for."""
+    probs = dirichlet(4, 5, seed, alpha)
+    predictions = Predictions(probs)
+    reduced = lens.reduce(predictions).probs
+    assert reduced.min() >= 0.0
+    assert reduced.max() <= 1.0
+    assert reduced.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)
+    mass = np.zeros_like(reduced)
+    for k in range(5):
+        seen = lens.reduce_labels(predictions, np.full(4, k))
+        mass[np.arange(4), seen] += probs[:, k]
+    assert reduced == pytest.approx(mass, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["top_label", "class:1", "top:2", "sorted"])
+def test_labels_name_the_lens(name):
+    lens = find_lens(name)
+    assert isinstance(lens, Lens)
+    assert lens.label == name
+    assert lens.says
+    assert find_lens(lens) is lens
+
+
+def test_class_by_name():
+    named = Sample(Predictions(PROBS, ("ant", "bee", "cat", "dog")), LABELS)
+    by_name, by_number = find_lens("class:cat").view(named), find_lens("class:2").view(named)
+    assert np.array_equal(by_name.predictions.probs, by_number.predictions.probs)
+    assert by_name.labels.tolist() == by_number.labels.tolist() == [0, 1, 1, 0, 0]
+    assert by_name.predictions.classes == ("another", "cat")
+
+
+def test_no_lens():
+    assert find_lens(None) is None
+
+
+def test_notes_pass_through():
+    noted = Predictions(PROBS, None, ("a note",))
+    for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
+        assert lens.reduce(noted).notes == ("a note",)
+
+
+ERRORS = [
+    ("class:4", "asks for class '4', and there are 4 classes; give a column from 0 to 3"),
+    ("class:-1", "asks for class '-1'"),
+    ("top:0", "top 0 of 4 classes; give k from 1 to 3"),
+    ("top:4", "top 4 of 4 classes"),
+    ("top:many", "asks for the top 'many'; give a size, as in 'top:5'"),
+    ("top_lable", "did you mean 'top_label'"),
+    ("class", "did you mean 'class:'"),
+    (7, "lens is 7; give a name such as 'top_label'"),
+    (ClassSets([[0, 1], [1]]), "puts class 1 into set 1, but it is taken"),
+    (ClassSets([[0, 9]]), "puts class 9 into set 0"),
+    (ClassSets([[0, 1, 2, 3]]), "leaves nothing to test"),
+]
+
+
+@pytest.mark.parametrize(("lens", "message"), ERRORS, ids=[str(lens) for lens, _ in ERRORS])
+def test_errors(lens, message):
+    with pytest.raises(InputError, match=message):
+        find_lens(lens).view(SAMPLE)

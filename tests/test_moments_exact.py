@@ -1,0 +1,166 @@
+"""Conditional moments and cumulants against complete enumeration of all label vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import central_moments, dirichlet, every_outcome, kernels_for
+
+from caltest._parallel import ALONE, Workers
+from caltest.data import Predictions
+from caltest.forms import HasMoments, KernelWeights, Linear, PairMean, Pairwise, Term, _cubic_trace
+from caltest.kernels import Exponential, Gaussian
+from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
+
+SHAPES = [(5, 2), (4, 3), (5, 3)]
+
+
+def mixed(n, m):
+    """Predictions with an exact zero, a certain row and a rare class among them."""
+    probs = dirichlet(n, m, 10 * n + m)
+    probs[0] = np.eye(m)[1]
+    probs[1] = [0.0] * (m - 2) + [0.3, 0.7]
+    probs[2] = [0.99] + [0.01 / (m - 1)] * (m - 1)
+    return probs
+
+
+@pytest.mark.parametrize("statistic", [BiasedSKCE, UnbiasedSKCE])
+@pytest.mark.parametrize("name", kernels_for(2))
+@pytest.mark.parametrize(("n", "m"), SHAPES)
+def test_quadratic_moments(statistic, name, n, m):
+    probs = mixed(n, m)
+    form = statistic(kernels_for(m)[name]).given(Predictions(probs))
+    outcomes, chances = every_outcome(probs)
+    mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+    moments = form.moments()
+    assert isinstance(form, HasMoments)
+    assert moments.mean == pytest.approx(mean, rel=1e-9, abs=1e-14)
+    assert moments.variance == pytest.approx(variance, rel=1e-9)
+    assert moments.skewness == pytest.approx(third / variance**1.5, rel=1e-9, abs=1e-9)
+    assert moments.skewness_error == 0.0
+    if statistic is UnbiasedSKCE:
+        assert moments.mean == 0.0
+
+
+def test_moments_of_any_scale_and_sign():
+    probs = mixed(4, 3)
+    terms = (Term(KernelWeights(Exponential(0.5), probs), None),)
+    outcomes, chances = every_outcome(probs)
+    for scale in (-3.0, 0.5):
+        for diagonal in (False, True):
+            form = Pairwise(probs, terms, scale, diagonal)
+            mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+            moments = form.moments()
+            found = moments.mean, moments.variance, moments.skewness
+            assert found == pytest.approx((mean, variance, third / variance**1.5), rel=1e-9, abs=1e-12)
+
+
+def test_certain_predictions_have_no_variance():
+    probs = np.eye(3)[[0, 1, 2, 2, 1]]
+    for statistic in (BiasedSKCE, UnbiasedSKCE):
+        moments = statistic().given(Predictions(probs)).moments()
+        assert (moments.mean, moments.variance, moments.skewness) == (0.0, 0.0, 0.0)
+
+
+def test_moments_do_not_depend_on_tiles_or_workers():
+    probs = dirichlet(700, 4, 0)
+    form = UnbiasedSKCE().given(Predictions(probs))
+    assert form.moments(ALONE) == form.moments(Workers(2))
+    shuffled = np.random.default_rng(1).permutation(probs)
+    other = UnbiasedSKCE().given(Predictions(shuffled)).moments()
+    assert other.variance == pytest.approx(form.moments().variance, rel=1e-10)
+    assert other.skewness == pytest.approx(form.moments().skewness, rel=1e-8)
+
+
+def generator_by_enumeration(values, chances, t):
+    tilted = chances * np.exp(t * values)
+    mass = tilted.sum()
+    mean = tilted @ values / mass
+    return np.log(mass), mean, tilted @ (values - mean) ** 2 / mass
+
+
+@pytest.mark.parametrize("name", kernels_for(2))
+@pytest.mark.parametrize(("n", "m"), [(4, 2), (5, 3)])
+def test_linear_skce_cumulants(name, n, m):
+    probs = np.random.default_rng(0).permutation(mixed(n, m))
+    form = LinearSKCE(kernels_for(m)[name]).given(Predictions(probs))
+    outcomes, chances = every_outcome(probs)
+    values = form.evaluate(outcomes)
+    for t in (-30.0, -1.0, -1e-3, 0.0, 0.1, 2.0, 25.0):
+        expected = generator_by_enumeration(values, chances, t)
+        assert form.cumulant_generator(t) == pytest.approx(expected, rel=1e-9, abs=1e-11)
+
+
+def test_factorised_and_enumerated_cumulants_agree():
+    probs = dirichlet(50, 6, 3, 0.3)
+    form = LinearSKCE(Gaussian(0.5)).given(Predictions(probs))
+    weights, _ = form.components[0]
+    same = PairMean(probs, ((weights, np.eye(6)),), form.tail_bound)
+    for t in (-20.0, 0.0, 3.0, 100.0):
+        assert form.cumulant_generator(t) == pytest.approx(same.cumulant_generator(t), rel=1e-9)
+
+
+def test_linear_form_cumulants_with_impossible_classes():
+    probs = mixed(4, 3)
+    with np.errstate(divide="ignore"):
+        table = -np.log(probs)  # infinite where a class is impossible
+    form = Linear(table, probs)
+    outcomes, chances = every_outcome(probs)
+    possible = chances > 0
+    values = form.evaluate(outcomes[possible])
+    assert np.isfinite(values).all()
+    for t in (-4.0, -0.5, 0.0, 0.3, 0.9):
+        expected = generator_by_enumeration(values, chances[possible], t)
+        assert form.cumulant_generator(t) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    impossible = np.argmax(chances == 0)
+    assert form.value(outcomes[impossible]) == np.inf
+
+
+# ------------------------------------------------------------------ the trace for many rows
+
+
+@pytest.fixture
+def many_rows(monkeypatch):
+    """Take the path for many rows whatever their number."""
+
+    def approximate(form):
+        with monkeypatch.context() as patch:
+            patch.setattr(_cubic_trace, "EXACT_WORK", 0.0)
+            return form.moments()
+
+    return approximate
+
+
+@pytest.mark.parametrize("statistic", [BiasedSKCE, UnbiasedSKCE])
+@pytest.mark.parametrize(("m", "alpha"), [(10, 0.1), (3, 1.0), (2, 0.3)])
+def test_low_rank_and_probes(statistic, m, alpha, many_rows):
+    form = statistic().given(Predictions(dirichlet(400, m, 5, alpha)))
+    exact, approximate = form.moments(), many_rows(form)
+    assert exact.skewness_error == 0.0 < approximate.skewness_error < 0.05
+    assert approximate.variance == exact.variance
+    difference = abs(approximate.skewness - exact.skewness)
+    assert difference <= 5 * approximate.skewness_error + 1e-6
+
+
+def test_low_rank_and_probes_with_a_matrix_kernel(many_rows):
+    probs = dirichlet(150, 3, 6, 0.5)
+    form = UnbiasedSKCE(kernels_for(3)["matrix_2"]).given(Predictions(probs))
+    exact, approximate = form.moments(), many_rows(form)
+    assert abs(approximate.skewness - exact.skewness) <= 5 * approximate.skewness_error + 1e-6
+
+
+def test_low_rank_and_probes_ignore_the_row_order(many_rows):
+    probs = dirichlet(300, 5, 7, 0.3)
+    one = many_rows(UnbiasedSKCE().given(Predictions(probs)))
+    shuffled = np.random.default_rng(0).permutation(probs)
+    other = many_rows(UnbiasedSKCE().given(Predictions(shuffled)))
+    assert other.skewness == pytest.approx(one.skewness, rel=1e-6)
+
+
+def test_low_rank_and_probes_with_certain_rows(many_rows):
+    certain = np.eye(3)[np.arange(90) % 3]
+    assert many_rows(UnbiasedSKCE().given(Predictions(certain))).variance == 0.0
+    some = np.vstack([certain, dirichlet(200, 3, 8)])
+    form = UnbiasedSKCE().given(Predictions(some))
+    exact, approximate = form.moments(), many_rows(form)
+    assert abs(approximate.skewness - exact.skewness) <= 5 * approximate.skewness_error + 1e-6

@@ -1,0 +1,143 @@
+"""The result: frozen, inert, printed the same for the same seed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from support import P6, Y6
+
+import caltest
+from caltest import InputError
+from caltest.kernels import Exponential
+from caltest.nulls import MonteCarlo
+from caltest.result import CalibrationResult
+from caltest.statistics import LinearSKCE, UnbiasedSKCE
+
+RESULT = caltest.test(P6, Y6, UnbiasedSKCE(Exponential(0.5)), n_resamples=99, rng=0)
+
+SUMMARY = """\
+Calibration test
+  tested     6 predictions of 3 classes
+  statistic  skce_uq = -0.000177731  (squared kernel calibration error)
+  with       kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
+  null       monte_carlo, exact: valid for every sample size
+  p-value    0.48  (99 resamples; with more of them between 0.37 and 0.58, 95% interval)
+
+H0: the probabilities mean what they say. If that were so, a value at least this large would
+occur with probability 0.48. If p is at or below the level chosen beforehand, the model is
+miscalibrated, at that risk of a false alarm; p does not say by how much. If p is above, the
+data do not show it, which is no proof of calibration: an error may be too small for this many
+rows, or of a kind this statistic does not see."""
+
+
+def test_summary_is_the_same_for_the_same_seed():
+    assert RESULT.summary() == str(RESULT) == SUMMARY
+
+
+def test_summary_of_a_bound_through_a_lens():
+    kernel = Exponential(0.5)
+    result = caltest.test(P6, Y6, LinearSKCE(kernel), null="bound", lens="top_label")
+    lines = result.summary().splitlines()
+    assert lines[1] == "  tested     6 predictions of 2 classes, seen through the lens top_label"
+    assert lines[4] == "  null       bound, bound: valid for every sample size, but much too large"
+    assert "occur with probability at most " in result.summary().replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        ("greater", "a value at least this large would occur"),
+        ("less", "a value at most this large would occur"),
+        ("two-sided", "a value at least this extreme, on either side, would occur"),
+    ],
+)
+def test_summary_says_which_side(side, words):
+    def label_sum(probs, labels):
+        return float(labels.sum())
+
+    result = caltest.test(P6, Y6, label_sum, alternative=side, n_resamples=9, rng=0)
+    text = " ".join(result.summary().split())
+    assert words in text
+    assert "label_sum = 5 (the value of your function)" in text
+
+
+def test_summary_prints_every_warning_within_the_page():
+    noted = replace(RESULT, warnings=("One thing. " * 20, "Another."))
+    text = noted.summary()
+    assert text.count("Note: ") == 2
+    assert max(map(len, text.splitlines())) <= 96
+
+
+def test_printing_computes_nothing():
+    before = copy.copy(RESULT.__dict__)
+    str(RESULT), repr(RESULT), RESULT.to_dict(), RESULT.rejects(0.05)
+    assert RESULT.__dict__ == before
+    assert "null_distribution" not in repr(RESULT)
+
+
+def test_frozen():
+    with pytest.raises(FrozenInstanceError):
+        RESULT.pvalue = 0.01
+
+
+def test_rejects_at_and_below_the_level():
+    result = replace(RESULT, pvalue=0.05)
+    assert result.rejects(0.05)
+    assert not result.rejects(0.0499)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, float("nan")])
+def test_wrong_levels(alpha):
+    with pytest.raises(InputError, match="alpha is"):
+        RESULT.rejects(alpha)
+
+
+def test_plain_data():
+    plain = RESULT.to_dict()
+    assert list(plain)[:4] == ["statistic", "pvalue", "name", "null"]
+    assert "null_distribution" not in plain
+    assert len(RESULT.to_dict(draws=True)["null_distribution"]) == 99
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+
+
+def test_plain_data_is_strict_json():
+    """Numbers that are not finite, numpy scalars, arrays and nested options."""
+    inner = {"c": (np.float32(1), -np.inf)}
+    parameters = {"a": np.nan, "b": inner, "d": np.arange(2), "e": np.bool_(True)}
+    result = CalibrationResult(
+        statistic=np.inf,
+        pvalue=np.float64(0.5),
+        name="x",
+        null="y",
+        guarantee="exact",
+        alternative="greater",
+        n_samples=np.int64(3),
+        n_classes=2,
+        parameters=parameters,
+        null_distribution=np.array([1.0, np.inf]),
+    )
+    plain = json.loads(json.dumps(result.to_dict(draws=True), allow_nan=False))
+    assert plain["statistic"] == "inf"
+    assert plain["parameters"] == {"a": "nan", "b": {"c": [1.0, "-inf"]}, "d": [0, 1], "e": True}
+    assert plain["null_distribution"] == [1.0, "inf"]
+
+
+def test_the_seed_repeats_the_numbers():
+    again = caltest.test(P6, Y6, UnbiasedSKCE(Exponential(0.5)), n_resamples=99, rng=RESULT.seed)
+    assert np.array_equal(again.null_distribution, RESULT.null_distribution)
+
+
+def test_pickles():
+    again = pickle.loads(pickle.dumps(RESULT))
+    assert again.to_dict(draws=True) == RESULT.to_dict(draws=True)
+
+
+def test_early_stopping_is_told():
+    result = caltest.test(P6, Y6, null=MonteCarlo(stop_after=3), n_resamples=999, rng=0)
+    assert f"Stopped after {result.n_resamples} of 999 draws." in result.warnings
+    assert f"({result.n_resamples} resamples" in result.summary()
