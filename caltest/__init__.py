@@ -15,13 +15,27 @@ from caltest._version import __version__
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
-    from caltest import binning, data, datasets, files, kernels, lenses, nulls, statistics
+    from caltest import (
+        binning,
+        data,
+        datasets,
+        files,
+        kernels,
+        lenses,
+        nulls,
+        plots,
+        simulation,
+        statistics,
+    )
+    from caltest.plots import NullDisplay, ReliabilityDisplay
     from caltest.result import CalibrationResult
     from caltest.testing import estimate, test
 
 __all__ = [
     "CalibrationResult",
     "InputError",
+    "NullDisplay",
+    "ReliabilityDisplay",
     "__version__",
     "binning",
     "data",
@@ -31,11 +45,19 @@ __all__ = [
     "kernels",
     "lenses",
     "nulls",
+    "plots",
+    "simulation",
     "statistics",
     "test",
 ]
 
-_HOMES = {"CalibrationResult": "result", "estimate": "testing", "test": "testing"}
+_HOMES = {
+    "CalibrationResult": "result",
+    "NullDisplay": "plots",
+    "ReliabilityDisplay": "plots",
+    "estimate": "testing",
+    "test": "testing",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,9 +14,11 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_python_example_runs_and_prints_what_its_comments_say(capsys):
-    (code,) = _blocks("python")
+def test_python_example_runs_and_prints_what_its_comments_say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(_blocks("python"))
     exec(compile(code, "README.md", "exec"), {})
+    assert (tmp_path / "reliability.png").stat().st_size > 10_000
     printed = capsys.readouterr().out.split("\n")[:-1]
     assert printed == re.findall(r"print\(.*\)  # (.*)", code)
 

@@ -19,6 +19,7 @@ from caltest.exceptions import InputError
 Array: TypeAlias = NDArray[np.float64]
 
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
+_ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
 _DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
 
 
@@ -165,16 +166,16 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> tu
     """
     total = len(draws) + 1
     most = min(alpha / 2, joint)
-    if total * most < 1:
+    if total * most < 1 - _ROUNDING:
         raise InputError(
             f"n_resamples is {len(draws)}, too few for the bands of this picture; "
-            f"give at least {int(np.ceil(1 / most - 1e-9)) - 1}."
+            f"give at least {int(np.ceil(1 / most - _ROUNDING)) - 1}."
         )
     curves = rounded(np.vstack([observed, draws]))
     ordered = np.sort(curves[1:], axis=0)
-    k = int(total * alpha / 2 + 1e-9)
+    k = int(total * alpha / 2 + _ROUNDING)
     point = Band(ordered[k - 1], ordered[-k])
-    kept = curves[_share_as_extreme(curves) > joint]
+    kept = curves[_share_as_extreme(curves) > joint + _ROUNDING]
     low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
     return point, Band(low, high)
 

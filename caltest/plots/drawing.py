@@ -12,30 +12,20 @@ from caltest.plots.panel import Panel
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION, WIDE_BAND, short
 
 Indices: TypeAlias = NDArray[np.intp]
+Look: TypeAlias = dict[str, Any]
 
 _NAMES = {"ece": "ECE", "mcb_brier": "Brier MCB"}
-_INSIDE: dict[str, Any] = {
-    "marker": "o",
-    "color": BLUE,
-    "markeredgecolor": BLACK,
-    "markeredgewidth": 0.6,
-}
-_OUTSIDE: dict[str, Any] = {
-    "marker": "D",
-    "color": "white",
-    "markeredgecolor": VERMILION,
-    "markeredgewidth": 1.8,
-}
+_INSIDE: Look = {"marker": "o", "color": BLUE, "markeredgecolor": BLACK, "markeredgewidth": 0.6}
+_OUTSIDE: Look = {"marker": "D", "color": "white", "markeredgecolor": VERMILION, "markeredgewidth": 1.8}
 
 
 def grid_of_axes(n_panels: int) -> Any:
-    """Return the axes of a new figure, with as few empty places as five columns at most allow."""
+    """Return the axes of a new figure, in the three to five columns that leave fewest places empty."""
     import matplotlib.pyplot as plt
 
     if n_panels == 1:
         return np.array([plt.subplots(figsize=(6, 7.2), layout="constrained")[1]])
-    columns = min(range(1, 6), key=lambda c: (-n_panels % c if c > 1 or n_panels < 3 else 9, -c))
-    columns = min(columns, n_panels)
+    columns = n_panels if n_panels <= 5 else min((5, 4, 3), key=lambda c: -n_panels % c)
     rows = -(-n_panels // columns)
     size = (2.5 * columns + 0.5, 3.15 * rows + 0.9)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
@@ -44,8 +34,8 @@ def grid_of_axes(n_panels: int) -> Any:
     return axes.ravel()[:n_panels]
 
 
-def draw_panel(ax: Any, panel: Panel, *, small: bool) -> None:
-    """Draw diagonal, bands, curve and counts."""
+def draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
+    """Draw diagonal, bands, curve and counts; ``labelled``: name the axes."""
     ax.plot([0, 1], [0, 1], color=BLACK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3)
     if panel.line is None:
         _draw_bins(ax, panel, width=5.0 if small else 9.0)
@@ -57,12 +47,13 @@ def draw_panel(ax: Any, panel: Panel, *, small: bool) -> None:
     ax.set_yticks(ticks)
     ax.tick_params(labelsize="small", labelbottom=False)
     heading, details = _heading(panel, small=small)
-    ax.set_title(f"{heading}\n{details}", loc="left", size="small" if small else "medium")
+    size = "small" if small else "medium"
+    ax.set_title(f"{heading}\n{details}", loc="left", size=size)
     below = _draw_counts(ax, panel, small=small)
     below.set_xticks(ticks)
-    if not small:
-        below.set_xlabel(panel.predicted_label)
-        ax.set_ylabel(panel.observed_label)
+    if labelled:
+        below.set_xlabel(panel.predicted_label, size=size)
+        ax.set_ylabel(panel.observed_label, size=size)
 
 
 def _heading(panel: Panel, *, small: bool) -> tuple[str, str]:
@@ -81,8 +72,7 @@ def _draw_bins(ax: Any, panel: Panel, width: float) -> None:
             ax.plot(panel.predicted, end, "_", color=colour, markersize=width, zorder=order)
     size = 0.62 * width + 0.5
     for chosen, look in ((~panel.outside, _INSIDE), (panel.outside, _OUTSIDE)):
-        x, y = panel.predicted[chosen], panel.observed[chosen]
-        ax.plot(x, y, linestyle="none", markersize=size, zorder=4, clip_on=False, **look)
+        _draw_points(ax, panel.predicted[chosen], panel.observed[chosen], size, look)
 
 
 def _draw_curve(ax: Any, panel: Panel, marks: int) -> None:
@@ -91,16 +81,15 @@ def _draw_curve(ax: Any, panel: Panel, marks: int) -> None:
     for band, colour, order in ((panel.simultaneous, WIDE_BAND, 1), (panel.pointwise, NARROW_BAND, 2)):
         ax.fill_between(panel.predicted, *band, color=colour, linewidth=0.8, zorder=order)
     ax.plot(*panel.line, color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
+    if len(panel.predicted) == 1:  # one score has no line
+        _draw_points(ax, panel.predicted, panel.observed, 6.0, _INSIDE)
     shown = _spread(panel.predicted, np.flatnonzero(panel.outside), marks)
-    ax.plot(
-        panel.predicted[shown],
-        panel.observed[shown],
-        linestyle="none",
-        markersize=5,
-        zorder=5,
-        clip_on=False,
-        **_OUTSIDE,
-    )
+    _draw_points(ax, panel.predicted[shown], panel.observed[shown], 5.0, _OUTSIDE)
+
+
+def _draw_points(ax: Any, x: Array, y: Array, size: float, look: Look) -> None:
+    if len(x):  # a line of no points, not clipped, would make the layout reserve room for a corner
+        ax.plot(x, y, linestyle="none", markersize=size, zorder=5, clip_on=False, **look)
 
 
 def _spread(x: Array, chosen: Indices, stretches: int) -> Indices:
@@ -116,9 +105,8 @@ def _draw_counts(ax: Any, panel: Panel, *, small: bool) -> Any:
     below = _axes_beneath(ax)
     used = counted > 0
     left, width = edges[:-1][used], np.diff(edges)[used]
-    below.bar(
-        left, counted[used] - 0.5, width, bottom=0.5, align="edge", color=FAINT, edgecolor="white"
-    )
+    look = {"align": "edge", "color": FAINT, "edgecolor": "white"}
+    below.bar(left, counted[used] - 0.5, width, bottom=0.5, **look)
     below.set_yscale("log")
     top = float(counted.max())
     below.set_ylim(0.5, (2 * top) ** (1.0 if small else 1.45))
@@ -177,9 +165,7 @@ def _entries(panels: tuple[Panel, ...], band: str) -> list[Any]:
     curve = panels[0].line is not None
     point = "point" if curve else "bin"
     every = f"all {point}s" + (" of all panels" if len(panels) > 1 else " together")
-    line: dict[str, Any] = (
-        {"color": BLUE, "linewidth": 2.0} if curve else {"linestyle": "none", **_INSIDE}
-    )
+    line: Look = {"color": BLUE, "linewidth": 2.0} if curve else {"linestyle": "none", **_INSIDE}
     entries: list[Any] = [
         Patch(color=NARROW_BAND, label=f"{band} each {point} alone"),
         Patch(color=WIDE_BAND, label=f"{band} {every}"),

@@ -144,10 +144,11 @@ class ReliabilityDisplay:
         if isinstance(probs, Predictions):
             checked = type(checked)(probs, checked.labels)
         lenses = _lenses(lens, classes, checked.predictions)
+        alpha = 1.0 - confidence
         plan = Plan(
             binning=_binning(binning, curve),
-            alpha=1.0 - confidence,
-            joint=(1.0 - confidence) / len(lenses),
+            alpha=alpha,
+            joint=alpha / len(lenses),
             n_resamples=n_resamples,
             seed=seed_of(rng),
             workers=Workers(n_jobs),
@@ -172,10 +173,10 @@ class ReliabilityDisplay:
         axes = np.ravel(np.asarray(ax, dtype=object)) if given else grid_of_axes(len(self.panels))
         if len(axes) != len(self.panels):
             raise InputError(
-                f"there are {len(self.panels)} panels and {len(axes)} axes; give one each."
+                f"panels: {len(self.panels)}, axes: {len(axes)}; give axes for each panel."
             )
         for each, panel in zip(axes, self.panels, strict=True):
-            draw_panel(each, panel, small=not single)
+            draw_panel(each, panel, small=not single, labelled=single or given)
         figure: Any = axes[0].figure
         percent = f"{100 * self.confidence:.4g}%"
         (add_legend_inside if given else add_legend)(axes[0] if given else figure, self.panels, percent)

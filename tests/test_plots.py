@@ -1,0 +1,447 @@
+"""Reliability diagrams: their bands against complete enumeration and simulation, and what is drawn."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy.stats import binom
+from support import binomial_limits, dirichlet, every_outcome, labels_from
+
+import caltest
+from caltest.binning import EqualMass, EqualWidth, MedianVariance
+from caltest.data import sample
+from caltest.exceptions import InputError
+from caltest.lenses import ClassSets
+from caltest.plots import NullDisplay, ReliabilityDisplay
+from caltest.plots.bands import CountLaw, curve_bands, share_bands
+from caltest.plots.panel import _fit
+from caltest.plots.style import short
+
+ALPHA = 0.05
+SMALL = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1]
+
+
+@pytest.fixture(autouse=True)
+def _pictures():
+    """Draw without a screen, leave no figure behind, and no setting changed."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    before = mpl.rcParams.copy()
+    yield
+    assert mpl.rcParams == before
+    plt.close("all")
+
+
+def draw(display):
+    """Render the figure: layout and fonts are only worked out now."""
+    display.figure_.savefig(io.BytesIO(), dpi=40)
+    return display
+
+
+def texts(display):
+    return " ".join(t.get_text() for t in display.figure_.findobj(mpl.text.Text))
+
+
+def shares(scores, cells, labels):
+    return np.bincount(cells, weights=labels) / np.bincount(cells)
+
+
+# ------------------------------------------------------------------ bands of bins
+
+
+def test_count_law_of_equal_probabilities():
+    law, known = CountLaw(np.full(37, 0.3)), binom(37, 0.3)
+    assert law.below == pytest.approx(known.cdf(np.arange(38)), abs=1e-14)
+    assert law.above == pytest.approx(known.sf(np.arange(38) - 1), abs=1e-14)
+
+
+def test_count_law_of_many_rows():
+    law, known = CountLaw(np.full(20_000, 0.01)), binom(20_000, 0.01)
+    assert law.below == pytest.approx(known.cdf(np.arange(20_001)), abs=1e-11)
+
+
+@pytest.mark.parametrize("probs", [[0.3], [0.0, 1.0, 0.5], [0.9, 0.1, 0.01, 0.6, 1.0]])
+def test_count_law_by_enumeration(probs):
+    outcomes, weights = every_outcome(np.column_stack([1 - np.array(probs), probs]))
+    mass = np.bincount(outcomes.sum(axis=1), weights=weights, minlength=len(probs) + 1)
+    assert CountLaw(np.array(probs)).below == pytest.approx(np.cumsum(mass), abs=1e-15)
+
+
+def test_limits_by_hand():
+    law = CountLaw(np.array([0.5, 0.5]))  # 1/4, 1/2, 1/4
+    assert law.limits(0.2) == (0, 2)
+    assert law.limits(0.3) == (1, 1)
+    assert law.coverage(0.3) == pytest.approx(0.5)
+    assert CountLaw(np.zeros(5)).limits(0.025) == (0, 0)
+    assert CountLaw(np.ones(5)).limits(0.025) == (5, 5)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5])
+def test_bands_of_bins_by_enumeration(alpha):
+    scores = np.random.default_rng(4).beta(1, 1, 12)
+    cells = EqualMass(3).cells_of_scores(scores)
+    outcomes, weights = every_outcome(np.column_stack([1 - scores, scores]))
+    point, joint = share_bands(scores, cells, alpha, alpha)
+    drawn = np.array([shares(scores, cells, y) for y in outcomes])
+    assert (weights @ point.leaves_out(drawn) <= alpha + 1e-12).all()
+    assert weights @ joint.leaves_out(drawn).any(axis=1) <= alpha + 1e-12
+    assert (joint.low <= point.low).all()
+    assert (joint.high >= point.high).all()
+
+
+def test_bands_of_bins_cover_as_they_say():
+    """False-alarm rate of this test: below 1e-3 (16 limits of 1e-5 to 1e-4)."""
+    scores = np.random.default_rng(1).beta(0.5, 0.5, 2000)
+    cells = EqualWidth(15).cells_of_scores(scores)
+    point, joint = share_bands(scores, cells, ALPHA, ALPHA)
+    rng, n_sets = np.random.default_rng(2), 4000
+    drawn = np.array([shares(scores, cells, rng.random(2000) < scores) for _ in range(n_sets)])
+    missed = joint.leaves_out(drawn).any(axis=1).mean()
+    assert missed <= binomial_limits(n_sets, ALPHA)[1]
+    assert missed >= 0.03  # bins are large: little is lost to whole numbers
+    each = point.leaves_out(drawn).mean(axis=0)
+    assert (each <= binomial_limits(n_sets, ALPHA, 1e-5)[1]).all()
+    assert each.mean() == pytest.approx(ALPHA, abs=0.02)
+
+
+# ------------------------------------------------------------------ bands of curves
+
+
+def test_pointwise_band_is_of_order_statistics():
+    draws = np.arange(1.0, 40.0)[:, None]
+    point, _ = curve_bands(np.array([20.0]), draws, 0.1, 0.1)  # k = 40 · 0.05 = 2
+    assert (point.low.tolist(), point.high.tolist()) == ([2.0], [38.0])
+
+
+def test_hull_leaves_out_the_most_extreme_curve():
+    """Of 20 curves the observed one alone is most extreme: it has three extreme ranks."""
+    draws = np.random.default_rng(0).random((19, 4))
+    observed = np.array([2.0, 2.0, 2.0, 0.5])
+    _, joint = curve_bands(observed, draws, 0.1, 0.05)
+    assert joint.leaves_out(observed).tolist() == [True, True, True, False]
+    assert joint.high == pytest.approx(draws.max(axis=0))
+
+
+def test_equal_curves_are_inside():
+    point, joint = curve_bands(np.full(3, 0.1 + 0.2), np.full((99, 3), 0.3), ALPHA, ALPHA)
+    assert not joint.leaves_out(np.full(3, 0.3)).any()
+    assert point.low.tolist() == [0.3] * 3
+
+
+def test_isotonic_bands_cover_as_they_say():
+    """False-alarm rate: 1e-4 for the joint limit, 1e-3 for the pointwise ones."""
+    rng, n_sets, n = np.random.default_rng(3), 1000, 40
+    missed, missed_points = 0, np.zeros(n)
+    for _ in range(n_sets):
+        scores = np.sort(rng.random(n))
+        labels = (rng.random((100, n)) < scores).astype(int)
+        curves = np.array([_fit(np.arange(n), np.ones(n), y) for y in labels])
+        point, joint = curve_bands(curves[0], curves[1:], ALPHA, ALPHA)
+        observed = np.round(curves[0], 12)
+        missed += joint.leaves_out(observed).any()
+        missed_points += point.leaves_out(observed)
+    assert missed / n_sets <= binomial_limits(n_sets, ALPHA)[1]
+    assert missed / n_sets >= 0.02
+    assert (missed_points / n_sets <= binomial_limits(n_sets, ALPHA, 2e-3 / n)[1]).all()
+
+
+def test_too_few_draws():
+    with pytest.raises(InputError, match="at least 39"):
+        ReliabilityDisplay.from_predictions(*SMALL, curve="corp", n_resamples=38)
+    ReliabilityDisplay.from_predictions(*SMALL, curve="corp", n_resamples=39)
+
+
+# ------------------------------------------------------------------ panels
+
+
+def test_bins_by_hand():
+    display = ReliabilityDisplay.from_predictions(*SMALL, rng=0)
+    (panel,) = display.panels
+    assert panel.predicted == pytest.approx([0.2, 0.9])
+    assert panel.observed.tolist() == [0.5, 1.0]
+    assert panel.counts.tolist() == [2, 2]
+    assert panel.histogram[0].sum() == 4
+    assert panel.result.statistic == pytest.approx(0.2)
+    assert panel.line is None
+    assert not panel.outside.any()
+
+
+def test_curve_by_hand():
+    panel = ReliabilityDisplay.from_predictions(*SMALL, curve="corp", rng=0).panels[0]
+    assert panel.predicted.tolist() == [0.2, 0.9]
+    assert panel.observed.tolist() == [0.5, 1.0]
+    assert [part.tolist() for part in panel.line] == [[0.2, 0.9], [0.5, 1.0]]
+    assert panel.counts is None
+    assert panel.result.statistic == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("curve", "statistic"), [("binned", "ece"), ("corp", "mcb_brier")])
+@pytest.mark.parametrize("lens", ["top_label", "class:1", "top:2"])
+def test_the_test_is_the_packages_own(curve, statistic, lens):
+    probs = dirichlet(60, 4, 5)
+    labels = labels_from(probs, np.random.default_rng(6))
+    display = ReliabilityDisplay.from_predictions(
+        probs, labels, lens=lens, curve=curve, rng=7, n_resamples=99
+    )
+    ours = display.panels[0].result
+    alone = caltest.test(probs, labels, statistic, lens=lens, rng=7, n_resamples=99)
+    assert (ours.statistic, ours.pvalue, ours.lens) == (alone.statistic, alone.pvalue, lens)
+    assert f"p = {alone.pvalue:.3g}" in display.axes_[0].get_title(loc="left")
+
+
+@pytest.mark.parametrize("curve", ["binned", "corp"])
+def test_workers_change_nothing(curve):
+    probs = dirichlet(300, 3, 8)
+    labels = labels_from(probs, np.random.default_rng(9))
+    one, two = (
+        ReliabilityDisplay.from_predictions(probs, labels, curve=curve, rng=1, n_jobs=k).panels[0]
+        for k in (1, 2)
+    )
+    for name in ("predicted", "observed", "pointwise", "simultaneous"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
+    assert one.result.pvalue == two.result.pvalue
+
+
+@pytest.mark.parametrize("binning", [EqualWidth(5), EqualMass(5), MedianVariance(20)])
+def test_order_of_rows_changes_no_bin(binning):
+    probs = np.random.default_rng(10).random(200)
+    labels = np.random.default_rng(11).integers(0, 2, 200)
+    order = np.argsort(labels)
+    one = ReliabilityDisplay.from_predictions(probs, labels, binning=binning).panels[0]
+    two = ReliabilityDisplay.from_predictions(probs[order], labels[order], binning=binning).panels[0]
+    assert one.predicted == pytest.approx(two.predicted, abs=1e-12)
+    assert (np.diff(one.predicted) > 0).all()
+    for name in ("observed", "counts", "pointwise", "simultaneous"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_values_on_edges_are_counted_with_their_bin():
+    panel = ReliabilityDisplay.from_predictions(
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 0, 1, 0, 1, 1], binning=EqualWidth(5)
+    ).panels[0]
+    assert panel.counts.tolist() == panel.histogram[0].tolist() == [2, 1, 1, 1, 1]
+
+
+def test_sees_overconfidence_and_finds_calibrated_models_calibrated():
+    rng = np.random.default_rng(12)
+    truth = rng.random(2000)
+    labels = rng.random(2000) < truth
+    stated = truth**2 / (truth**2 + (1 - truth) ** 2)
+    for curve in ("binned", "corp"):
+        wrong = ReliabilityDisplay.from_predictions(stated, labels, curve=curve, rng=0, n_resamples=199)
+        right = ReliabilityDisplay.from_predictions(truth, labels, curve=curve, rng=0, n_resamples=199)
+        assert wrong.panels[0].outside.sum() > 5
+        assert wrong.panels[0].result.pvalue == 1 / 200
+        assert not right.panels[0].outside.any()
+
+
+# ------------------------------------------------------------------ lenses and words
+
+
+def test_default_lens_and_words():
+    probs, labels = dirichlet(20, 3, 13), np.arange(20) % 3
+    top = ReliabilityDisplay.from_predictions(probs, labels)
+    assert top.panels[0].title == "Top class"
+    assert top.axes_[0].get_ylabel() == "share that was right"
+    assert "predicted probability that the top class is right" in texts(top)
+    binary = ReliabilityDisplay.from_predictions(*SMALL)
+    assert binary.panels[0].predicted_label == "predicted probability of class 1"
+    frame = {"cat": probs[:, 0], "dog": probs[:, 1], "emu": probs[:, 2]}
+    pd = pytest.importorskip("pandas")
+    named = ReliabilityDisplay.from_predictions(pd.DataFrame(frame), labels, lens="class:dog")
+    assert named.panels[0].observed_label == "share in class dog"
+    assert named.panels[0].title == "Class dog"
+
+
+def test_classwise_panels():
+    digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    display = draw(
+        ReliabilityDisplay.from_predictions(
+            digits.probs, digits.labels, lens="classwise", rng=0, n_resamples=39
+        )
+    )
+    assert [panel.title for panel in display.panels] == [f"Class {k}" for k in range(10)]
+    assert len(display.axes_) == 10
+    alone = ReliabilityDisplay.from_predictions(
+        digits.probs, digits.labels, lens="class:8", rng=0, n_resamples=39
+    ).panels[0]
+    among = display.panels[8]
+    assert np.array_equal(alone.pointwise, among.pointwise)
+    assert (among.simultaneous.low <= alone.simultaneous.low).all()
+    assert (among.simultaneous.low < alone.simultaneous.low).any()  # it holds for ten panels together
+    assert "all bins of all panels" in texts(display)
+
+
+@pytest.mark.parametrize("n_panels", [1, 2, 3, 7, 20])
+def test_grids_of_panels(n_panels):
+    probs, labels = dirichlet(30, 20, 14), np.arange(30) % 20
+    display = ReliabilityDisplay.from_predictions(
+        probs, labels, lens="classwise", classes=range(n_panels), n_resamples=19
+    )
+    assert len(draw(display).axes_) == n_panels
+    assert len(display.figure_.axes) == 2 * n_panels  # each with its counts, none empty
+
+
+WRONG = {
+    "too many panels": ({"lens": "classwise"}, "makes 25 panels"),
+    "no panel": ({"lens": "classwise", "classes": []}, "makes 0 panels"),
+    "classes alone": ({"classes": [0]}, "classes chooses the panels"),
+    "more than two classes": ({"lens": "sorted"}, "25 classes through this lens"),
+    "three sets": ({"lens": ClassSets([[0], [1]])}, "3 classes through this lens"),
+    "lens": ({"lens": "top_lable"}, "did you mean 'top_label'"),
+    "curve": ({"curve": "corps"}, "did you mean 'corp'"),
+    "binning of a curve": ({"curve": "corp", "binning": EqualMass(5)}, "has no bins"),
+    "binning": ({"binning": 15}, "object of caltest.binning"),
+    "confidence": ({"confidence": 95}, "confidence is 95"),
+    "resamples": ({"n_resamples": 0}, "n_resamples is 0"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_options(options, message):
+    import matplotlib.pyplot as plt
+
+    with pytest.raises(InputError, match=message):
+        ReliabilityDisplay.from_predictions(dirichlet(30, 25, 15), np.arange(30) % 25, **options)
+    assert plt.get_fignums() == []
+
+
+# ------------------------------------------------------------------ drawing
+
+EDGES = {
+    "two rows": ([0.3, 0.8], [1, 1]),
+    "equal scores": ([0.4] * 50, [0, 1] * 25),
+    "one class only": (np.linspace(0.1, 0.9, 30), np.zeros(30, dtype=int)),
+    "certain": ([0.0, 1.0] * 20, [0, 1] * 20),
+    "certain and wrong": ([0.0, 1.0] * 20, [0, 1] * 19 + [1, 0]),
+    "tiny": (np.full(200, 1e-20), [0] * 199 + [1]),
+}
+
+
+@pytest.mark.parametrize("curve", ["binned", "corp"])
+@pytest.mark.parametrize(("probs", "labels"), EDGES.values(), ids=EDGES)
+def test_edge_cases(probs, labels, curve):
+    display = draw(
+        ReliabilityDisplay.from_predictions(probs, labels, curve=curve, rng=0, n_resamples=99)
+    )
+    (panel,) = display.panels
+    for band in (panel.pointwise, panel.simultaneous):
+        assert ((band.low >= 0) & (band.low <= band.high) & (band.high <= 1)).all()
+    assert len(panel.predicted) == len(panel.observed) > 0
+    ax = display.axes_[0]
+    assert ax.get_position().height > 0.6  # nothing drawn eats the room of the diagram
+
+
+def test_impossible_labels_are_outside():
+    panel = ReliabilityDisplay.from_predictions(*EDGES["certain and wrong"]).panels[0]
+    assert panel.outside.all()
+    assert "had probability 0" in " ".join(panel.result.warnings)
+
+
+def test_points_outside_have_another_shape():
+    labels = np.zeros(400, dtype=int)
+    display = ReliabilityDisplay.from_predictions(np.tile([0.05, 0.5], 200), labels, rng=0)
+    assert display.panels[0].outside.tolist() == [True, True]
+    lines = {line.get_marker(): line for line in display.axes_[0].lines}
+    assert lines["D"].get_markerfacecolor() == "white"
+    assert len(lines["D"].get_xdata()) == 2
+    assert "o" not in lines
+    assert "bin outside the lighter band" in texts(display)
+
+
+def test_given_axes():
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2)
+    display = draw(ReliabilityDisplay.from_predictions(*SMALL, ax=left))
+    assert display.figure_ is figure
+    assert display.axes_ == (left,)
+    assert len(figure.axes) == 3
+    draw(display.plot(figure.add_axes([0.6, 0.5, 0.3, 0.3])))  # in no grid
+    assert not right.lines
+    assert plt.get_fignums() == [figure.number]
+    with pytest.raises(InputError, match="panels: 1, axes: 2"):
+        display.plot([left, right])
+
+
+def test_given_axes_of_several_panels_are_labelled():
+    import matplotlib.pyplot as plt
+
+    axes = plt.subplots(1, 2, layout="constrained")[1]
+    display = draw(ReliabilityDisplay.from_predictions(*SMALL, lens="classwise", ax=axes))
+    assert [ax.get_ylabel() for ax in display.axes_] == ["share in class 0", "share in class 1"]
+    assert "predicted probability of class 0" in texts(display)
+
+
+def test_many_rows_make_few_marks():
+    rng = np.random.default_rng(16)
+    probs = rng.random(100_000)
+    labels = rng.random(100_000) < probs
+    for curve in ("binned", "corp"):
+        display = ReliabilityDisplay.from_predictions(
+            probs, labels, curve=curve, confidence=0.9, n_resamples=19, rng=0
+        )
+        drawn = sum(len(line.get_xdata()) for line in display.axes_[0].lines)
+        assert drawn < 2000
+
+
+def test_matplotlib_waits():
+    code = "import caltest, caltest.plots, sys; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_counts_are_short():
+    assert [short(x) for x in (0, 999, 1000, 9949, 9950, 99_400, 999_499, 999_500, 2.5e7)] == (
+        ["0", "999", "1k", "9.9k", "10k", "99k", "999k", "1M", "25M"]
+    )
+
+
+# ------------------------------------------------------------------ the null distribution
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize("seed", range(4))
+def test_extreme_draws_are_those_that_p_counts(alternative, seed):
+    probs = dirichlet(50, 2, seed)
+    labels = labels_from(probs, np.random.default_rng(seed))
+    result = caltest.test(probs, labels, "esce", alternative=alternative, rng=seed, n_resamples=99)
+    display = draw(NullDisplay.from_result(result))
+    sides = 2 if alternative == "two-sided" else 1
+    assert min(1.0, sides * (1 + display.extreme.sum()) / 100) == pytest.approx(result.pvalue)
+    drawn = sum(patch.get_height() for patch in display.axes_.patches if patch.get_label())
+    assert drawn == 99
+    assert f"p = {result.pvalue:.3g} (exact)" in texts(display)
+    assert ("two-sided" in texts(display)) == (alternative == "two-sided")
+
+
+def test_null_of_other_shapes():
+    import matplotlib.pyplot as plt
+
+    certain = caltest.test([0.0, 1.0, 1.0], [0, 1, 1], "ece", rng=0, n_resamples=19)
+    assert np.ptp(certain.null_distribution) == 0.0
+    draw(NullDisplay.from_result(certain))
+    endless = caltest.test([0.0, 0.5, 0.5], [1, 1, 0], "mcb_log", rng=0, n_resamples=19)
+    assert "inf, off the axis" in texts(draw(NullDisplay.from_result(endless)))
+    far = caltest.test(np.full(200, 0.5), np.ones(200, int), "ece", rng=0, n_resamples=19)
+    ax = plt.figure().add_subplot()
+    display = draw(NullDisplay.from_result(far, ax=ax))
+    assert display.axes_ is ax
+    assert "none of them as extreme" in texts(display)
+
+
+def test_no_null_distribution():
+    result = caltest.test(dirichlet(20, 3, 0), np.arange(20) % 3, "skce_uq", null="moments")
+    with pytest.raises(InputError, match="null='monte_carlo'"):
+        NullDisplay.from_result(result)
+
+
+def test_predictions_objects_are_read_too():
+    checked = sample(*SMALL)
+    display = ReliabilityDisplay.from_predictions(checked.predictions, checked.labels, rng=0)
+    assert display.panels[0].counts.tolist() == [2, 2]

@@ -1,0 +1,1 @@
+"""Studies that show what the package's numbers are worth. One command each, seeds fixed."""
