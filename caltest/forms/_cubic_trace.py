@@ -20,6 +20,7 @@ from caltest._seeds import generator
 from caltest._tiles import blocks, multiply
 from caltest.forms.base import Array
 from caltest.forms.weights import Term, Weights
+from caltest.kernels.bandwidth import fixed_order
 
 EXACT_WORK = 2e9  # operations up to which the trace is exact
 _SMALL_SPACE = 400  # rank times classes of the low-rank part
@@ -87,9 +88,8 @@ def _off_diagonal(weights: Weights, n: int) -> Array:
 def _signs(probs: Array, count: int) -> Array:
     """Return fixed random signs (n, p, m), dealt in an order that the rows' order cannot change."""
     n, m = probs.shape
-    order = np.argsort(np.einsum("ik,k->i", probs, np.cos(np.arange(m))), kind="stable")
     signs = np.empty((n, count, m))
-    signs[order] = generator(0).choice([-1.0, 1.0], size=(n, count, m))
+    signs[fixed_order(probs)] = generator(0).choice([-1.0, 1.0], size=(n, count, m))
     return signs
 
 

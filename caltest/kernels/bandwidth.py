@@ -137,7 +137,8 @@ def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwi
     if not isinstance(rule, str):
         return Bandwidth(rule)
     check_distance(rule, distance)
-    rows = _in_fixed_order(np.asarray(probs, dtype=np.float64))
+    unordered = np.asarray(probs, dtype=np.float64)
+    rows = np.ascontiguousarray(unordered[fixed_order(unordered)])
     if rule not in EVERY_ROW and len(rows) > ALL_PAIRS_UP_TO:
         # The midpoints of equal strata.
         strata = (np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES
@@ -266,12 +267,13 @@ EVERY_ROW = frozenset({"median_exact", "median_full"})
 # ------------------------------------------------------------------ distances in blocks
 
 
-def _in_fixed_order(probs: Floats) -> Floats:
+def fixed_order(probs: Floats) -> NDArray[np.intp]:
+    """Return an order of the rows that depends on the predictions alone, not on where they stand."""
     # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so
     # two rows of round numbers have the same score only if they are equal. einsum, unlike a matrix
     # product, gives a row the same score wherever it stands.
     score = np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1])))
-    return np.ascontiguousarray(probs[np.argsort(score, kind="stable")])
+    return np.argsort(score, kind="stable")
 
 
 def _distances(rows: Floats, metric: Distance) -> Blocks:

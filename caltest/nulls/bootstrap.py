@@ -7,32 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest._seeds import generator
-from caltest._tail import Alternative
-from caltest._tiles import Tile, blocks, multiply, quadratic_forms
-from caltest.forms import Form, HasGram
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, chance_of_labels, from_draws
-
-_DRAWS = 256  # resamples whose weights are held at a time
-
-
-@dataclass(frozen=True)
-class _GramNull(Null):
-    requires: ClassVar[str] = "a U-statistic of degree two"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
-    guarantee: ClassVar[Guarantee] = "asymptotic"
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit U-statistics with a Gram matrix."""
-        return isinstance(form, HasGram)
-
-
-def gram_of(question: Question) -> Tile:
-    """Return the Gram tiles h_ij of the observed labels."""
-    if not isinstance(question.form, HasGram):
-        raise TypeError(f"{type(question.form).__name__} has no Gram matrix")
-    return question.form.gram(question.labels)
+from caltest._tiles import multiply
+from caltest.nulls.base import Answer, Array, Question, chance_of_labels, from_draws
+from caltest.nulls.gram import GramNull, diagonal_of, gram_of, resampled_forms
 
 
 def _rank(draws: list[Array], question: Question) -> Answer:
@@ -41,13 +18,8 @@ def _rank(draws: list[Array], question: Question) -> Answer:
     return replace(answer, pvalue=max(answer.pvalue, chance_of_labels(question)))
 
 
-def diagonal_of(tile: Tile, n: int) -> Array:
-    """Return the diagonal of the matrix of ``tile``."""
-    return np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
-
-
 @dataclass(frozen=True)
-class Bootstrap(_GramNull):
+class Bootstrap(GramNull):
     """Resample the rows of the centred Gram matrix with replacement.
 
     With h̃_ij = h_ij − h̄_i − h̄_j + h̄ and multinomial counts w of n draws, the values
@@ -76,19 +48,15 @@ class Bootstrap(_GramNull):
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
         centred_diagonal = diagonal_of(tile, n) - 2.0 * means + grand
-        draws = []
-        for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
-            stream = generator(question.seed, number)
-            size = batch.stop - batch.start
-            counts = stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
-            full = quadratic_forms(tile, counts, question.workers, description="bootstrap")
-            full += n * n * grand - 2.0 * n * (means @ counts)
-            draws.append((full - centred_diagonal @ counts) / n**2)
+        draws = [
+            (forms + n * n * grand - 2.0 * n * (means @ counts) - centred_diagonal @ counts) / n**2
+            for counts, forms in resampled_forms(tile, question, _counts, "bootstrap")
+        ]
         return _rank(draws, question)
 
 
 @dataclass(frozen=True)
-class WildBootstrap(_GramNull):
+class WildBootstrap(GramNull):
     """Give every row a random sign: T* = 2/(n(n−1)) Σ_{i<j} ε_i ε_j h_ij, compared with SKCE_uq.
 
     References
@@ -111,11 +79,16 @@ class WildBootstrap(_GramNull):
         """Return the wild bootstrap p-value."""
         tile, n = gram_of(question), len(question.labels)
         trace = float(diagonal_of(tile, n).sum())
-        draws = []
-        for number, batch in enumerate(blocks(question.n_resamples, _DRAWS)):
-            stream = generator(question.seed, number)
-            size = batch.stop - batch.start
-            signs = stream.choice([-1.0, 1.0], size=(size, n)).T
-            forms = quadratic_forms(tile, signs, question.workers, description="wild bootstrap")
-            draws.append((forms - trace) / (n * (n - 1)))
+        draws = [
+            (forms - trace) / (n * (n - 1))
+            for _, forms in resampled_forms(tile, question, _signs, "wild bootstrap")
+        ]
         return _rank(draws, question)
+
+
+def _counts(stream: np.random.Generator, n: int, size: int) -> Array:
+    return stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
+
+
+def _signs(stream: np.random.Generator, n: int, size: int) -> Array:
+    return stream.choice([-1.0, 1.0], size=(size, n)).T

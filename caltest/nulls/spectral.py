@@ -11,14 +11,14 @@ from scipy.linalg import eigvalsh
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.nulls.base import Answer, Question, from_sides
-from caltest.nulls.bootstrap import _GramNull, gram_of
+from caltest.nulls.gram import GramNull, gram_of
 from caltest.nulls.saddlepoint import tail
 
 _MOST_ROWS = 12_000  # 1.2 GB of Gram matrix, minutes of eigenvalues
 
 
 @dataclass(frozen=True)
-class Spectral(_GramNull):
+class Spectral(GramNull):
     """Estimate the λ_i by the eigenvalues of the centred Gram matrix over n; the tail is a saddlepoint.
 
     Needs the whole n×n Gram matrix, n at most 12 000.
