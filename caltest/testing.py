@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from caltest._choices import choose
-from caltest._parallel import Workers
+from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, sample
@@ -88,33 +88,31 @@ def test(
     >>> result.pvalue, result.guarantee, result.rejects(0.05)
     (0.001, 'exact', True)
     """
-    measure = find_statistic(statistic)
-    view, lens_label = _view(probs, labels, lens, measure.default_lens)
-    measure = measure.fitted(view.predictions)
-    form = measure.given(view.predictions)
-    chosen = find_null(null)
-    _check_fit(measure, chosen, form)
-    side = _check_alternative(measure, chosen, alternative)
+    measure, chosen = find_statistic(statistic), find_null(null)
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
-    workers = Workers(n_jobs, progress)
-    seed = seed_of(rng)
-    observed = form.value(view.labels, workers)
-    _check_value(measure, observed)
-    question = Question(
-        statistic=measure,
-        form=form,
-        predictions=view.predictions,
-        labels=view.labels,
-        observed=observed,
-        alternative=side,
-        n_resamples=int(n_resamples),
-        seed=seed,
-        workers=workers,
-    )
-    answer = chosen.answer(question)
+    seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    view, lens_label = _view(probs, labels, lens, measure.default_lens)
+    with single_threaded_blas():
+        measure = measure.fitted(view.predictions)
+        form = measure.given(view.predictions)
+        _check_fit(measure, chosen, form)
+        side = _check_alternative(measure, chosen, alternative)
+        question = Question(
+            statistic=measure,
+            form=form,
+            predictions=view.predictions,
+            labels=view.labels,
+            observed=_value(measure, form, view, workers),
+            alternative=side,
+            n_resamples=int(n_resamples),
+            seed=seed,
+            workers=workers,
+        )
+        answer = chosen.answer(question)
+    notes = (*view.predictions.notes, *_impossible(view), *measure.notes, *answer.notes)
     return CalibrationResult(
-        statistic=observed,
+        statistic=question.observed,
         pvalue=answer.pvalue,
         name=measure.name,
         null=chosen.name,
@@ -127,12 +125,7 @@ def test(
         n_resamples=answer.n_resamples,
         pvalue_interval=answer.pvalue_interval,
         null_distribution=answer.null_distribution,
-        warnings=(
-            *view.predictions.notes,
-            *_impossible(view),
-            *measure.notes,
-            *answer.notes,
-        ),
+        warnings=notes,
         seed=seed if answer.n_resamples is not None else None,
         measures=measure.measures,
     )
@@ -175,9 +168,8 @@ def estimate(
     """
     measure = find_statistic(statistic)
     view, _ = _view(probs, labels, lens, measure.default_lens)
-    value = measure.given(view.predictions).value(view.labels, Workers(n_jobs))
-    _check_value(measure, value)
-    return value
+    with single_threaded_blas():
+        return _value(measure, measure.given(view.predictions), view, Workers(n_jobs))
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:
@@ -261,6 +253,8 @@ def _check_alternative(measure: Statistic, null: Null, alternative: Alternative 
     )
 
 
-def _check_value(measure: Statistic, value: float) -> None:
+def _value(measure: Statistic, form: Form, view: Sample, workers: Workers) -> float:
+    value = form.value(view.labels, workers)
     if math.isnan(value):
         raise InputError(f"the statistic {measure.name!r} is not a number on these data.")
+    return value

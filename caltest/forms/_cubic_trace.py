@@ -23,7 +23,8 @@ from caltest.forms.weights import Term, Weights
 from caltest.kernels.bandwidth import fixed_order
 
 EXACT_WORK = 2e9  # operations up to which the trace is exact
-_SMALL_SPACE = 400  # rank times classes of the low-rank part
+_SMALL_SPACE = 240  # rank times classes of the low-rank part, its rank at least 4
+_LARGEST_SPACE = 800  # above, there is no low-rank part
 _PIVOTS = 160
 _PROBE_COLUMNS = 24  # probes times classes, with at least two probes
 
@@ -132,8 +133,8 @@ class _Small(NamedTuple):
         """Compress the weights to the directions that matter most under the rows' variances."""
         n, m = probs.shape
         matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
-        rank = min(_SMALL_SPACE // m, 128)
-        if rank < 4:
+        rank = min(max(_SMALL_SPACE // m, 4), 128)
+        if rank * m > _LARGEST_SPACE:
             return cls(np.zeros((n, 1)), [np.zeros((1, 1))] * len(terms), matrices, 0.0)
         scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
         factors = [_pivoted_cholesky(term.weights, scale) for term in terms]
