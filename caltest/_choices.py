@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from numbers import Integral
 from typing import TypeVar
 
 from caltest.exceptions import InputError
 
 T = TypeVar("T")
+
+
+def positive_integer(name: str, value: object) -> int:
+    """Return ``value`` as an integer of at least 1, or say that it is none."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InputError(f"{name} is {value!r}; give a positive whole number.")
+    return int(value)
 
 
 def choose(kind: str, name: str, choices: Mapping[str, T]) -> T:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from caltest.exceptions import InputError
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Workers:
 
     n_jobs: int | None = None
     progress: bool = False
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.n_jobs, Integral) and not isinstance(self.n_jobs, bool)
+        if self.n_jobs is not None and (not whole or self.n_jobs == 0):
+            raise InputError(f"n_jobs is {self.n_jobs!r}; give how many workers, or -1 for all cores.")
 
     def map(
         self,

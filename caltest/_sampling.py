@@ -39,7 +39,8 @@ class LabelSampler:
     def of(cls, probs: NDArray[np.float64], seed: int) -> LabelSampler:
         """Prepare to draw from ``probs`` (n, m)."""
         m = probs.shape[1]
-        cumulative = np.cumsum(probs, axis=1)[:, :-1]
+        sums = np.cumsum(probs, axis=1)
+        cumulative = sums[:, :-1] / sums[:, -1:]  # what is missing from 1 is no one class's
         last_possible = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
         cumulative[np.arange(m - 1) >= last_possible[:, None]] = 1.0
         return cls(cumulative, seed)

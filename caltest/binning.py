@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._choices import positive_integer
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -67,7 +68,7 @@ class Uniform(Binning):
     n_bins: int = 10
 
     def __post_init__(self) -> None:
-        _check_count(self.n_bins)
+        positive_integer("n_bins", self.n_bins)
 
     def cells(self, probs: Array) -> Cells:
         """Return the occupied cell of every row, numbered in lexicographic order."""
@@ -95,7 +96,7 @@ class EqualWidth(ScoreBinning):
     n_bins: int = 15
 
     def __post_init__(self) -> None:
-        _check_count(self.n_bins)
+        positive_integer("n_bins", self.n_bins)
 
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the interval of every score."""
@@ -123,7 +124,7 @@ class EqualMass(ScoreBinning):
     n_bins: int = 15
 
     def __post_init__(self) -> None:
-        _check_count(self.n_bins)
+        positive_integer("n_bins", self.n_bins)
 
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the bin of every score's middle rank."""
@@ -150,7 +151,10 @@ class FromEdges(ScoreBinning):
     edges: tuple[float, ...]
 
     def __init__(self, edges: Sequence[float]) -> None:
-        values = np.asarray(edges, dtype=np.float64)
+        try:
+            values = np.asarray(edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"the edges are {edges!r}; give increasing numbers.") from None
         if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all():
             raise InputError(f"the edges {list(edges)} do not increase; give at least two that do.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
@@ -193,8 +197,7 @@ class MedianVariance(Binning):
     min_size: int = 5
 
     def __post_init__(self) -> None:
-        if self.min_size < 1:
-            raise InputError(f"min_size is {self.min_size}; give a positive number of rows.")
+        positive_integer("min_size", self.min_size)
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row."""
@@ -220,11 +223,6 @@ class MedianVariance(Binning):
         below = inside[:, widest] < np.median(inside[:, widest])
         smaller = min(int(below.sum()), int((~below).sum()))
         return None if smaller < self.min_size else (rows[below], rows[~below])
-
-
-def _check_count(n_bins: int) -> None:
-    if n_bins < 1:
-        raise InputError(f"n_bins is {n_bins}; give a positive number of bins.")
 
 
 def _interval(values: Array, inner_edges: Array) -> Cells:

@@ -40,6 +40,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without Unicode is no reason to fail
             stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
     app(prog_name="caltest")
 
 
@@ -62,7 +64,10 @@ class _WithChoices(TyperCommand):
 def _entries(registry: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return names and first lines of documentation; a name that ends in a colon wants more."""
     return [
-        (f"{name}…" if name.endswith(":") else name, (getdoc(of) or "").partition("\n")[0])
+        (
+            f"{name}…" if name.endswith(":") else name,
+            getattr(of, "measures", None) or (getdoc(of) or "").partition("\n")[0],
+        )
         for name, of in registry.items()
     ]
 
@@ -80,6 +85,14 @@ Label = Annotated[
     typer.Option(
         metavar="COL",
         help="The column of labels.  [default: label, y, y_true, target or class]",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLS",
+        help="The columns of probabilities, separated by commas.  [default: all but the label]",
         show_default=False,
     ),
 ]
@@ -126,6 +139,7 @@ def _root(
 def _test(
     file: File = None,
     label: Label = None,
+    columns: Columns = None,
     statistic: StatisticName = "skce_uq",
     null: Annotated[
         str | None,
@@ -170,7 +184,7 @@ def _test(
     with _errors_reported():
         _check_jobs(jobs)
         _check_level(alpha)
-        sample = _sample(file, label, example)
+        sample = _sample(file, label, columns, example)
 
         from caltest.testing import test
 
@@ -200,6 +214,7 @@ def _test(
 def _estimate(
     file: File = None,
     label: Label = None,
+    columns: Columns = None,
     statistic: StatisticName = "skce_uq",
     lens: LensName = None,
     as_json: AsJson = False,
@@ -212,7 +227,7 @@ def _estimate(
     """
     with _errors_reported():
         _check_jobs(jobs)
-        sample = _sample(file, label, example)
+        sample = _sample(file, label, columns, example)
 
         from caltest.testing import estimate
 
@@ -267,17 +282,20 @@ def _check_reach(result: CalibrationResult, alpha: float) -> None:
         )
 
 
-def _sample(file: Path | None, label: str | None, example: str | None) -> Sample:
+def _sample(file: Path | None, label: str | None, columns: str | None, example: str | None) -> Sample:
     if example is None:
         if file is None:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
         from caltest import files
 
-        return files.read(file, label=label)
+        named = None if columns is None else [name.strip() for name in columns.split(",")]
+        return files.read(file, label=label, columns=named)
     if file is not None:
         raise InputError(f"both FILE ({file}) and --example ({example}) are given; give one.")
     if label is not None:
         raise InputError(f"--label {label} is for a FILE; the labels of an example are known.")
+    if columns is not None:
+        raise InputError(f"--columns {columns} is for a FILE; those of an example are known.")
     return _example(example)
 
 

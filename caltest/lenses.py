@@ -122,7 +122,7 @@ class ClassWise(Lens):
         classes = predictions.classes or ()
         if str(self.which) in classes:
             return classes.index(str(self.which))
-        if str(self.which).isdigit() and int(self.which) < predictions.n_classes:
+        if str(self.which).isdecimal() and int(self.which) < predictions.n_classes:
             return int(self.which)
         known = f" or a name among {', '.join(classes)}" if classes else ""
         raise InputError(
@@ -175,7 +175,7 @@ class TopK(Lens):
         return f"top:{self.k}"
 
     def __post_init__(self) -> None:
-        if not str(self.k).isdigit():
+        if not (str(self.k).isdecimal() and int(self.k) > 0):
             raise InputError(f"the lens asks for the top {self.k!r}; give a size, as in 'top:5'.")
 
     def _members(self, predictions: Predictions) -> Labels:
@@ -218,7 +218,13 @@ class ClassSets(Lens):
     says: ClassVar[str] = "every set of classes comes true as often as its probability says"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sets", tuple(tuple(int(k) for k in part) for part in self.sets))
+        try:
+            sets = tuple(tuple(int(k) for k in part) for part in self.sets)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"the sets are {self.sets!r}; give lists of columns, as in [[0, 1], [2]]."
+            ) from None
+        object.__setattr__(self, "sets", sets)
 
     @property
     def label(self) -> str:
@@ -297,6 +303,8 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     """
     if lens is None or isinstance(lens, Lens):
         return lens
+    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):
+        return lens()
     if not isinstance(lens, str):
         raise InputError(
             f"lens is {lens!r}; give a name such as 'top_label' or an object of caltest.lenses."

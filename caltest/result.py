@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,8 @@ class CalibrationResult:
         Options in force, a fitted bandwidth for instance.
     n_resamples
         Resamples used; None where there are none.
+    exceedances
+        Resamples at least as extreme as observed, of two sides the fewer; None where there are none.
     pvalue_interval
         95% Clopper–Pearson interval of the p-value that infinitely many resamples would give;
         Monte Carlo only.
@@ -73,16 +76,21 @@ class CalibrationResult:
     lens: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     n_resamples: int | None = None
+    exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
     null_distribution: NDArray[np.float64] | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
     seed: int | None = None
     measures: str = field(default="", repr=False)
 
+    def __post_init__(self) -> None:
+        if self.null_distribution is not None:
+            self.null_distribution.flags.writeable = False
+
     def rejects(self, alpha: float) -> bool:
         """Say whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
-        if not 0.0 < alpha < 1.0:
-            raise InputError(f"alpha is {alpha}; give a level between 0 and 1, for instance 0.05.")
+        if not isinstance(alpha, Real) or not 0.0 < alpha < 1.0:
+            raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, for instance 0.05.")
         return self.pvalue <= alpha
 
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
@@ -115,9 +123,10 @@ class CalibrationResult:
 
     def _reading(self) -> str:
         return (
-            "H0: the probabilities mean what they say. If that were so, a value "
+            "The claim tested (H0): the probabilities mean what they say. If that were so, a value "
             f"{_COUNTS_AGAINST[self.alternative]} would occur with probability "
-            f"{self._probability()}. If p is at or below the level chosen beforehand, the model is "
+            f"{self._probability()} (rows independent, labels not used "
+            "to fit the model). If p is at or below the level chosen beforehand, the model is "
             "miscalibrated, at that risk of a false alarm; p does not say by how much. "
             "If p is above, the data do not show it, which is no proof of calibration: "
             "an error may be too small for this many rows, or of a kind this statistic does not see."

@@ -11,15 +11,18 @@ import numpy as np
 
 from caltest._choices import choose
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._sampling import LabelSampler
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, sample
 from caltest.exceptions import InputError
-from caltest.forms import Form
+from caltest.forms import Binned, Form
 from caltest.lenses import Lens, find_lens
 from caltest.nulls import NULLS, MonteCarlo, Null, Question
 from caltest.result import CalibrationResult
 from caltest.statistics import STATISTICS, FunctionStatistic, Statistic
+
+MOST_RESAMPLES = 10_000_000
 
 StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
 
@@ -49,7 +52,8 @@ def test(
     statistic
         A name (``caltest.statistics.STATISTICS`` lists them), an object of
         :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
-        calibration is bad, which gets an exact p-value too. Default "skce_uq": it sees every kind
+        calibration is bad, which gets an exact p-value too if it depends on its arguments alone.
+        Default "skce_uq": it sees every kind
         of miscalibration, given enough rows.
     null
         A name (``caltest.nulls.NULLS`` lists them) or an object of :mod:`caltest.nulls`. Default
@@ -91,12 +95,19 @@ def test(
     measure, chosen = find_statistic(statistic), find_null(null)
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
+    if n_resamples > MOST_RESAMPLES:
+        raise InputError(
+            f"n_resamples is {n_resamples}, more than the {MOST_RESAMPLES:,} that are possible; for "
+            "smaller p-values use null='moments', which draws none."
+        )
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         measure = measure.fitted(view.predictions)
         form = measure.given(view.predictions)
         _check_fit(measure, chosen, form)
+        if isinstance(measure, FunctionStatistic):
+            _call_once(form, view, seed)
         side = _check_alternative(measure, chosen, alternative)
         question = Question(
             statistic=measure,
@@ -110,7 +121,13 @@ def test(
             workers=workers,
         )
         answer = chosen.answer(question)
-    notes = (*view.predictions.notes, *_impossible(view), *measure.notes, *answer.notes)
+    notes = (
+        *view.predictions.notes,
+        *_impossible(view),
+        *_usual(form, view, lens_label),
+        *measure.notes,
+        *answer.notes,
+    )
     return CalibrationResult(
         statistic=question.observed,
         pvalue=answer.pvalue,
@@ -123,6 +140,7 @@ def test(
         lens=lens_label,
         parameters=measure.parameters,
         n_resamples=answer.n_resamples,
+        exceedances=answer.exceedances,
         pvalue_interval=answer.pvalue_interval,
         null_distribution=answer.null_distribution,
         warnings=notes,
@@ -212,8 +230,7 @@ def _view(
     """Check the input and see it through the lens; of more than two classes, the default one."""
     found = find_lens(lens)
     if isinstance(probs, Predictions):
-        checked = sample(probs.probs, labels)
-        whole = Sample(probs, checked.labels)
+        whole = Sample(probs, sample(probs.probs, labels).labels)  # checked, and taken as they are
     else:
         whole = sample(probs, labels)
     if found is None and default is not None and whole.predictions.n_classes > 2:
@@ -230,6 +247,16 @@ def _impossible(view: Sample) -> tuple[str, ...]:
     return (
         f"In {len(broken)} of {len(rows)} rows (first: row {broken[0]}, counting from 0) the label "
         "that came true had probability 0: that alone proves the model miscalibrated, whatever p is.",
+    )
+
+
+def _usual(form: Form, view: Sample, lens: str | None) -> tuple[str, ...]:
+    """Say so where a binned statistic is not the one that is usually printed of a network."""
+    if lens is not None or view.predictions.n_classes == 2 or not isinstance(form, Binned):
+        return ()
+    return (
+        f"Bins are cells of the full probability vector, {form.n_cells} for {form.n_samples} rows; "
+        "what is usually printed of a network looks at the top class only, lens='top_label'.",
     )
 
 
@@ -251,6 +278,16 @@ def _check_alternative(measure: Statistic, null: Null, alternative: Alternative 
         f"the alternative {alternative!r} is not one that {measure.name!r} with the null "
         f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
     )
+
+
+def _call_once(form: Form, view: Sample, seed: int) -> None:
+    """Call a user's function with drawn labels first: what it may learn then, it learns from them.
+
+    A function that keeps something of its first call (bins, a recalibration) would else be fitted to
+    the observed labels, and reject always.
+    """
+    apart = seed_of(np.random.SeedSequence(seed, spawn_key=(1,)))
+    form.evaluate(LabelSampler.of(view.predictions.probs, apart).draw(0, 1))
 
 
 def _value(measure: Statistic, form: Form, view: Sample, workers: Workers) -> float:

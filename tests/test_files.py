@@ -138,7 +138,7 @@ WRONG = {
     "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.csv, \.parquet, .*\.npy"),
     "empty csv": (text(""), {}, "the file is empty"),
     "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
-    "header only": (text("a,b,label\n"), {}, "probs is empty|holds no numbers"),
+    "header only": (text("a,b,label\n"), {}, "there is a header but no row"),
     "not utf-8": (
         text("é,b,label\n.5,.5,é\n", encoding="latin-1"),
         {},
@@ -175,14 +175,16 @@ WRONG = {
     "text column": (
         csv(NAMED.assign(name=list("abcd"))),
         {},
-        r"'name' holds no numbers, row 0 .* 'a'",
+        r"'name' holds 'a' at row 0 .* is no number, nor is any other",
     ),
     "one bad cell": (
         text("a,b,y\n.5,.5,0\n.5,1/2,1\n"),
         {},
-        "'b' holds no numbers, row 1 .* is '1/2'",
+        "'b' holds '1/2' at row 1 .* no number, in 1 of 2 rows",
     ),
-    "nan as text": (text("a,b,y\n.5,.5,0\n.5,nan,1\n"), {}, "'b' holds no numbers, row 1 .* 'nan'"),
+    "decimal comma": (text('a,b,y\n.5,.5,0\n"0,5",.5,1\n'), {}, "decimals with a point"),
+    "percent": (text("a,b,y\n.5,.5,0\n50%,.5,1\n"), {}, "without a percent sign"),
+    "nan as text": (text("a,b,y\n.5,.5,0\n.5,nan,1\n"), {}, "'b' holds 'nan' at row 1"),
     "extra numbers": (csv(NAMED.assign(age=[17, 30, 45, 61])), {}, "'age' of probs seems to be no"),
     "logits": (csv(NAMED.assign(cat=-3, dog=2.5)), {}, "logits.*probs from 'cat', 'dog', 'owl'"),
     "unknown column": (csv(NAMED), {"columns": ["cat", "dgo"]}, r"'dgo' .*\(is 'dog' meant\?\)"),

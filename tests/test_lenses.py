@@ -111,7 +111,7 @@ def test_notes_pass_through():
 ERRORS = [
     ("class:4", "asks for class '4', and there are 4 classes; give a column from 0 to 3"),
     ("class:-1", "asks for class '-1'"),
-    ("top:0", "top 0 of 4 classes; give k from 1 to 3"),
+    ("top:0", "the top '0'; give a size, as in 'top:5'"),
     ("top:4", "top 4 of 4 classes"),
     ("top:many", "asks for the top 'many'; give a size, as in 'top:5'"),
     ("top_lable", "did you mean 'top_label'"),

@@ -436,7 +436,7 @@ def test_null_of_other_shapes():
 
 
 def test_no_null_distribution():
-    result = caltest.test(dirichlet(20, 3, 0), np.arange(20) % 3, "skce_uq", null="moments")
+    result = caltest.test(dirichlet(20, 3, 0), np.arange(20) % 3, "skce_uq", null="bound")
     with pytest.raises(InputError, match="null='monte_carlo'"):
         NullDisplay.from_result(result)
 

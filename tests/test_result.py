@@ -28,11 +28,12 @@ Calibration test
   null       monte_carlo, exact: valid for every sample size
   p-value    0.48  (99 resamples; with more of them between 0.37 and 0.58, 95% interval)
 
-H0: the probabilities mean what they say. If that were so, a value at least this large would
-occur with probability 0.48. If p is at or below the level chosen beforehand, the model is
-miscalibrated, at that risk of a false alarm; p does not say by how much. If p is above, the
-data do not show it, which is no proof of calibration: an error may be too small for this many
-rows, or of a kind this statistic does not see."""
+The claim tested (H0): the probabilities mean what they say. If that were so, a value at least
+this large would occur with probability 0.48 (rows independent, labels not used to fit the
+model). If p is at or below the level chosen beforehand, the model is miscalibrated, at that
+risk of a false alarm; p does not say by how much. If p is above, the data do not show it, which
+is no proof of calibration: an error may be too small for this many rows, or of a kind this
+statistic does not see."""
 
 
 def test_summary_is_the_same_for_the_same_seed():

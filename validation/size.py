@@ -25,7 +25,7 @@ def with_zeros_and_ones(n: int, m: int, seed: np.random.SeedSequence) -> Simulat
     """Draw calibrated predictions whose entries below 0.2 are set to exactly 0; most rows are hard."""
     start, labels = seed.spawn(2)
     probs = np.array(m1(n, m, rng=start).probs)
-    probs[probs < 0.2] = 0.0
+    probs[probs < np.minimum(0.2, probs.max(axis=1, keepdims=True))] = 0.0
     probs /= probs.sum(axis=1, keepdims=True)
     uniforms = np.random.default_rng(labels).random((n, 1))
     cumulative = np.cumsum(probs, axis=1)
@@ -64,7 +64,7 @@ def main() -> None:
             rows.append(
                 what | where | row | {"verdict": verdict(row, cell), "ties": round(cell.ties, 4)}
             )
-    write_csv(rows, RESULTS / "size.csv")
+        write_csv(rows, RESULTS / options.results)  # a long study: keep what is done
     print(markdown([_short(rows[i : i + len(LEVELS)]) for i in range(0, len(rows), len(LEVELS))]))
     for row in rows:
         if row["guarantee"] == "exact" and row["verdict"] in ("above", "below"):

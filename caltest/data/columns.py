@@ -56,14 +56,12 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
 
 def check_columns(frame: nw.DataFrame[Any]) -> None:
     """Raise if a column, besides the label, can be no class's probability."""
-    advice = "save the file without it, or name the probability columns (columns=… in Python)"
+    advice = "name the probability columns, with --columns (columns=… in Python)"
     if not frame.columns:
         raise InputError("there is no column besides the labels; add the probabilities.")
     for name, dtype in frame.schema.items():
         if not (dtype.is_float() or dtype.is_integer()):
-            raise InputError(
-                f"column {name!r} holds no numbers{_first_text(frame.get_column(name))}; {advice}."
-            )
+            raise _not_numbers(name, frame.get_column(name), advice)
         if dtype.is_integer() and _INDEX.fullmatch(name.lower()):
             raise InputError(f"column {name!r} looks like a row index, no probability; {advice}.")
 
@@ -96,13 +94,30 @@ def check_unique(names: Sequence[str]) -> None:
         raise InputError(f"two columns have one name ({listed(twice)}); rename one of them.")
 
 
-def _first_text(series: nw.Series[Any]) -> str:
-    """Show the first cell that keeps a column from being numbers."""
-    for row, cell in enumerate(series.to_list()):
-        # float("nan") works, but a CSV reader told that only empty cells are missing keeps "nan".
-        if isinstance(cell, str) and (not is_number(cell) or cell.strip().lower() == "nan"):
-            return f", {row_at(row)} is {cell!r}"
-    return ""
+def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
+    """Say what keeps a column from being numbers, and what to do about it."""
+    cells = series.to_list()
+    if not cells:
+        return InputError("there is a header but no row beneath it; save the predictions as rows.")
+    # float("nan") works, but a CSV reader told that only empty cells are missing keeps "nan".
+    texts = [
+        (row, cell)
+        for row, cell in enumerate(cells)
+        if isinstance(cell, str) and (not is_number(cell) or cell.strip().lower() == "nan")
+    ]
+    if not texts:
+        return InputError(f"column {name!r} holds no numbers; {advice}.")
+    row, cell = texts[0]
+    found = f"column {name!r} holds {cell!r} at {row_at(row)}, which is no number"
+    if is_number(cell.replace(",", ".")) and "," in cell:
+        return InputError(f"{found}; write decimals with a point.")
+    if is_number(cell.strip().removesuffix("%")) and cell.strip().endswith("%"):
+        return InputError(f"{found}; write probabilities as fractions of 1, without a percent sign.")
+    if len(texts) < len(cells):
+        return InputError(
+            f"{found}, in {len(texts)} of {len(cells)} rows; leave these rows out, or {advice}."
+        )
+    return InputError(f"{found}, nor is any other; {advice}.")
 
 
 def _meant(name: str, names: Sequence[str]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms.base import ROUNDING, Array, Form, Labels
+from caltest.forms.base import ROUNDING, Array, Form, Labels, effective_surprises
 
 ROWS = 4096
 
@@ -67,8 +68,31 @@ class Linear(Additive):
     @property
     def resolution(self) -> float:
         """Rounding of the sum of the table's entries."""
-        sizes = np.abs(np.where(self.probs > 0, self.table, 0.0)).max(axis=1)
-        return ROUNDING * float(sizes.sum())
+        return ROUNDING * float(np.abs(self._finite).max(axis=1).sum())
+
+    @cached_property
+    def _finite(self) -> Array:
+        return np.where(self.probs > 0, self.table, 0.0)
+
+    @cached_property
+    def _variances(self) -> Array:
+        means = np.einsum("ik,ik->i", self.probs, self._finite)
+        return np.asarray(np.einsum("ik,ik->i", self.probs, (self._finite - means[:, None]) ** 2))
+
+    @property
+    def span(self) -> float:
+        """Distance of neighbouring values: of two classes, if all rows can change by the same."""
+        if self.table.shape[1] != 2:
+            return 0.0
+        steps = np.abs(self._finite[:, 1] - self._finite[:, 0])[self._variances > 0]
+        if len(steps) == 0 or np.ptp(steps) > 1e-9 * steps.max():
+            return 0.0
+        return float(steps[0])
+
+    @property
+    def surprises(self) -> float:
+        """Effective number of labels other than the likeliest."""
+        return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the table's entries at the labels."""
@@ -85,8 +109,7 @@ class Linear(Additive):
         """Return K(t) = Σ_i log Σ_k g_ik exp(t A_ik), K'(t) and K''(t)."""
         total = np.zeros(3)
         for rows in blocks(self.n_samples, ROWS):
-            values = np.where(self.probs[rows] > 0, self.table[rows], 0.0)
-            total += tilted_cumulants(values, self.probs[rows], t)
+            total += tilted_cumulants(self._finite[rows], self.probs[rows], t)
         return float(total[0]), float(total[1]), float(total[2])
 
 

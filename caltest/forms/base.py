@@ -60,21 +60,31 @@ class Moments:
         Third standardised cumulant.
     skewness_error
         Bound or standard error of the skewness; 0 where it is exact.
+    surprises
+        Effective number of unlikely labels that the statistic hangs on, see
+        :func:`effective_surprises`.
     """
 
     mean: float
     variance: float
     skewness: float
     skewness_error: float = 0.0
+    surprises: float = np.inf
 
     @classmethod
     def of_cumulants(
-        cls, mean: float, variance: float, third: float, third_error: float = 0.0
+        cls,
+        mean: float,
+        variance: float,
+        third: float,
+        third_error: float = 0.0,
+        surprises: float = np.inf,
     ) -> Moments:
         """Standardise a third cumulant; a constant statistic has skewness 0."""
         if variance <= 0.0:
             return cls(mean, 0.0, 0.0)
-        return cls(mean, variance, third / variance**1.5, third_error / variance**1.5)
+        scale = variance**-1.5
+        return cls(mean, variance, third * scale, third_error * scale, surprises)
 
     def scaled(self, factor: float) -> Moments:
         """Return the moments of ``factor`` times the statistic."""
@@ -83,7 +93,25 @@ class Moments:
             factor**2 * self.variance,
             float(np.sign(factor)) * self.skewness,
             self.skewness_error,
+            self.surprises,
         )
+
+
+def effective_surprises(shares: Array, chances: Array) -> float:
+    """Return how many unlikely outcomes a sum hangs on: (Σ s)² / Σ (s²/u).
+
+    Term i has share s_i of the variance, and something other than its most likely outcome happens
+    with chance u_i. Never more than Σ u, and less if the variance sits where little is uncertain. Few
+    of them make a distribution of few atoms, which no smooth curve fits.
+
+    Parameters
+    ----------
+    shares, chances
+        (k,) arrays; terms of share 0 do not count.
+    """
+    counted = (shares > 0) & (chances > 0)
+    s, u = shares[counted], chances[counted]
+    return float(s.sum() ** 2 / np.sum(s**2 / u)) if len(s) else 0.0
 
 
 @dataclass(frozen=True)
@@ -126,6 +154,16 @@ class HasCumulantGenerator(Protocol):
     @property
     def resolution(self) -> float:
         """As of any form."""
+        ...
+
+    @property
+    def span(self) -> float:
+        """Distance of neighbouring values if they lie on a lattice, else 0."""
+        ...
+
+    @property
+    def surprises(self) -> float:
+        """Effective number of unlikely outcomes, see :func:`effective_surprises`."""
         ...
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:

@@ -14,7 +14,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._quadratic_moments import quadratic_moments
 from caltest.forms.additive import Additive
-from caltest.forms.base import ROUNDING, Array, Labels, Moments
+from caltest.forms.base import ROUNDING, Array, Labels, Moments, effective_surprises
 from caltest.forms.weights import ConstantWeights, Term
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -133,12 +133,12 @@ class BinnedDistance(Binned):
 
     @property
     def resolution(self) -> float:
-        """Rounding of distances of at most 2."""
-        return 2.0 * ROUNDING
+        """Rounding of distances of at most 2, of their squares before a root is taken."""
+        return float(np.sqrt(2.0 * ROUNDING)) if self.distance == "l2" else 2.0 * ROUNDING
 
     def ending(self, sums: Array) -> Array:
         """Turn sums into distances of means, and join the bins."""
-        distances = np.sqrt(sums) if self.distance == "l2" else sums
+        distances = np.sqrt(sums.clip(min=0.0)) if self.distance == "l2" else sums
         power = 2 if self.distance == "sqeuclidean" else 1
         distances = distances / self.sizes**power
         if self.distance == "tv":
@@ -195,7 +195,17 @@ class BinnedSquares(Binned):
                 term = Term(ConstantWeights(float(self.quadratic[b]), len(rows)), None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
         mean, variance, third, error = (float(value) for value in cumulants)
-        return Moments.of_cumulants(mean + self.constant, variance, third, error)
+        surprises = self._surprises(table)
+        return Moments.of_cumulants(mean + self.constant, variance, third, error, surprises)
+
+    def _surprises(self, table: Array) -> float:
+        """Return the effective number of unlikely labels."""
+        own = 1.0 - np.einsum("ik,ik->i", self.probs, self.probs)
+        others = np.bincount(self.cells, weights=own)[self.cells] - own
+        means = np.einsum("ik,ik->i", self.probs, table)
+        alone = np.einsum("ik,ik->i", self.probs, (table - means[:, None]) ** 2)
+        shares = 2.0 * self.quadratic[self.cells] ** 2 * own * others.clip(min=0.0) + alone
+        return effective_surprises(shares, 1.0 - self.probs.max(axis=1))
 
 
 def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) -> Array:

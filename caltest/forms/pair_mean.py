@@ -11,7 +11,7 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms.additive import tilted_cumulants
-from caltest.forms.base import ROUNDING, Array, Form, Labels, TailBound
+from caltest.forms.base import ROUNDING, Array, Form, Labels, TailBound, effective_surprises
 
 Component: TypeAlias = "tuple[Array, Array | None]"
 
@@ -80,6 +80,25 @@ class PairMean(Form):
         """Rounding of the mean."""
         sizes = [np.abs(w).mean() * (1.0 if A is None else np.abs(A).max()) for w, A in self.components]
         return 4.0 * ROUNDING * float(sum(sizes))
+
+    @property
+    def span(self) -> float:
+        """Distance of neighbouring values: equal, uniform predictions only count equal labels."""
+        weights, matrix = self.components[0]
+        alike = len(self.components) == 1 and matrix is None and len(weights) > 0
+        if not alike or np.ptp(weights) > 1e-9 * weights.max() or np.ptp(self.probs) > 1e-12:
+            return 0.0
+        return float(weights[0]) / len(weights)
+
+    @property
+    def surprises(self) -> float:
+        """Effective number of pairs whose labels are equal though unlikely so, or the reverse."""
+        g, h = self.first, self.second
+        equal = np.einsum("pk,pk->p", g, h)
+        odd = np.einsum("pk,pk->p", g * h, g + h)
+        variances = sum(np.asarray(w) ** 2 for w, _ in self.components) * (equal - odd + equal**2)
+        likeliest = g.max(axis=1) * h.max(axis=1)
+        return effective_surprises(np.asarray(variances), np.minimum(equal, 1.0 - likeliest))
 
     def terms(self, labels: Labels) -> Array:
         """Return the terms h_p for one label vector, (⌊n/2⌋,)."""

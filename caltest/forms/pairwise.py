@@ -13,7 +13,7 @@ from scipy.linalg import eigh, helmert
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import TILE, WIDE_TILE, Tile, blocks, sum_over_tiles
 from caltest.forms._quadratic_moments import diagonal_table, quadratic_moments
-from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, TailBound
+from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, TailBound, effective_surprises
 from caltest.forms.weights import Term
 
 _COLUMNS = 2048  # columns of residuals a tile is multiplied with at a time
@@ -78,7 +78,9 @@ class Pairwise(Form):
         n, draws = len(self.probs), len(labels)
         size = WIDE_TILE if draws > 1 else TILE
         hands = workers if draws * float(n) ** 2 > _ALONE_BELOW else ALONE
-        return self.scale * sum_over_tiles(tile, n, hands, size=size, description="label draws")
+        return self.scale * sum_over_tiles(
+            tile, n, hands, size=size, description="label draws" if draws > 2 else "observed value"
+        )
 
     def _tile_sums(self, labels: Labels, rows: slice, columns: slice) -> Array:
         total = np.zeros(len(labels))
@@ -98,7 +100,14 @@ class Pairwise(Form):
         """Return mean, variance and skewness under H0, given the predictions."""
         linear = diagonal_table(self.probs, self.kernel_terms) if self.diagonal else None
         cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
-        return Moments.of_cumulants(*cumulants).scaled(self.scale)
+        return Moments.of_cumulants(*cumulants, self._surprises()).scaled(self.scale)
+
+    def _surprises(self) -> float:
+        """Return the effective number of unlikely labels, or of pairs of equal ones if that is less."""
+        lengths = np.einsum("ik,ik->i", self.probs, self.probs)
+        labels = effective_surprises(1.0 - lengths, 1.0 - self.probs.max(axis=1))
+        sums = self.probs.sum(axis=0)
+        return min(labels, 0.5 * float(sums @ sums - lengths.sum()))
 
 
 @dataclass(frozen=True, eq=False)

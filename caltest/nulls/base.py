@@ -24,7 +24,7 @@ GUARANTEES: dict[Guarantee, str] = {
     "exact": "valid for every sample size",
     "bound": "valid for every sample size, but much too large",
     "asymptotic": "valid only as the number of rows grows",
-    "approximate": "close to the exact one, without its guarantee",
+    "approximate": "an approximation, without a guarantee",
 }
 
 
@@ -75,6 +75,8 @@ class Answer:
         In (0, 1].
     n_resamples
         Resamples used; None without any.
+    exceedances
+        Resamples at least as extreme as observed, of two sides the fewer; None without any.
     pvalue_interval
         Clopper–Pearson interval of the p-value of infinitely many resamples; None without any.
     null_distribution
@@ -85,6 +87,7 @@ class Answer:
 
     pvalue: float
     n_resamples: int | None = None
+    exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
     null_distribution: Array | None = None
     notes: tuple[str, ...] = field(default=())
@@ -123,6 +126,7 @@ def from_draws(
     return Answer(
         pvalue=_tail.pvalue(above, len(draws), question.alternative),
         n_resamples=len(draws),
+        exceedances=above,
         pvalue_interval=_tail.interval(above, len(draws), question.alternative),
         null_distribution=draws,
         notes=notes,

@@ -15,7 +15,13 @@ from caltest.nulls.gram import GramNull, diagonal_of, gram_of, resampled_forms
 def _rank(draws: list[Array], question: Question) -> Answer:
     """Rank the observed value; where labels are all but certain, resampling them shows no variation."""
     answer = from_draws(np.concatenate(draws), question, observed=question.observed)
-    return replace(answer, pvalue=max(answer.pvalue, chance_of_labels(question)))
+    floor = chance_of_labels(question)
+    if answer.pvalue >= floor or answer.pvalue_interval is None:
+        return answer
+    low, high = answer.pvalue_interval
+    note = "p was raised to the probability of the observed labels, which the bootstrap cannot see."
+    interval = (max(low, floor), max(high, floor))
+    return replace(answer, pvalue=floor, pvalue_interval=interval, notes=(*answer.notes, note))
 
 
 @dataclass(frozen=True)

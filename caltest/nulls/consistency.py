@@ -78,11 +78,11 @@ def _one(statistic: Statistic, predictions: Predictions, sampler: LabelSampler, 
 
 def _warning(question: Question) -> tuple[str, ...]:
     form, n, m = question.form, question.predictions.n_samples, question.predictions.n_classes
-    many = isinstance(form, Binned) and form.n_cells > n / 5
-    if not many and m == 2:
-        return ()
-    crowd = f"{form.n_cells} bins for {n} rows" if isinstance(form, Binned) else f"{m} classes"
-    return (
-        f"With {crowd}, consistency resampling may reject every calibrated model; "
-        "null='monte_carlo' is the valid version.",
-    )
+    advice = "null='monte_carlo' is the valid version."
+    if isinstance(form, Binned) and form.n_cells > n / 5:
+        crowd = f"{form.n_cells} bins for {n} rows"
+    elif m > 2:
+        crowd = f"{m} classes"
+    else:
+        return (f"Consistency resampling is not valid in finite samples; {advice}",)
+    return (f"With {crowd}, consistency resampling may reject every calibrated model; {advice}",)

@@ -3,12 +3,13 @@
 Given the predictions, a linear statistic (and SKCE_ul) is a sum of independent terms with a known
 cumulant generating function: a saddlepoint gives its tail. A quadratic statistic has known mean,
 variance and (nearly) skewness: a Pearson type III (shifted gamma) curve through them gives its tail.
-No resample is drawn, and p-values far below 1/(B + 1) are resolved.
+No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the statistic hangs on a
+handful of unlikely labels its distribution has few atoms, which no curve fits: labels are drawn then.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,15 +17,12 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
-from caltest.nulls.saddlepoint import skewness, tail
+from caltest.nulls.monte_carlo import MonteCarlo
+from caltest.nulls.saddlepoint import tail
 
+_SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
+_MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
 _WORTH_A_NOTE = 0.05  # error of a skewness
-_SURPRISES = 5.0  # expected labels other than the top one; below, three moments say too little
-_FEW_SURPRISES = (
-    "So few labels are uncertain that no curve fits; p is Cantelli's bound, valid but large: "
-    "null='monte_carlo' is exact and sharper."
-)
-_VERY_SKEWED = 1.5  # above, a curve through three moments has been seen to be off: see validation
 
 
 @dataclass(frozen=True)
@@ -58,46 +56,46 @@ class ConditionalMoments(Null):
         return isinstance(form, HasMoments | HasCumulantGenerator)
 
     def answer(self, question: Question) -> Answer:
-        """Return the analytic p-value."""
+        """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = question.form
-        # Rounding counts for the null, on either side.
-        x, y = question.observed - form.resolution, -question.observed - form.resolution
         if isinstance(form, HasCumulantGenerator):
-            generator = form.cumulant_generator
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                greater = tail(generator, x)
-                less = tail(lambda t: _mirrored(generator(-t)), y)
-                notes = _on_skewness(skewness(generator))
-            return from_sides(greater, less, question, notes)
+            if form.surprises < _SURPRISES:
+                return _exact_instead(question)
+            return self._saddlepoint(form, question)
         if not isinstance(form, HasMoments):
             raise TypeError(f"{type(form).__name__} has no moments")
         moments = form.moments(question.workers)
-        notes = _on_skewness(moments.skewness)
-        if moments.variance == 0.0:
-            notes = ("Every label is certain under the predictions, so the statistic is constant.",)
-        elif moments.skewness_error > _WORTH_A_NOTE:
-            notes += (
+        if moments.surprises < _SURPRISES or abs(moments.skewness) > _MOST_SKEWED:
+            return _exact_instead(question)
+        notes: tuple[str, ...] = ()
+        if moments.skewness_error > _WORTH_A_NOTE:
+            notes = (
                 f"The skewness {moments.skewness:.3g} of the null distribution is known to "
                 f"± {moments.skewness_error:.2g} only; the exact null has no such error.",
             )
-        curve = pearson3_tail
-        if np.sum(1.0 - question.predictions.probs.max(axis=1)) < _SURPRISES:
-            curve, notes = cantelli_tail, (_FEW_SURPRISES,)
-        return from_sides(curve(moments, x), curve(moments.scaled(-1.0), y), question, notes)
+        # Rounding counts for the null, on either side.
+        greater = pearson3_tail(moments, question.observed - form.resolution)
+        less = pearson3_tail(moments.scaled(-1.0), -question.observed - form.resolution)
+        return from_sides(greater, less, question, notes)
+
+    def _saddlepoint(self, form: HasCumulantGenerator, question: Question) -> Answer:
+        # On a lattice, P(T ≥ x) is the smooth tail half a step before x.
+        margin = form.resolution + 0.5 * form.span
+        generator = form.cumulant_generator
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            greater = tail(generator, question.observed - margin)
+            less = tail(lambda t: _mirrored(generator(-t)), -question.observed - margin)
+        return from_sides(greater, less, question)
 
 
-def cantelli_tail(moments: Moments, x: float) -> float:
-    """Return Cantelli's bound of P(T ≥ x), 1/(1 + z²) above the mean.
-
-    Examples
-    --------
-    >>> cantelli_tail(Moments(mean=1.0, variance=4.0, skewness=0.0), 7.0)
-    0.1
-    """
-    if moments.variance <= 0.0:
-        return pearson3_tail(moments, x)
-    z = (x - moments.mean) / np.sqrt(moments.variance)
-    return float(1.0 / (1.0 + z * z)) if z > 0 else 1.0
+def _exact_instead(question: Question) -> Answer:
+    """Draw labels: a statistic that hangs on few unlikely labels has few values, and no curve fits."""
+    answer = MonteCarlo().answer(question)
+    note = (
+        "The statistic hangs on so few unlikely labels that no curve fits its distribution; "
+        "labels were drawn instead, as null='monte_carlo' does."
+    )
+    return replace(answer, notes=(*answer.notes, note))
 
 
 def pearson3_tail(moments: Moments, x: float) -> float:
@@ -120,15 +118,6 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     if moments.skewness > 0:
         return float(gammaincc(shape, position))
     return max(normal, float(gammainc(shape, position)))  # the curve ends, the distribution need not
-
-
-def _on_skewness(value: float) -> tuple[str, ...]:
-    if abs(value) <= _VERY_SKEWED:
-        return ()
-    return (
-        f"The null distribution is very skewed (skewness {value:.2g}), as with rare events: a small "
-        "analytic p-value may be too small, by a factor of two or so; null='monte_carlo' is exact.",
-    )
 
 
 def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:

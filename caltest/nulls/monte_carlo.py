@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from caltest import _tail
+from caltest._choices import positive_integer
 from caltest._parallel import ALONE
 from caltest._sampling import DRAWS, LabelSampler
 from caltest._tiles import blocks
@@ -57,8 +58,8 @@ class MonteCarlo(Null):
     requires: ClassVar[str] = "any statistic"
 
     def __post_init__(self) -> None:
-        if self.stop_after is not None and self.stop_after < 1:
-            raise InputError(f"stop_after is {self.stop_after}; give a positive number of draws.")
+        if self.stop_after is not None:
+            positive_integer("stop_after", self.stop_after)
 
     @classmethod
     def fits(cls, form: Form) -> bool:
@@ -91,6 +92,7 @@ class MonteCarlo(Null):
                 return Answer(
                     pvalue=wanted / length,
                     n_resamples=length,
+                    exceedances=wanted,
                     pvalue_interval=_tail.interval(wanted, length, question.alternative),
                     null_distribution=np.concatenate(seen),
                     notes=(f"Stopped after {length} of {question.n_resamples} draws.",),

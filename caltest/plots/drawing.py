@@ -79,12 +79,23 @@ def _draw_curve(ax: Any, panel: Panel, marks: int) -> None:
     """Draw ribbons for the bands, and the curve, marked where it is outside."""
     assert panel.line is not None
     for band, colour, order in ((panel.simultaneous, WIDE_BAND, 1), (panel.pointwise, NARROW_BAND, 2)):
-        ax.fill_between(panel.predicted, *band, color=colour, linewidth=0.8, zorder=order)
+        ax.fill_between(*_steps(panel.predicted, *band), color=colour, linewidth=0.8, zorder=order)
     ax.plot(*panel.line, color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
     if len(panel.predicted) == 1:  # one score has no line
         _draw_points(ax, panel.predicted, panel.observed, 6.0, _INSIDE)
     shown = _spread(panel.predicted, np.flatnonzero(panel.outside), marks)
     _draw_points(ax, panel.predicted[shown], panel.observed[shown], 5.0, _OUTSIDE)
+
+
+def _steps(x: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Return a band that holds between its points too.
+
+    Curve and band increase: from one point to the next, the curve stays above the low end of the
+    first and below the high end of the second.
+    """
+    if len(x) < 2:
+        return x, low, high
+    return np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
 
 
 def _draw_points(ax: Any, x: Array, y: Array, size: float, look: Look) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import _tail
 from caltest.exceptions import InputError
 from caltest.plots.bands import Array
 from caltest.plots.style import BLUE, PALE, VERMILION
@@ -137,11 +136,15 @@ class NullDisplay:
 
 def _extreme(draws: Array, result: CalibrationResult) -> NDArray[np.bool_]:
     """Say which draws p counts; of two sides, those of the side with fewer."""
-    above = _tail.exceeds(draws, result.statistic)
-    below = _tail.exceeds(-draws, -result.statistic)
-    if result.alternative == "two-sided":
-        return above if above.sum() <= below.sum() else below
-    return above if result.alternative == "greater" else below
+    order = np.argsort(draws)
+    from_above = result.alternative == "greater" or (
+        result.alternative == "two-sided"
+        and (draws >= result.statistic).sum() <= (draws <= result.statistic).sum()
+    )
+    count = result.exceedances or 0
+    counted = np.zeros(len(draws), dtype=bool)
+    counted[order[len(draws) - count :] if from_above else order[:count]] = True
+    return counted
 
 
 def _edges(draws: Array, observed: float, extreme: NDArray[np.bool_]) -> Array:

@@ -33,6 +33,12 @@ class _SKCE(Statistic):
 
     measures: ClassVar[str] = "squared kernel calibration error"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel | MatrixKernel):
+            raise InputError(
+                f"kernel is {self.kernel!r}; give an object of caltest.kernels, such as Gaussian()."
+            )
+
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
         return replace(self, kernel=self.kernel.fitted(predictions.probs))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.fft import dct, idct
 
+from caltest._choices import positive_integer
 from caltest.data import Predictions
 from caltest.forms import Additive
 from caltest.forms.base import Array, Labels
@@ -47,6 +48,9 @@ class SmoothECE(Statistic):
     name: ClassVar[str] = "smooth_ece"
     measures: ClassVar[str] = "smooth expected calibration error"
     default_lens: ClassVar[str | None] = "top_label"
+
+    def __post_init__(self) -> None:
+        positive_integer("grid", self.grid)
 
     @property
     def parameters(self) -> dict[str, Any]:
