@@ -42,7 +42,11 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
-    app(prog_name="caltest")
+    try:
+        app(prog_name="caltest")
+    except OSError as error:  # help or version, on a full disk
+        print(f"Error: the output cannot be written: {error.strerror}.", file=sys.stderr)  # noqa: T201
+        os._exit(WRONG_INPUT)  # no second try to flush
 
 
 class _WithChoices(TyperCommand):
