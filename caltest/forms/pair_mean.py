@@ -121,28 +121,28 @@ class PairMean(Form):
     def _factorised(self, t: float) -> Array:
         """Sum over pairs of the cumulant generator of h_p = w ⟨D, D'⟩ and its derivatives, in O(nm).
 
-        With s = g·g', τ = t w and exponents −τ(g'_a + g_b) for labels a and b,
-        E exp(τ(1[a=b] − g'_a − g_b + s)) = e^{τs} (Σ_{a≠b} g_a g'_b e^{…} + e^τ Σ_a g_a g'_a e^{…}).
+        With s = g·g' and exponents τ(s − g'_a − g_b) for labels a and b,
+        E exp(τ(1[a=b] + s − g'_a − g_b)) = Σ_{a≠b} g_a g'_b e^{…} + e^τ Σ_a g_a g'_a e^{…}.
         All terms are positive, so nothing cancels: the sum over b ≠ a is one from either side.
         """
         weights = self.components[0][0]
         tau = t * weights[:, None]
         g, h = self.first, self.second
-        u, v = g * np.exp(-tau * h), h * np.exp(-tau * g)
+        s = np.einsum("pk,pk->p", g, h)[:, None]
+        u, v = g * np.exp(-tau * (h - s)), h * np.exp(-tau * g)
         others = [_sum_of_others(v * g**k) for k in range(3)]
-        equal, grown = u * v, np.exp(tau)
-        # The derivatives bring down −(g'_a + g_b), and 1 more where the labels are equal.
-        same = 1.0 - h - g
-        mass = (u * others[0] + grown * equal).sum(axis=1)
-        slope = (grown * equal * same - u * (h * others[0] + others[1])).sum(axis=1) / mass
-        bend = (grown * equal * same**2 + u * (h**2 * others[0] + 2 * h * others[1] + others[2])).sum(
+        # The derivatives bring down the value of h: s − g'_a − g_b, and 1 more for equal labels.
+        apart, same = s - h, 1.0 + s - h - g
+        equal = g * h * np.exp(tau * same)
+        mass = (u * others[0] + equal).sum(axis=1)
+        slope = (equal * same + u * (apart * others[0] - others[1])).sum(axis=1) / mass
+        bend = (equal * same**2 + u * (apart**2 * others[0] - 2 * apart * others[1] + others[2])).sum(
             axis=1
         ) / mass
-        s = np.einsum("pk,pk->p", g, h)
         return np.array(
             [
-                np.sum(tau[:, 0] * s + np.log(mass)),
-                np.sum(weights * (s + slope)),
+                np.sum(np.log(mass)),
+                np.sum(weights * slope),
                 np.sum(weights**2 * (bend - slope**2)),
             ]
         )

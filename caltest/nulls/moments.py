@@ -18,10 +18,11 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
-from caltest.nulls.saddlepoint import tail
+from caltest.nulls.saddlepoint import CumulantGenerator, tail
 
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
 _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
+_NEARLY = 0.5  # skewness and excess kurtosis up to which a distribution is nearly normal
 _WORTH_A_NOTE = 0.05  # error of a skewness
 
 
@@ -59,7 +60,7 @@ class ConditionalMoments(Null):
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = question.form
         if isinstance(form, HasCumulantGenerator):
-            if form.surprises < _SURPRISES:
+            if form.surprises < _SURPRISES and not _nearly_normal(form.cumulant_generator):
                 return _exact_instead(question)
             return self._saddlepoint(form, question)
         if not isinstance(form, HasMoments):
@@ -118,6 +119,18 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     if moments.skewness > 0:
         return float(gammaincc(shape, position))
     return max(normal, float(gammainc(shape, position)))  # the curve ends, the distribution need not
+
+
+def _nearly_normal(generator: CumulantGenerator) -> bool:
+    """Say whether skewness and excess kurtosis are small: then many outcomes count."""
+    variance = generator(0.0)[2]
+    if variance <= 0.0:
+        return False
+    step = 0.01 / float(np.sqrt(variance))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        above, below = generator(step)[2] / variance, generator(-step)[2] / variance
+    third, fourth = (above - below) / 0.02, (above + below - 2.0) / 0.01**2
+    return bool(abs(third) <= _NEARLY and abs(fourth) <= _NEARLY)
 
 
 def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:
