@@ -73,6 +73,12 @@ def test(
     progress
         Show a bar on standard error during long work, if that is a terminal.
 
+    Notes
+    -----
+    The cost of the default grows as n²: 999 draws take 12 s on two cores at n = 10 000 and ten
+    classes, and 20 minutes at n = 100 000, where ``null="moments"`` takes 2. Binned statistics and
+    "skce_ul" grow as n.
+
     Returns
     -------
     CalibrationResult

@@ -47,7 +47,9 @@ class Spectral(GramNull):
                 f"{_MOST_ROWS}; use null='moments' or null='monte_carlo', which need no such matrix."
             )
         tile = gram_of(question)
-        gram = np.vstack([tile(rows, slice(0, n)) for rows in blocks(n, 512)])
+        gram = np.empty((n, n))
+        for rows in blocks(n, 512):
+            gram[rows] = tile(rows, slice(0, n))
         means = gram.mean(axis=0)
         gram -= means[:, None]
         gram -= means[None, :] - means.mean()
