@@ -131,7 +131,8 @@ class NullDisplay:
         ax.set_ylabel("resamples")
         ax.set_title(_words(result), loc="left", size="medium")
         ax.margins(y=0.15)
-        ax.legend(fontsize="small", frameon=False, loc="best")
+        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": 3}
+        ax.legend(fontsize="small", frameon=False, columnspacing=1.2, **below)
 
 
 def _extreme(draws: Array, result: CalibrationResult) -> NDArray[np.bool_]:
