@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from caltest.data import Sample
     from caltest.result import CalibrationResult
 
-NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, BROKEN_PIPE = 0, 1, 2, 3, 141
+NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 app = typer.Typer(
     help="Do a model's probabilities mean what they say? Tests of calibration, on a file.",
@@ -44,6 +44,11 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
     try:
         app(prog_name="caltest")
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # worker threads may still run; their end is not waited for
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        raise
     except OSError as error:  # help or version, on a full disk
         print(f"Error: the output cannot be written: {error.strerror}.", file=sys.stderr)  # noqa: T201
         os._exit(WRONG_INPUT)  # no second try to flush
