@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isfinite
 from numbers import Real
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +18,7 @@ from scipy.special import betaln
 
 from caltest.exceptions import InputError
 from caltest.kernels.distances import ROUNDING, Distance, Floats, distance_named, suggestion
-
-Blocks: TypeAlias = Callable[[], Iterable[Floats]]
+from caltest.kernels.selection import Blocks, middle
 
 ALL_PAIRS_UP_TO = 5000
 """Above this number of rows, "median" and "mean" look at representative rows only."""
@@ -37,9 +34,6 @@ TILE = 512
 
 HELD = 2**24
 """Up to this many distances (128 MiB) are kept in memory; more are computed anew in each pass."""
-
-COLLECTED = 2**20
-"""Up to this many candidates for the median are collected and selected from directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +231,7 @@ def _mean(rows: Floats, blocks: Blocks) -> float:
 
 def _median(rows: Floats, blocks: Blocks) -> float:
     pairs = len(rows) * (len(rows) - 1) // 2
-    return _middle((pairs - 1) // 2, pairs // 2, blocks) if pairs else 0.0
+    return middle((pairs - 1) // 2, pairs // 2, blocks) if pairs else 0.0
 
 
 def _median_full(rows: Floats, blocks: Blocks) -> float:
@@ -245,8 +239,8 @@ def _median_full(rows: Floats, blocks: Blocks) -> float:
     n = len(rows)
     ranks = [(n * n - 1) // 2, n * n // 2]
     if ranks[0] < n:
-        return 0.0 if ranks[1] < n else _middle(0, 0, blocks) / 2
-    return _middle((ranks[0] - n) // 2, (ranks[1] - n) // 2, blocks)
+        return 0.0 if ranks[1] < n else middle(0, 0, blocks) / 2
+    return middle((ranks[0] - n) // 2, (ranks[1] - n) // 2, blocks)
 
 
 RULES: MappingProxyType[str, Callable[[Floats, Blocks], float]] = MappingProxyType(
@@ -296,57 +290,3 @@ def _distances(rows: Floats, metric: Distance) -> Blocks:
         return held
 
     return cached
-
-
-# ------------------------------------------------------------------ exact selection
-
-# Doubles that are not negative are in the order of their bit patterns read as integers. So a value
-# of a given rank is found digit by digit, by counting, and without rounding: these are the digits'
-# places. Distances are below 2, whose highest bits (62 and 63) are 0.
-_PLACES = dict(pairwise((62, 46, 30, 15, 0)))
-
-
-def _middle(low: int, high: int, blocks: Blocks) -> float:
-    """Mean of the values of rank ``low`` and ``high`` (from 0), as in ``numpy.median``."""
-    return float(_ranked(blocks, np.unique([low, high]), place=62, prefix=0).mean())
-
-
-def _ranked(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int) -> Floats:
-    """Values of ``ranks`` (ascending) among those whose bits from ``place`` on are ``prefix``."""
-    finer = _PLACES[place]
-    width = place - finer
-    counts = np.zeros(1 << width, dtype=np.int64)
-    for values in _matching(blocks, place, prefix):
-        digits = values.view(np.int64) >> finer
-        digits -= prefix << width
-        found = np.bincount(digits)
-        counts[: len(found)] += found
-    ends = np.cumsum(counts)
-    digits = np.searchsorted(ends, ranks, side="right")
-    return np.concatenate(
-        [
-            _selected(
-                blocks,
-                ranks[digits == digit] - (ends[digit] - counts[digit]),
-                finer,
-                prefix << width | int(digit),
-                int(counts[digit]),
-            )
-            for digit in np.unique(digits)
-        ]
-    )
-
-
-def _selected(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int, count: int) -> Floats:
-    """Do as ``_ranked``, knowing that ``count`` values match."""
-    if place == 0:  # all bits are known
-        return np.full(len(ranks), prefix, dtype=np.int64).view(np.float64)
-    if count > COLLECTED:
-        return _ranked(blocks, ranks, place, prefix)
-    values = np.concatenate(list(_matching(blocks, place, prefix)))
-    return np.partition(values, ranks)[ranks]
-
-
-def _matching(blocks: Blocks, place: int, prefix: int) -> Iterator[Floats]:
-    for values in blocks():
-        yield values if place == 62 else values[values.view(np.int64) >> place == prefix]
