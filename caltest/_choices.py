@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TypeVar
 
@@ -17,6 +17,12 @@ def positive_integer(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise InputError(f"{name} is {value!r}; give a positive whole number.")
     return int(value)
+
+
+def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name that an unknown one may have meant, if any is close."""
+    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=cutoff)
+    return close[0] if close else None
 
 
 def choose(kind: str, name: str, choices: Mapping[str, T]) -> T:
@@ -35,6 +41,6 @@ def choose(kind: str, name: str, choices: Mapping[str, T]) -> T:
     """
     if name in choices:
         return choices[name]
-    close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? Choices" if close else "choices"
+    close = closest(name, choices, cutoff=0.5)
+    hint = f"did you mean {close!r}? Choices" if close else "choices"
     raise InputError(f"there is no {kind} {name!r}; {hint}: {', '.join(choices)}.")

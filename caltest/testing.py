@@ -14,7 +14,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import LabelSampler
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
-from caltest.data import Predictions, Sample, sample
+from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 from caltest.forms import Binned, Form
 from caltest.lenses import Lens, find_lens
@@ -235,10 +235,7 @@ def _view(
 ) -> tuple[Sample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""
     found = find_lens(lens)
-    if isinstance(probs, Predictions):
-        whole = Sample(probs, sample(probs.probs, labels).labels)  # checked, and taken as they are
-    else:
-        whole = sample(probs, labels)
+    whole = sample(probs, labels)
     if found is None and default is not None and whole.predictions.n_classes > 2:
         found = find_lens(default)
     return (found.view(whole), found.label) if found else (whole, None)

@@ -4,22 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import P6 as P
 
 from caltest.exceptions import InputError
 from caltest.kernels import bandwidth, selection
 from caltest.kernels.bandwidth import RULES, Bandwidth, checked, mean_tv_dirichlet, resolve
 from caltest.kernels.distances import DISTANCES, distance_named
 
-P = np.array(
-    [
-        [0.7, 0.2, 0.1],
-        [0.1, 0.8, 0.1],
-        [0.2, 0.3, 0.5],
-        [0.6, 0.3, 0.1],
-        [0.25, 0.25, 0.5],
-        [0.05, 0.15, 0.8],
-    ]
-)
 MEDIANS = ("median", "median_exact", "median_full")
 
 

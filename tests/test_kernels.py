@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import P6 as P
 
 from caltest.exceptions import InputError
 from caltest.kernels import (
@@ -24,16 +25,6 @@ from caltest.kernels import (
     Sum,
 )
 
-P = np.array(
-    [
-        [0.7, 0.2, 0.1],
-        [0.1, 0.8, 0.1],
-        [0.2, 0.3, 0.5],
-        [0.6, 0.3, 0.1],
-        [0.25, 0.25, 0.5],
-        [0.05, 0.15, 0.8],
-    ]
-)
 ONE, TWO = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])  # TV 1, Euclidean √2, Hellinger 1
 
 KERNELS = [

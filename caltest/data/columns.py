@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any
 
 import narwhals as nw
 
+from caltest._choices import closest
 from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError
 
@@ -121,8 +121,8 @@ def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
 
 
 def _meant(name: str, names: Sequence[str]) -> str:
-    close = get_close_matches(name, names, 1)
-    return f" (is {close[0]!r} meant?)" if close else ""
+    close = closest(name, names)
+    return f" (is {close!r} meant?)" if close else ""
 
 
 def is_number(cell: str) -> bool:

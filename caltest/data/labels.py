@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._choices import closest
 from caltest.data.containers import Table, listed, row_at
 from caltest.exceptions import InputError
 
@@ -115,8 +115,8 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
         if shortened.max() >= 0:
             indices = shortened
     row = int(np.argmin(indices))
-    close = get_close_matches(labels[row], short, 1)
-    advice = f"is {close[0]!r} meant" if close else "correct it, or rename the columns"
+    close = closest(labels[row], short)
+    advice = f"is {close!r} meant" if close else "correct it, or rename the columns"
     raise InputError(
         f"label {labels[row]!r} in {row_at(row)} is not the name of a column of probs "
         f"({listed(names)}); {advice}{'?' if close else '.'}"

@@ -107,7 +107,8 @@ def sample(probs: object, labels: object) -> Sample:
         Probabilities of shape (n, m), n ≥ 2 rows that sum to 1, or of shape (n,) or (n, 1), read as
         P(class 1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a
         torch tensor. A row may sum to 1 within 1e-6·m in float64, within 1e-3 in float32 or half;
-        it is then divided by its sum, in float64. Entries as far outside [0, 1] are clipped.
+        it is then divided by its sum, in float64. Entries as far outside [0, 1] are clipped. A
+        :class:`Predictions` object is checked too, but kept as it is.
     labels
         The classes that came true, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
         ``probs`` with column names, class names. Names match a column's name, or its name without a
@@ -136,6 +137,8 @@ def sample(probs: object, labels: object) -> Sample:
     >>> checked.predictions.notes
     ('One column, read as P(class 1).',)
     """
+    if isinstance(probs, Predictions):
+        return Sample(probs, sample(probs.probs, labels).labels)
     _check_index(probs, labels)
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     check_order(table, truth)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
+from caltest._choices import closest
 from caltest.exceptions import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -169,6 +169,6 @@ def suggestion(name: object, names: Iterable[str]) -> str:
     "did you mean 'mean'? The choices are 'mean', 'median'"
     """
     names = list(names)
-    close = get_close_matches(str(name).lower(), names, n=1)
+    close = closest(str(name).lower(), names)
     choices = ", ".join(map(repr, names))
-    return f"did you mean {close[0]!r}? The choices are {choices}" if close else f"use {choices}"
+    return f"did you mean {close!r}? The choices are {choices}" if close else f"use {choices}"

@@ -18,7 +18,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
-from caltest.nulls.saddlepoint import CumulantGenerator, tail
+from caltest.nulls.saddlepoint import CumulantGenerator, shape, tail
 
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
 _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
@@ -114,23 +114,17 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     normal = float(ndtr(-z))
     if abs(moments.skewness) < 1e-4:
         return normal
-    shape = 4.0 / moments.skewness**2
-    position = max(shape + 2.0 * z / moments.skewness, 0.0)
+    k = 4.0 / moments.skewness**2
+    position = max(k + 2.0 * z / moments.skewness, 0.0)
     if moments.skewness > 0:
-        return float(gammaincc(shape, position))
-    return max(normal, float(gammainc(shape, position)))  # the curve ends, the distribution need not
+        return float(gammaincc(k, position))
+    return max(normal, float(gammainc(k, position)))  # the curve ends, the distribution need not
 
 
 def _nearly_normal(generator: CumulantGenerator) -> bool:
     """Say whether skewness and excess kurtosis are small: then many outcomes count."""
-    variance = generator(0.0)[2]
-    if variance <= 0.0:
-        return False
-    step = 0.01 / float(np.sqrt(variance))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        above, below = generator(step)[2] / variance, generator(-step)[2] / variance
-    third, fourth = (above - below) / 0.02, (above + below - 2.0) / 0.01**2
-    return bool(abs(third) <= _NEARLY and abs(fourth) <= _NEARLY)
+        return all(abs(value) <= _NEARLY for value in shape(generator))
 
 
 def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:

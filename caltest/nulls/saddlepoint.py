@@ -50,7 +50,7 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     scale = float(np.sqrt(variance))
     z = (x - mean) / scale
     if abs(z) < 1e-3:
-        correction = skewness(cumulants) / 6.0
+        correction = shape(cumulants)[0] / 6.0
         return float(ndtr(-z - correction)) if abs(correction) < _TRUSTED else 1.0
     t = _solve(cumulants, x, z / scale, scale, limit)
     k, slope, curvature = cumulants(t)
@@ -64,13 +64,15 @@ def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float
     return float(ndtr(-w - correction)) if abs(correction) < _TRUSTED else chernoff
 
 
-def skewness(cumulants: CumulantGenerator) -> float:
-    """Return the third standardised cumulant, by a central difference of K''."""
+def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
+    """Return skewness and excess kurtosis, by central differences of K''; infinite for a constant."""
     variance = cumulants(0.0)[2]
     if variance <= 0.0:
-        return 0.0
-    step = 1e-3 / float(np.sqrt(variance))
-    return float((cumulants(step)[2] - cumulants(-step)[2]) / (2 * step * variance**1.5))
+        return np.inf, np.inf
+    step = 0.01  # in standard deviations of t
+    above = cumulants(step / float(np.sqrt(variance)))[2] / variance
+    below = cumulants(-step / float(np.sqrt(variance)))[2] / variance
+    return float((above - below) / (2.0 * step)), float((above + below - 2.0) / step**2)
 
 
 def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:

@@ -140,9 +140,7 @@ class ReliabilityDisplay:
         choose("curve", curve, _CURVES)
         if not 0.0 < confidence < 1.0:
             raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
-        checked = sample(probs.probs if isinstance(probs, Predictions) else probs, labels)
-        if isinstance(probs, Predictions):
-            checked = type(checked)(probs, checked.labels)
+        checked = sample(probs, labels)
         lenses = _lenses(lens, classes, checked.predictions)
         alpha = 1.0 - confidence
         plan = Plan(
