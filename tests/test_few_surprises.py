@@ -69,6 +69,12 @@ def test_falling_back_is_said():
     assert any("labels were drawn instead" in note for note in result.warnings)
 
 
+def test_a_variance_lost_to_rounding_still_knows_its_surprises():
+    from caltest.forms import Moments
+
+    assert Moments.of_cumulants(0.0, 0.0, 0.0, surprises=2.0).surprises == 2.0
+
+
 def test_a_function_that_learns_from_its_first_call_is_not_fitted_to_the_observed_labels():
     class Cached:
         first = None

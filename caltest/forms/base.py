@@ -82,7 +82,7 @@ class Moments:
     ) -> Moments:
         """Standardise a third cumulant; a constant statistic has skewness 0."""
         if variance <= 0.0:
-            return cls(mean, 0.0, 0.0)
+            return cls(mean, 0.0, 0.0, surprises=surprises)
         scale = variance**-1.5
         return cls(mean, variance, third * scale, third_error * scale, surprises)
 
