@@ -139,7 +139,7 @@ def test(
         pvalue=answer.pvalue,
         name=measure.name,
         null=chosen.name,
-        guarantee=chosen.guarantee,
+        guarantee=chosen.guarantee_for(form),
         alternative=side,
         n_samples=view.predictions.n_samples,
         n_classes=view.predictions.n_classes,

@@ -2,7 +2,9 @@
 
 from caltest.forms.additive import Additive, Linear
 from caltest.forms.base import (
+    ChiSquare,
     Form,
+    HasChiSquare,
     HasCumulantGenerator,
     HasGram,
     HasMoments,
@@ -23,8 +25,10 @@ __all__ = [
     "BinnedDistance",
     "BinnedSquares",
     "BoundedPairwise",
+    "ChiSquare",
     "ConstantWeights",
     "Form",
+    "HasChiSquare",
     "HasCumulantGenerator",
     "HasGram",
     "HasMoments",

@@ -133,6 +133,26 @@ class TailBound:
     n_samples: int
 
 
+@dataclass(frozen=True)
+class ChiSquare:
+    """The chi-square law of a statistic T under H0: ``factor`` · T + ``offset`` has it.
+
+    Attributes
+    ----------
+    degrees
+        Degrees of freedom.
+    factor, offset
+        What takes the statistic to the chi-square scale; the factor is positive.
+    exact
+        Whether the law holds in every finite sample, or as n grows.
+    """
+
+    degrees: int
+    factor: float = 1.0
+    offset: float = 0.0
+    exact: bool = False
+
+
 @runtime_checkable
 class HasMoments(Protocol):
     """Knows mean, variance and skewness under H0, given the predictions."""
@@ -196,4 +216,14 @@ class HasTailBound(Protocol):
     @property
     def tail_bound(self) -> TailBound:
         """What the bound needs to know."""
+        ...
+
+
+@runtime_checkable
+class HasChiSquare(Protocol):
+    """A statistic with a chi-square law under H0, given the predictions."""
+
+    @property
+    def chi_square(self) -> ChiSquare:
+        """The law."""
         ...

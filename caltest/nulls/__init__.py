@@ -3,6 +3,7 @@
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Question
 from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
 from caltest.nulls.bounds import Bound
+from caltest.nulls.chi2 import Chi2
 from caltest.nulls.consistency import Consistency
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo
@@ -15,6 +16,7 @@ NULLS: dict[str, type[Null]] = {
         MonteCarlo,
         ConditionalMoments,
         Normal,
+        Chi2,
         Bootstrap,
         WildBootstrap,
         Spectral,
@@ -29,6 +31,7 @@ __all__ = [
     "Answer",
     "Bootstrap",
     "Bound",
+    "Chi2",
     "ConditionalMoments",
     "Consistency",
     "Guarantee",

@@ -112,6 +112,10 @@ class Null(ABC):
     def fits(cls, form: Form) -> bool:
         """Say whether the form offers what this null needs."""
 
+    def guarantee_for(self, form: Form) -> Guarantee:
+        """Say what the p-value is worth for a form, where that depends on it."""
+        return self.guarantee
+
     @abstractmethod
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
