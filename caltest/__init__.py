@@ -24,11 +24,13 @@ if TYPE_CHECKING:
         lenses,
         nulls,
         plots,
+        predictive,
         simulation,
         statistics,
     )
     from caltest.plots import NullDisplay, ReliabilityDisplay
     from caltest.result import CalibrationResult
+    from caltest.tables import bin_table
     from caltest.testing import estimate, test
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "NullDisplay",
     "ReliabilityDisplay",
     "__version__",
+    "bin_table",
     "binning",
     "data",
     "datasets",
@@ -46,6 +49,7 @@ __all__ = [
     "lenses",
     "nulls",
     "plots",
+    "predictive",
     "simulation",
     "statistics",
     "test",
@@ -55,6 +59,7 @@ _HOMES = {
     "CalibrationResult": "result",
     "NullDisplay": "plots",
     "ReliabilityDisplay": "plots",
+    "bin_table": "tables",
     "estimate": "testing",
     "test": "testing",
 }

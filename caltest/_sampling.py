@@ -1,4 +1,4 @@
-"""Labels drawn from predictions, on a fixed grid of seeds.
+"""Labels, or outcomes, drawn from predictions, on a fixed grid of seeds.
 
 A cell of the grid is a block of rows times a block of draws and has a child seed of its own, so that
 neither workers, chunk sizes nor the number of draws asked for change any label drawn.
@@ -6,7 +6,9 @@ neither workers, chunk sizes nor the number of draws asked for change any label 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from caltest._tiles import blocks
 
 ROWS = 4096
 DRAWS = 64
+_NUMBERS = 2**22  # of drawn outcomes held at a time
 _COUNT_UP_TO = 24  # classes; above, a binary search a row is faster than a comparison a class
 
 
@@ -34,6 +37,8 @@ class LabelSampler:
 
     cumulative: NDArray[np.float64]
     seed: int
+
+    block: ClassVar[int] = DRAWS
 
     @classmethod
     def of(cls, probs: NDArray[np.float64], seed: int) -> LabelSampler:
@@ -76,3 +81,35 @@ def _invert(
     else:
         for row, bounds in enumerate(cumulative):
             labels[:, row] = np.searchsorted(bounds, uniforms[:, row], side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeSampler:
+    """Draws outcomes of all rows together: the grid has blocks of draws only.
+
+    Attributes
+    ----------
+    outcomes
+        Takes a generator and a number of draws, returns (draws, n) or (draws, n, d) outcomes.
+    size
+        Numbers in one draw, n·d.
+    seed
+        The seed of the grid.
+    """
+
+    outcomes: Callable[[np.random.Generator, int], NDArray[np.float64]]
+    size: int
+    seed: int
+
+    @property
+    def block(self) -> int:
+        """Draws in a block: fewer where rows are many, so that memory stays bounded."""
+        return max(1, min(DRAWS, _NUMBERS // self.size))
+
+    def draw(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Return draws ``start`` (a multiple of the block) to ``stop``."""
+        parts = [
+            self.outcomes(generator(self.seed, (start + part.start) // self.block), self.block)
+            for part in blocks(stop - start, self.block)
+        ]
+        return np.concatenate(parts)[: stop - start]

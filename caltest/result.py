@@ -43,7 +43,8 @@ class CalibrationResult:
     alternative
         "greater", "less" or "two-sided".
     n_samples, n_classes
-        Rows, and classes as the lens shows them.
+        Rows, and classes as the lens shows them; no classes (None) if distributions of numbers were
+        predicted.
     lens
         Label of the lens; None for the full probability vector.
     parameters
@@ -72,7 +73,7 @@ class CalibrationResult:
     guarantee: Guarantee
     alternative: Alternative
     n_samples: int
-    n_classes: int
+    n_classes: int | None
     lens: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     n_resamples: int | None = None
@@ -107,8 +108,11 @@ class CalibrationResult:
     def summary(self) -> str:
         """Return the result in plain language: what was tested, found, and may be concluded."""
         view = f", seen through the lens {self.lens}" if self.lens else ""
+        tested = f"{self.n_samples} predictions of {self.n_classes} classes{view}"
+        if self.n_classes is None:
+            tested = f"{self.n_samples} predicted distributions of numbers"
         rows = [
-            ("tested", f"{self.n_samples} predictions of {self.n_classes} classes{view}"),
+            ("tested", tested),
             ("statistic", f"{self.name} = {self.statistic:.6g}  ({self.measures})"),
         ]
         if self.parameters:

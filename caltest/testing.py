@@ -11,18 +11,19 @@ import numpy as np
 
 from caltest._choices import choose
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import LabelSampler
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
-from caltest.data import Sample, sample
+from caltest.data import Predictions, Sample, sample
 from caltest.exceptions import InputError
 from caltest.forms import Binned, Form
 from caltest.lenses import Lens, find_lens
 from caltest.nulls import NULLS, MonteCarlo, Null, Question
+from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
-from caltest.statistics import STATISTICS, FunctionStatistic, Statistic
+from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
 
 MOST_RESAMPLES = 10_000_000
+_ROWS_NAMED = 5  # in a note
 
 StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
 
@@ -46,9 +47,11 @@ def test(
     ----------
     probs
         (n, m) rows on the simplex, or (n,) probabilities of class 1: arrays, lists, data frames,
-        CPU tensors (see :func:`caltest.data.sample`).
+        CPU tensors (see :func:`caltest.data.sample`). Or predicted distributions of numbers, see
+        :mod:`caltest.predictive`.
     labels
-        (n,) integers 0..m−1, or class names where ``probs`` has column names.
+        (n,) integers 0..m−1, or class names where ``probs`` has column names. For distributions,
+        the outcomes, (n,) or (n, d).
     statistic
         A name (``caltest.statistics.STATISTICS`` lists them), an object of
         :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
@@ -109,8 +112,9 @@ def test(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
-        measure = measure.fitted(view.predictions)
-        form = measure.given(view.predictions)
+        if isinstance(view.predictions, Predictions):
+            measure = measure.fitted(view.predictions)
+        form = _form(measure, view.predictions)
         _check_fit(measure, chosen, form)
         if isinstance(measure, FunctionStatistic):
             _call_once(form, view, seed)
@@ -142,7 +146,7 @@ def test(
         guarantee=chosen.guarantee_for(form),
         alternative=side,
         n_samples=view.predictions.n_samples,
-        n_classes=view.predictions.n_classes,
+        n_classes=getattr(view.predictions, "n_classes", None),
         lens=lens_label,
         parameters=measure.parameters,
         n_resamples=answer.n_resamples,
@@ -193,13 +197,13 @@ def estimate(
     measure = find_statistic(statistic)
     view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
-        return _value(measure, measure.given(view.predictions), view, Workers(n_jobs))
+        return _value(measure, _form(measure, view.predictions), view, Workers(n_jobs))
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:
     """Return the statistic of a name, an object or a function."""
     if isinstance(statistic, str):
-        return choose("statistic", statistic, STATISTICS)()
+        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS)()
     if isinstance(statistic, type) and issubclass(statistic, Statistic):
         return statistic()
     if isinstance(statistic, Statistic):
@@ -232,30 +236,44 @@ def possible_nulls(form: Form) -> list[str]:
 
 def _view(
     probs: object, labels: object, lens: str | Lens | None, default: str | None
-) -> tuple[Sample, str | None]:
+) -> tuple[Sample | PredictiveSample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""
     found = find_lens(lens)
+    densities = recognised(probs)
+    if densities is not None:
+        if found is not None:
+            raise InputError(
+                f"the lens {found.label!r} looks at classes, and the predictions are distributions of "
+                "numbers; leave it out."
+            )
+        return PredictiveSample(densities, densities.outcomes(labels)), None
     whole = sample(probs, labels)
     if found is None and default is not None and whole.predictions.n_classes > 2:
         found = find_lens(default)
     return (found.view(whole), found.label) if found else (whole, None)
 
 
-def _impossible(view: Sample) -> tuple[str, ...]:
+def _form(measure: Statistic, predictions: Predictions | Predictive) -> Form:
+    if isinstance(predictions, Predictions):
+        return measure.given(predictions)
+    return measure.given_densities(predictions)
+
+
+def _impossible(view: Sample | PredictiveSample) -> tuple[str, ...]:
     """Say so if a label came true that the model calls impossible: no test is needed then."""
-    rows = np.arange(len(view.labels))
-    broken = np.flatnonzero(view.predictions.probs[rows, view.labels] == 0.0)
+    broken = view.predictions.impossible(view.labels)  # type: ignore[arg-type]
     if len(broken) == 0:
         return ()
+    named = ", ".join(map(str, broken[:_ROWS_NAMED])) + (", …" if len(broken) > _ROWS_NAMED else "")
     return (
-        f"In {len(broken)} of {len(rows)} rows (first: row {broken[0]}, counting from 0) the label "
-        "that came true had probability 0: that alone proves the model miscalibrated, whatever p is.",
+        f"In {len(broken)} of {len(view.labels)} rows (counting from 0: {named}) the label that came "
+        "true had probability 0: that alone proves the model miscalibrated, whatever p is.",
     )
 
 
-def _usual(form: Form, view: Sample, lens: str | None) -> tuple[str, ...]:
+def _usual(form: Form, view: Sample | PredictiveSample, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
-    if lens is not None or view.predictions.n_classes == 2 or not isinstance(form, Binned):
+    if lens is not None or not isinstance(form, Binned) or form.probs.shape[1] == 2:
         return ()
     return (
         f"Bins are cells of the full probability vector, {form.n_cells} for {form.n_samples} rows; "
@@ -283,17 +301,17 @@ def _check_alternative(measure: Statistic, null: Null, alternative: Alternative 
     )
 
 
-def _call_once(form: Form, view: Sample, seed: int) -> None:
+def _call_once(form: Form, view: Sample | PredictiveSample, seed: int) -> None:
     """Call a user's function with drawn labels first: what it may learn then, it learns from them.
 
     A function that keeps something of its first call (bins, a recalibration) would else be fitted to
     the observed labels, and reject always.
     """
     apart = seed_of(np.random.SeedSequence(seed, spawn_key=(1,)))
-    form.evaluate(LabelSampler.of(view.predictions.probs, apart).draw(0, 1))
+    form.evaluate(view.predictions.sampler(apart).draw(0, 1))
 
 
-def _value(measure: Statistic, form: Form, view: Sample, workers: Workers) -> float:
+def _value(measure: Statistic, form: Form, view: Sample | PredictiveSample, workers: Workers) -> float:
     value = form.value(view.labels, workers)
     if math.isnan(value):
         raise InputError(f"the statistic {measure.name!r} is not a number on these data.")

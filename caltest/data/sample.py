@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
 from caltest.data.containers import Table, read_table, row_at
 from caltest.data.diagnose import Suspect, probs_error
@@ -68,6 +69,19 @@ class Predictions:
     def n_classes(self) -> int:
         """Number of classes, m."""
         return int(self.probs.shape[1])
+
+    def sampler(self, seed: int) -> LabelSampler:
+        """Prepare to draw labels from ``seed``."""
+        return LabelSampler.of(self.probs, seed)
+
+    def impossible(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the rows whose label has probability 0."""
+        return np.flatnonzero(self.probs[np.arange(len(labels)), labels] == 0.0)
+
+    def chance(self, labels: NDArray[np.intp]) -> float:
+        """Return the probability of all the labels."""
+        with np.errstate(divide="ignore"):
+            return float(np.exp(np.log(self.probs[np.arange(len(labels)), labels]).sum()))
 
 
 @dataclass(frozen=True, eq=False)

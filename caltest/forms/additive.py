@@ -13,6 +13,7 @@ from caltest._tiles import blocks
 from caltest.forms.base import ROUNDING, Array, Form, Labels, effective_surprises
 
 ROWS = 4096
+_SAFE_EXPONENT = 600.0  # exp overflows at 709
 
 
 class Additive(Form):
@@ -65,19 +66,27 @@ class Linear(Additive):
         """Number of rows n."""
         return len(self.table)
 
-    @property
+    @cached_property
     def resolution(self) -> float:
-        """Rounding of the sum of the table's entries."""
-        return ROUNDING * float(np.abs(self._finite).max(axis=1).sum())
+        """Rounding of the sum of the table's entries; Σ_i max_k |A_ik| is at most √n ‖A‖."""
+        return ROUNDING * float(np.sqrt(self.n_samples) * np.linalg.norm(self._finite))
 
     @cached_property
     def _finite(self) -> Array:
         return np.where(self.probs > 0, self.table, 0.0)
 
     @cached_property
+    def _means(self) -> Array:
+        return np.asarray(np.einsum("ik,ik->i", self.probs, self._finite))
+
+    @cached_property
     def _variances(self) -> Array:
-        means = np.einsum("ik,ik->i", self.probs, self._finite)
-        return np.asarray(np.einsum("ik,ik->i", self.probs, (self._finite - means[:, None]) ** 2))
+        variances = np.empty(self.n_samples)
+        for rows in blocks(self.n_samples, ROWS):
+            centred = self._finite[rows] - self._means[rows, None]
+            centred *= centred
+            np.einsum("ik,ik->i", self.probs[rows], centred, out=variances[rows])
+        return variances
 
     @property
     def span(self) -> float:
@@ -94,6 +103,19 @@ class Linear(Additive):
         """Effective number of labels other than the likeliest."""
         return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
 
+    def standardised(self) -> Linear:
+        """Return the form over its standard deviation under H0; of mean 0 it is a z-score.
+
+        Without variance, possible labels all give 0; impossible ones that would give another value
+        give ±∞.
+        """
+        deviation = float(np.sqrt(self._variances.sum()))
+        if deviation > self.resolution:
+            return Linear(self.table / deviation, self.probs)
+        rounding = ROUNDING * np.abs(self._finite).max(initial=0.0)
+        moving = (self.probs == 0) & (np.abs(self.table) > rounding)
+        return Linear(np.where(moving, np.copysign(np.inf, self.table), 0.0), self.probs)
+
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the table's entries at the labels."""
         block = self.table[rows]
@@ -107,6 +129,8 @@ class Linear(Additive):
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t) = Σ_i log Σ_k g_ik exp(t A_ik), K'(t) and K''(t)."""
+        if t == 0.0:
+            return 0.0, float(self._means.sum()), float(self._variances.sum())
         total = np.zeros(3)
         for rows in blocks(self.n_samples, ROWS):
             total += tilted_cumulants(self._finite[rows], self.probs[rows], t)
@@ -119,10 +143,17 @@ def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
     Row i takes ``values[i]`` with probabilities ``weights[i]``.
     """
     exponents = t * values
-    highest = exponents.max(axis=1, keepdims=True)
-    tilted = weights * np.exp(exponents - highest)
-    mass = tilted.sum(axis=1, keepdims=True)
-    tilted /= mass
-    mean = (tilted * values).sum(axis=1, keepdims=True)
-    variance = (tilted * (values - mean) ** 2).sum()
-    return np.array([np.sum(np.log(mass) + highest), mean.sum(), variance])
+    each = np.ones(values.shape[1])
+    shift = np.zeros(len(values))
+    if max(exponents.max(), -exponents.min()) > _SAFE_EXPONENT:
+        shift = exponents.max(axis=1)
+        exponents -= shift[:, None]
+    tilted = np.exp(exponents, out=exponents)
+    tilted *= weights
+    mass = tilted @ each
+    tilted /= mass[:, None]
+    mean = (tilted * values) @ each  # as a product: a sum over few columns is slow
+    centred = values - mean[:, None]
+    centred *= centred
+    variance = np.vdot(tilted, centred)
+    return np.array([np.sum(np.log(mass) + shift), mean.sum(), variance])

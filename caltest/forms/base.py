@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 
 Array: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[np.integer]
+#: Classes, whole numbers; of predicted distributions, the outcomes.
+Labels: TypeAlias = NDArray[Any]
 
 
 #: Rounding of a sum, relative to the sum of the sizes of its terms.
@@ -226,4 +227,41 @@ class HasChiSquare(Protocol):
     @property
     def chi_square(self) -> ChiSquare:
         """The law."""
+        ...
+
+
+BrownianFunctional: TypeAlias = Literal["maximum", "range"]
+
+
+@dataclass(frozen=True)
+class BrownianLimit:
+    """The limit of a statistic T under H0: T/``scale`` tends to a functional of Brownian motion.
+
+    Attributes
+    ----------
+    functional
+        "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
+    scale
+        σ, the standard deviation of the path at its end; 0 if all labels are certain.
+    surprises
+        Effective number of unlikely labels that make the path, see :func:`effective_surprises`.
+    """
+
+    functional: BrownianFunctional
+    scale: float
+    surprises: float
+
+
+@runtime_checkable
+class HasBrownianLimit(Protocol):
+    """A functional of a path that tends to Brownian motion under H0, given the predictions."""
+
+    @property
+    def resolution(self) -> float:
+        """As of any form."""
+        ...
+
+    @property
+    def brownian_limit(self) -> BrownianLimit:
+        """The functional and the scale."""
         ...

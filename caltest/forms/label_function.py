@@ -11,6 +11,7 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
+from caltest.predictive import Predictive
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,20 +21,21 @@ class LabelFunction(Form):
     Attributes
     ----------
     function
-        Takes the predictions (n, m) and labels (n,), returns a number.
-    probs
-        The predictions, (n, m), read-only.
+        Takes the predictions and the labels (n,) or outcomes, returns a number.
+    predictions
+        Probabilities (n, m), read-only, or predicted distributions.
     """
 
     function: Callable[[Any, Any], float]
-    probs: Array
+    predictions: Array | Predictive
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         return np.array([self._evaluate_one(row) for row in labels], dtype=np.float64)
 
     def _evaluate_one(self, labels: Labels) -> float:
-        returned = self.function(self.probs, labels.astype(np.intp))
+        numbers = labels.dtype if labels.dtype.kind == "f" else np.intp
+        returned = self.function(self.predictions, labels.astype(numbers))
         try:
             value = float(returned)
         except (TypeError, ValueError):

@@ -3,6 +3,7 @@
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Question
 from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
 from caltest.nulls.bounds import Bound
+from caltest.nulls.brownian import Brownian
 from caltest.nulls.chi2 import Chi2
 from caltest.nulls.consistency import Consistency
 from caltest.nulls.moments import ConditionalMoments
@@ -17,6 +18,7 @@ NULLS: dict[str, type[Null]] = {
         ConditionalMoments,
         Normal,
         Chi2,
+        Brownian,
         Bootstrap,
         WildBootstrap,
         Spectral,
@@ -31,6 +33,7 @@ __all__ = [
     "Answer",
     "Bootstrap",
     "Bound",
+    "Brownian",
     "Chi2",
     "ConditionalMoments",
     "Consistency",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from caltest._parallel import Workers
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.forms import Form
+from caltest.predictive import Predictive
 from caltest.statistics import Statistic
 
 Array: TypeAlias = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Question:
     predictions
         The predictions (as the lens shows them).
     labels
-        The labels that came true, (n,).
+        The labels, (n,), or outcomes that came true.
     observed
         The statistic's value for them.
     alternative
@@ -56,8 +57,8 @@ class Question:
 
     statistic: Statistic
     form: Form
-    predictions: Predictions
-    labels: NDArray[np.intp]
+    predictions: Predictions | Predictive
+    labels: NDArray[Any]
     observed: float
     alternative: Alternative
     n_resamples: int
@@ -149,7 +150,5 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 
 def chance_of_labels(question: Question) -> float:
     """Return the probability of the observed labels under H0, in (0, 1]."""
-    rows = np.arange(len(question.labels))
-    with np.errstate(divide="ignore"):
-        chances = np.log(question.predictions.probs[rows, question.labels])
-    return float(np.clip(np.exp(chances.sum()), np.finfo(float).tiny, 1.0))
+    chance = question.predictions.chance(question.labels)
+    return float(np.clip(chance, np.finfo(float).tiny, 1.0))

@@ -13,7 +13,8 @@ from caltest._sampling import LabelSampler
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.data import Predictions
-from caltest.forms import Binned, Form
+from caltest.exceptions import InputError
+from caltest.forms import Binned, DensityForm, Form
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
 from caltest.statistics import Statistic
 
@@ -45,20 +46,24 @@ class Consistency(Null):
     name: ClassVar[str] = "consistency"
     guarantee: ClassVar[Guarantee] = "approximate"
     assumption: ClassVar[str] = "the predictions' empirical distribution stands for their true one"
-    requires: ClassVar[str] = "any statistic"
+    requires: ClassVar[str] = "probabilities of classes"
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit any form."""
-        return True
+        """Fit any form of labels."""
+        return not isinstance(form, DensityForm)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
+        if not isinstance(question.predictions, Predictions):
+            raise InputError("the null 'consistency' redraws classes; use 'monte_carlo' for densities.")
         sampler = LabelSampler.of(question.predictions.probs, question.seed)
         resample = partial(_resample, question.statistic, question.predictions, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]
         draws = np.concatenate(list(question.workers.map(resample, tasks, "resamples")))
-        return from_draws(draws, question, notes=_warning(question))
+        return from_draws(
+            draws, question, notes=_warning(question.form, *question.predictions.probs.shape)
+        )
 
 
 def _resample(
@@ -76,8 +81,7 @@ def _one(statistic: Statistic, predictions: Predictions, sampler: LabelSampler, 
     return statistic.given(redrawn).value(labels, ALONE)
 
 
-def _warning(question: Question) -> tuple[str, ...]:
-    form, n, m = question.form, question.predictions.n_samples, question.predictions.n_classes
+def _warning(form: Form, n: int, m: int) -> tuple[str, ...]:
     advice = "null='monte_carlo' is the valid version."
     if isinstance(form, Binned) and form.n_cells > n / 5:
         crowd = f"{form.n_cells} bins for {n} rows"

@@ -83,9 +83,17 @@ class ConditionalMoments(Null):
         # On a lattice, P(T ≥ x) is the smooth tail half a step before x.
         margin = form.resolution + 0.5 * form.span
         generator = form.cumulant_generator
+        # A side more than a standard deviation away has less than half of all (Cantelli's inequality),
+        # and the other side, the larger one, need not be computed.
+        _, mean, variance = generator(0.0)
+        z = (question.observed - mean) / np.sqrt(variance) if variance > 0 else 0.0
+        two_sided = question.alternative == "two-sided"
+        greater = less = 1.0
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            greater = tail(generator, question.observed - margin)
-            less = tail(lambda t: _mirrored(generator(-t)), -question.observed - margin)
+            if question.alternative == "greater" or (two_sided and z > -1.0):
+                greater = tail(generator, question.observed - margin)
+            if question.alternative == "less" or (two_sided and z < 1.0):
+                less = tail(lambda t: _mirrored(generator(-t)), -question.observed - margin)
         return from_sides(greater, less, question)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from caltest import _tail
 from caltest._choices import positive_integer
 from caltest._parallel import ALONE
-from caltest._sampling import DRAWS, LabelSampler
+from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.forms import Form
@@ -108,19 +108,21 @@ def draw_statistics(question: Question, at_most: int | None = None) -> Iterator[
     Forms that work in parallel inside take large batches (``at_most`` draws), others one block of
     draws a worker.
     """
-    sampler = LabelSampler.of(question.predictions.probs, question.seed)
+    sampler = question.predictions.sampler(question.seed)
     if question.form.parallel_inside:
         fitting = max(1, _BYTES // (question.predictions.n_samples * DRAWS)) * DRAWS
         for batch in blocks(question.n_resamples, min(fitting, at_most or fitting)):
             labels = sampler.draw(batch.start, batch.stop)
             yield question.form.evaluate(labels, question.workers)
     else:
-        tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, DRAWS)]
+        tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, sampler.block)]
         evaluate = partial(_draw_and_evaluate, question.form, sampler)
         yield from question.workers.map(evaluate, tasks, "label draws")
 
 
-def _draw_and_evaluate(form: Form, sampler: LabelSampler, start: int, stop: int) -> Array:
+def _draw_and_evaluate(
+    form: Form, sampler: LabelSampler | OutcomeSampler, start: int, stop: int
+) -> Array:
     return form.evaluate(sampler.draw(start, stop), ALONE)
 
 

@@ -85,7 +85,7 @@ def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, l
             low, high = (low, t) if t > 0 else (t, high)
             t = 0.5 * t if np.isinf(low) or np.isinf(high) else 0.5 * (low + high)
             continue
-        if abs(slope - x) <= 1e-9 * scale or high - low <= 1e-12 * abs(t):
+        if abs(slope - x) <= 1e-7 * scale or high - low <= 1e-12 * abs(t):
             break
         low, high = (t, high) if slope < x else (low, t)
         step = t - (slope - x) / curvature if curvature > 0 else np.nan

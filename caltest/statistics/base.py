@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 
 from caltest._tail import Alternative
 from caltest.data import Predictions
+from caltest.exceptions import InputError
 from caltest.forms import Form, LabelFunction
+from caltest.predictive import Predictive
 
 
 class Statistic(ABC):
@@ -32,6 +34,19 @@ class Statistic(ABC):
     @abstractmethod
     def given(self, predictions: Predictions) -> Form:
         """Do all the work that depends on the predictions only; return a function of the labels."""
+
+    def given_densities(self, predictive: Predictive) -> Form:
+        """Do the same for predicted distributions of numbers, where the statistic is about these.
+
+        Raises
+        ------
+        InputError
+            If it is not.
+        """
+        raise InputError(
+            f"{self.name!r} looks at probabilities of classes, and the predictions are distributions "
+            "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
+        )
 
     def fitted(self, predictions: Predictions) -> Self:
         """Replace options that are rules (a bandwidth heuristic) by what they give here."""
@@ -71,3 +86,7 @@ class FunctionStatistic(Statistic):
     def given(self, predictions: Predictions) -> LabelFunction:
         """Fix the predictions."""
         return LabelFunction(self.function, predictions.probs)
+
+    def given_densities(self, predictive: Predictive) -> LabelFunction:
+        """Fix the predicted distributions: the function is called with them and the outcomes."""
+        return LabelFunction(self.function, predictive)

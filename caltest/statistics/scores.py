@@ -1,0 +1,123 @@
+"""Proper scores against their expectation: Brier, logarithmic, and Spiegelhalter's z."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from caltest._tail import Alternative
+from caltest.data import Predictions
+from caltest.forms import Linear
+from caltest.forms.base import Array
+from caltest.statistics.base import Statistic
+from caltest.statistics.ecd import surprises
+
+
+@dataclass(frozen=True)
+class _ScoreDeviation(Statistic):
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+
+    def given(self, predictions: Predictions) -> Linear:
+        """Fix the predictions: the mean over the rows of score less expected score."""
+        table = self._deviations(predictions.probs)
+        table /= len(table)
+        return Linear(table, predictions.probs)
+
+    @staticmethod
+    @abstractmethod
+    def _deviations(probs: Array) -> Array:
+        """Return score less its expectation for every row and label, (n, m)."""
+
+
+@dataclass(frozen=True)
+class Brier(_ScoreDeviation):
+    """Brier score less its expectation: n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)].
+
+    A Brier score mixes calibration with how hard the labels are to predict. Its expectation under H0
+    depends on the predictions only; what differs from it is miscalibration. Above 0 the model is
+    over-confident, below 0 under-confident. For two classes it is the score (y − p)² of the one
+    probability, half the squared norm. It gives weight 0 to predictions of 1/2.
+
+    References
+    ----------
+    Brier 1950; Spiegelhalter, "Probabilistic prediction in patient management and clinical trials",
+    Statistics in Medicine 5 (1986).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "brier"), 6)
+    0.05
+    """
+
+    name: ClassVar[str] = "brier"
+    measures: ClassVar[str] = "Brier score less its expectation if calibrated"
+
+    @staticmethod
+    def _deviations(probs: Array) -> Array:
+        share = 1.0 if probs.shape[1] == 2 else 2.0
+        lengths = np.einsum("ik,ik->i", probs, probs)
+        table: Array = share * (lengths[:, None] - probs)
+        table[probs == 1.0] = 0.0  # a certain label tells nothing
+        return table
+
+
+@dataclass(frozen=True)
+class LogScore(_ScoreDeviation):
+    """Logarithmic score (cross-entropy) less its expectation: n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)].
+
+    It is the entropic calibration difference by its older name, see
+    :class:`~caltest.statistics.ECD`.
+
+    References
+    ----------
+    Good 1952; Sumler et al. 2025, Equation 12.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "log_score"), 6)
+    0.098083
+    """
+
+    name: ClassVar[str] = "log_score"
+    measures: ClassVar[str] = "logarithmic score less its expectation if calibrated"
+
+    @staticmethod
+    def _deviations(probs: Array) -> Array:
+        return surprises(probs)
+
+
+@dataclass(frozen=True)
+class Spiegelhalter(Statistic):
+    """Spiegelhalter's z: the Brier score less its expectation, over its standard deviation under H0.
+
+    For two classes z = Σ (y − p)(1 − 2p) / √(Σ (1 − 2p)² p (1 − p)); with more, the same of the Brier
+    score of all classes. Two-sided by default: above 0 the model is over-confident, below 0
+    under-confident, which a one-sided test does not see. The p-values are those of
+    :class:`Brier`; ``null="normal"`` is the classical one.
+
+    If no label can move the Brier score (every prediction is 1/2, or certain), z is 0, and +∞ if a
+    label came true that was impossible.
+
+    References
+    ----------
+    Spiegelhalter 1986.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> round(caltest.estimate([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], "spiegelhalter"), 6)
+    0.416667
+    """
+
+    name: ClassVar[str] = "spiegelhalter"
+    measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+
+    def given(self, predictions: Predictions) -> Linear:
+        """Fix the predictions."""
+        return Brier().given(predictions).standardised()

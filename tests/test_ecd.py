@@ -1,0 +1,228 @@
+"""The entropic calibration difference, of classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logit
+from support import binomial_limits, dirichlet, labels_from
+
+import caltest
+from caltest import InputError
+from caltest.data import Predictions
+from caltest.simulation import tempered
+from caltest.statistics import ECD
+from caltest.statistics.ecd import surprises
+
+# Five rows by hand, natural logarithms: ln 2 = .693147, ln 3 = 1.098612, ln 9 = 2.197225.
+P5 = np.array([0.5, 0.75, 0.75, 0.1, 0.9])
+Y5 = np.array([1, 1, 0, 0, 1])
+BY_HAND = [
+    0.0,
+    -0.25 * 1.098612,  # (p − y) ln(p / (1 − p))
+    0.75 * 1.098612,
+    -0.1 * 2.197225,
+    -0.1 * 2.197225,
+]
+
+
+def test_five_rows_by_hand():
+    table = surprises(np.column_stack([1 - P5, P5]))
+    assert table[np.arange(5), Y5] == pytest.approx(BY_HAND, abs=1e-6)
+    assert caltest.estimate(P5, Y5, "ecd") == pytest.approx(np.mean(BY_HAND), abs=1e-6)
+
+
+def test_many_classes_by_definition():
+    probs = dirichlet(50, 4, 0)
+    labels = labels_from(probs, np.random.default_rng(0))
+    terms = [g @ np.log(g) - np.log(g[y]) for g, y in zip(probs, labels, strict=True)]
+    assert caltest.estimate(probs, labels, "ecd") == pytest.approx(np.mean(terms), rel=1e-12)
+
+
+def test_bound_of_one_binary_row():
+    def one_row(p):
+        return float(surprises(np.array([[1 - p, p]]))[0, 1])
+
+    lowest = minimize_scalar(one_row, bounds=(0.5, 1 - 1e-9), method="bounded")
+    assert lowest.fun == pytest.approx(-0.2785, abs=5e-5)
+    p = np.linspace(1e-9, 1 - 1e-9, 10_001)
+    assert surprises(np.column_stack([1 - p, p])).min() >= -0.27847
+
+
+def test_signs():
+    rows = np.tile([0.9, 0.1], (40, 1))
+    often, always = np.repeat([0, 1], [20, 20]), np.zeros(40, dtype=int)
+    assert caltest.estimate(rows, often, "ecd") > 0  # right half the time, claims 90%
+    assert caltest.estimate(rows, always, "ecd") < 0
+    for labels, side in ((often, "greater"), (always, "less")):
+        other = "less" if side == "greater" else "greater"
+        for null in ("monte_carlo", "moments", "normal"):
+            assert caltest.test(rows, labels, "ecd", null=null, alternative=side, rng=0).pvalue < 0.05
+            assert caltest.test(rows, labels, "ecd", null=null, alternative=other, rng=0).pvalue > 0.5
+
+
+def test_two_sided_is_the_default():
+    assert caltest.test(P5, Y5, "ecd", rng=0).alternative == "two-sided"
+
+
+IMPOSSIBLE = np.array([[1.0, 0.0], [0.6, 0.4], [0.0, 1.0], [0.3, 0.7]] * 5)
+
+
+@pytest.mark.parametrize("null", ["monte_carlo", "moments", "normal"])
+def test_impossible_labels(null):
+    labels = np.array([0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 0])
+    fine = caltest.test(IMPOSSIBLE, labels, "ecd", null=null, rng=0)
+    assert np.isfinite(fine.statistic)
+    assert fine.pvalue > 0.05
+    labels[[2, 4]] = [0, 1]
+    for side in ("two-sided", "greater"):
+        broken = caltest.test(IMPOSSIBLE, labels, "ecd", null=null, alternative=side, rng=0)
+        assert broken.statistic == np.inf
+        assert 0 < broken.pvalue <= 0.002
+        assert any("In 2 of 20 rows (counting from 0: 2, 4)" in note for note in broken.warnings)
+    assert caltest.test(IMPOSSIBLE, labels, "ecd", null=null, alternative="less", rng=0).pvalue == 1.0
+
+
+def test_clip_makes_it_finite():
+    labels = IMPOSSIBLE.argmax(axis=1)
+    labels[2] = 0
+    result = caltest.test(IMPOSSIBLE, labels, ECD(clip=1e-7), rng=0)
+    assert np.isfinite(result.statistic)
+    assert result.parameters == {"clip": 1e-7}
+    assert result.pvalue == 0.002
+    # Its mean under H0 is 0 all the same.
+    form = ECD(clip=0.3).given(Predictions(dirichlet(30, 3, 0)))
+    assert np.einsum("ik,ik->i", form.table, form.probs) == pytest.approx(np.zeros(30), abs=1e-15)
+
+
+@pytest.mark.parametrize("clip", [0.0, 1.0, -1e-7, "1e-7", True, np.nan])
+def test_wrong_clip(clip):
+    with pytest.raises(InputError, match="give a small probability such as 1e-7"):
+        ECD(clip=clip)
+
+
+@pytest.mark.parametrize("side", ["greater", "less"])
+def test_moments_in_the_tails_against_the_exact_law(side):
+    """Three groups of equal rows: the ECD is a function of three binomial counts."""
+    p, rows = np.array([0.15, 0.35, 0.8]), 50
+    counts = np.stack(np.meshgrid(*[np.arange(rows + 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    chances = np.prod(scipy.stats.binom.pmf(counts, rows, p), axis=1)
+    values = (p * rows - counts) @ logit(p) / (3 * rows)
+    sign = 1.0 if side == "greater" else -1.0
+    order = np.argsort(-sign * values)
+    tails = np.cumsum(chances[order])
+    for target in (0.3, 0.05, 0.01, 1e-3, 1e-5, 1e-8):
+        place = order[np.searchsorted(tails, target)]
+        exact = chances[sign * values >= sign * values[place] - 1e-12].sum()
+        labels = np.concatenate([np.arange(rows) < k for k in counts[place]]).astype(int)
+        result = caltest.test(np.repeat(p, rows), labels, "ecd", null="moments", alternative=side)
+        assert result.statistic == pytest.approx(values[place], abs=1e-12)
+        assert result.pvalue == pytest.approx(exact, rel=0.1)
+
+
+def test_reference_signs(reference):
+    """CIFAR-10: all are over-confident; of GoogLeNet the top class alone shows it."""
+    for name in ("densenet121", "resnet18", "vgg19_bn", "googlenet"):
+        data = reference(f"cifar10_{name}.npz")
+        whole, top = (
+            caltest.test(data["probs"], data["labels"], "ecd", null="moments", lens=lens)
+            for lens in (None, "top_label")
+        )
+        assert whole.statistic > 0
+        assert top.statistic > 0
+        assert top.pvalue < 1e-12
+        assert (whole.pvalue > 0.05) == (name == "googlenet")
+
+
+def _rejections(test, temperature, repetitions=400):
+    seeds = np.random.SeedSequence(11).spawn(repetitions)
+    pvalues = []
+    for seed in seeds:
+        drawn, labels = seed.spawn(2)
+        data = tempered(200, [1.0, 1.0, 1.0], temperature=temperature, rng=drawn)
+        pvalues.append(test(data.probs, data.labels, labels).pvalue)
+    return np.mean(np.array(pvalues) <= 0.05)
+
+
+@pytest.mark.parametrize("null", ["monte_carlo", "moments"])
+@pytest.mark.parametrize("statistic", ["ecd", "brier", "spiegelhalter"])
+def test_size_and_power(statistic, null):
+    def test(probs, labels, seed):
+        return caltest.test(probs, labels, statistic, null=null, rng=seed, n_resamples=199)
+
+    low, high = binomial_limits(400, 0.05)
+    assert low <= _rejections(test, 1.0) <= high
+    assert _rejections(test, 0.7, 100) > 0.6
+    assert _rejections(test, 1.6, 100) > 0.6
+
+
+def test_table_one_of_the_paper():
+    """ε = 0 column of Table I: bins and totals within five standard errors, n = 10 000."""
+    printed_ecd = [0.0231, -0.0334, 0.0069, 0.0153, 0.0019, 0.0036, -0.0057, 0.0012, 0.0242, -0.0037]
+    printed_esce = [0.0074, -0.0181, 0.0066, 0.0306, -0.0059, -0.0193, 0.0011, 0.0015, -0.0131, 0.0007]
+    rng = np.random.default_rng(0)
+    p = expit(0.5 * rng.uniform(-10, 10, 10_000))
+    y = (rng.random(10_000) < p).astype(int)
+    table = caltest.bin_table(p, y)
+    groups = np.minimum((10 * p).astype(int), 9)
+    for b in range(10):
+        q = p[groups == b]
+        mine = table.iloc[b]
+        error = np.sqrt(np.mean(q * (1 - q)) / len(q))
+        assert abs(mine["esce"] - printed_esce[b]) < 5 * np.sqrt(2) * error
+        error = np.sqrt(np.mean(q * (1 - q) * logit(q) ** 2) / len(q))
+        assert abs(mine["ecd"] - printed_ecd[b]) < 5 * np.sqrt(2) * error
+    total = table.loc["weighted sum"]
+    assert abs(total["ecd"] - 0.0057) < 0.06
+    assert abs(total["esce"] - 0.0003) < 0.02
+
+
+class TestBinTable:
+    def test_by_hand(self):
+        table = caltest.bin_table(P5, Y5, bins=4)
+        assert list(table.index) == [
+            "[0, 0.25)",
+            "[0.25, 0.5)",
+            "[0.5, 0.75)",
+            "[0.75, 1]",
+            "weighted sum",
+        ]
+        assert table["count"].tolist() == [1, 0, 1, 3, 5]
+        last = table.loc["[0.75, 1]"]
+        assert last["confidence"] == pytest.approx(0.8)
+        assert last["frequency"] == pytest.approx(2 / 3)
+        assert last["esce"] == pytest.approx(2 / 3 - 0.8)
+        assert last["ece"] == pytest.approx(0.8 - 2 / 3)
+        assert last["ecd"] == pytest.approx(np.mean([BY_HAND[i] for i in (1, 2, 4)]), abs=1e-6)
+        assert table.loc["[0.25, 0.5)"].iloc[1:].isna().all()
+
+    def test_totals_are_the_statistics(self):
+        rng = np.random.default_rng(2)
+        p, y = rng.random(300), rng.integers(0, 2, 300)
+        total = caltest.bin_table(p, y).loc["weighted sum"]
+        for name in ("esce", "ecd"):
+            assert total[name] == pytest.approx(caltest.estimate(p, y, name), rel=1e-12)
+
+    def test_edges_open_a_bin(self):
+        p = np.arange(11) / 10
+        table = caltest.bin_table(p, np.ones(11, dtype=int))
+        assert table["count"].tolist() == [1] * 9 + [2, 11]
+
+    def test_more_classes_are_seen_through_a_lens(self):
+        probs = dirichlet(100, 3, 0)
+        labels = labels_from(probs, np.random.default_rng(0))
+        assert caltest.bin_table(probs, labels).loc["weighted sum", "confidence"] == pytest.approx(
+            probs.max(axis=1).mean()
+        )
+        one = caltest.bin_table(probs, labels, lens="class:1").loc["weighted sum", "confidence"]
+        assert one == pytest.approx(probs[:, 1].mean())
+        with pytest.raises(InputError, match="shows 3 classes"):
+            caltest.bin_table(probs, labels, lens="sorted")
+
+    def test_impossible_labels_are_infinite(self):
+        table = caltest.bin_table([0.0, 0.2, 0.9], [1, 0, 1], bins=2)
+        assert table["ecd"].tolist()[0] == np.inf
+        assert table.loc["weighted sum", "ecd"] == np.inf
+        assert np.isfinite(caltest.bin_table([0.0, 0.2], [1, 0], clip=1e-6)["ecd"].iloc[-1])

@@ -1,0 +1,85 @@
+"""Scores against their expectation, and the normal null of linear forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from support import central_moments, dirichlet, every_outcome, labels_from
+
+import caltest
+from caltest.data import Predictions
+from caltest.statistics import Brier, LogScore, Spiegelhalter
+
+RNG = np.random.default_rng(0)
+P = RNG.random(80)
+Y = (RNG.random(80) < P).astype(int)
+PROBS = dirichlet(80, 4, 0)
+LABELS = labels_from(PROBS, RNG)
+
+
+def test_brier_of_two_classes():
+    expected = np.mean((Y - P) ** 2) - np.mean(P * (1 - P))
+    assert caltest.estimate(P, Y, "brier") == pytest.approx(expected, rel=1e-12)
+
+
+def test_brier_of_many_classes():
+    score = np.mean(((np.eye(4)[LABELS] - PROBS) ** 2).sum(axis=1))
+    expected = score - np.mean(1 - (PROBS**2).sum(axis=1))
+    assert caltest.estimate(PROBS, LABELS, "brier") == pytest.approx(expected, rel=1e-12)
+
+
+def test_log_score_is_the_ecd():
+    assert caltest.estimate(PROBS, LABELS, "log_score") == caltest.estimate(PROBS, LABELS, "ecd")
+
+
+def test_spiegelhalters_z_as_published():
+    z = np.sum((Y - P) * (1 - 2 * P)) / np.sqrt(np.sum((1 - 2 * P) ** 2 * P * (1 - P)))
+    result = caltest.test(P, Y, "spiegelhalter", null="normal")
+    assert result.statistic == pytest.approx(z, rel=1e-12)
+    assert result.pvalue == pytest.approx(2 * norm.sf(abs(z)), rel=1e-9)
+    assert result.guarantee == "asymptotic"
+
+
+def test_p_values_of_score_and_z_agree():
+    for probs, labels in ((P, Y), (PROBS, LABELS)):
+        for null in ("monte_carlo", "moments", "normal"):
+            one = caltest.test(probs, labels, "brier", null=null, rng=0).pvalue
+            other = caltest.test(probs, labels, "spiegelhalter", null=null, rng=0).pvalue
+            assert one == pytest.approx(other, rel=1e-6)
+
+
+@pytest.mark.parametrize("statistic", [Brier(), LogScore(), Spiegelhalter()])
+@pytest.mark.parametrize("m", [2, 3])
+def test_mean_and_variance_under_h0(statistic, m):
+    probs = dirichlet(5, m, 1)
+    outcomes, chances = every_outcome(probs)
+    form = statistic.given(Predictions(probs))
+    mean, variance, _ = central_moments(form.evaluate(outcomes), chances)
+    assert mean == pytest.approx(0.0, abs=1e-14)
+    assert form.cumulant_generator(0.0) == pytest.approx((0.0, 0.0, variance), abs=1e-14)
+    if statistic == Spiegelhalter():
+        assert variance == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("null", ["monte_carlo", "moments", "normal"])
+def test_z_where_no_label_can_move_it(null):
+    halves = caltest.test([0.5] * 6, [0, 1, 1, 1, 1, 1], "spiegelhalter", null=null, rng=0)
+    assert (halves.statistic, halves.pvalue) == (0.0, 1.0)
+    certain = caltest.test([0.0, 1.0], [0, 1], "spiegelhalter", null=null, rng=0)
+    assert (certain.statistic, certain.pvalue) == (0.0, 1.0)
+    broken = caltest.test([0.0, 1.0, 1.0], [0, 1, 0], "spiegelhalter", null=null, rng=0)
+    assert broken.statistic == np.inf
+    assert 0 < broken.pvalue <= 0.002
+
+
+def test_normal_null_needs_a_sum_of_terms():
+    with pytest.raises(caltest.InputError, match="needs a sum of independent terms"):
+        caltest.test(P, Y, "ece", null="normal")
+
+
+def test_one_sided_p_values_of_the_normal_null_add_to_one():
+    sides = [
+        caltest.test(P, Y, "ecd", null="normal", alternative=s).pvalue for s in ("greater", "less")
+    ]
+    assert sum(sides) == pytest.approx(1.0)
