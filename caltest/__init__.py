@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         simulation,
         statistics,
     )
+    from caltest.cox import Recalibration, recalibration
     from caltest.plots import NullDisplay, ReliabilityDisplay
     from caltest.result import CalibrationResult
     from caltest.tables import bin_table
@@ -37,6 +38,7 @@ __all__ = [
     "CalibrationResult",
     "InputError",
     "NullDisplay",
+    "Recalibration",
     "ReliabilityDisplay",
     "__version__",
     "bin_table",
@@ -50,6 +52,7 @@ __all__ = [
     "nulls",
     "plots",
     "predictive",
+    "recalibration",
     "simulation",
     "statistics",
     "test",
@@ -59,8 +62,10 @@ _HOMES = {
     "CalibrationResult": "result",
     "NullDisplay": "plots",
     "ReliabilityDisplay": "plots",
+    "Recalibration": "cox",
     "bin_table": "tables",
     "estimate": "testing",
+    "recalibration": "cox",
     "test": "testing",
 }
 

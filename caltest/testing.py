@@ -110,7 +110,7 @@ def test(
             "smaller p-values use null='moments', which draws none."
         )
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    view, lens_label = _view(probs, labels, lens, measure.default_lens)
+    view, lens_label = viewed(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         if isinstance(view.predictions, Predictions):
             measure = measure.fitted(view.predictions)
@@ -195,7 +195,7 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    view, _ = _view(probs, labels, lens, measure.default_lens)
+    view, _ = viewed(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         return _value(measure, _form(measure, view.predictions), view, Workers(n_jobs))
 
@@ -234,7 +234,7 @@ def possible_nulls(form: Form) -> list[str]:
     return [name for name, null in NULLS.items() if null.fits(form)]
 
 
-def _view(
+def viewed(
     probs: object, labels: object, lens: str | Lens | None, default: str | None
 ) -> tuple[Sample | PredictiveSample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""

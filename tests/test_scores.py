@@ -83,3 +83,22 @@ def test_one_sided_p_values_of_the_normal_null_add_to_one():
         caltest.test(P, Y, "ecd", null="normal", alternative=s).pvalue for s in ("greater", "less")
     ]
     assert sum(sides) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("statistic", ["brier", "spiegelhalter"])
+def test_a_wrong_label_of_a_saturated_model_counts(statistic):
+    """Softmax saturates: 1 − p is 1e-30, not 0, and one wrong label is all the evidence there is."""
+    for m in (2, 3):
+        probs = np.full((10_000, m), 1e-30)
+        probs[:, 0] = 1.0
+        labels = np.zeros(len(probs), dtype=int)
+        assert caltest.test(probs, labels, statistic, rng=0).pvalue == 1.0
+        labels[7] = 1
+        for null in ("monte_carlo", "moments"):
+            assert caltest.test(probs, labels, statistic, null=null, rng=0).pvalue <= 0.002
+
+
+def test_uniform_rows_tell_nothing_of_the_brier_score():
+    probs = np.full((7, 3), 1 / 3)
+    result = caltest.test(probs, [0] * 7, "spiegelhalter", rng=0)
+    assert (result.statistic, result.pvalue) == (0.0, 1.0)

@@ -3,22 +3,30 @@
 ``python -m validation.size --repetitions 2000 --jobs 2``
 
 Data sets are calibrated by construction: ten classes and 250 rows as published (M1), two and three
-classes with 50 rows, and 50 or 250 rows most of whose entries are exactly 0 or 1. Pairs come from the
-registries: what is registered is studied. A pair of guarantee "exact" must have its level inside the
+classes with 50 rows, and 50 or 250 rows most of whose entries are exactly 0 or 1; then 500 rows of one
+probability, where classical tests go wrong: even, extreme, rare events, and the top class of a confident
+model. Pairs come from the registries: what is registered is studied. A pair of guarantee "exact" must have its level inside the
 99 % Clopper–Pearson interval of its rate, or below it where ties make it conservative.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from caltest.data import sample
+from caltest.lenses import TopLabel
 from caltest.simulation import Simulated, m1
 from validation._study import RESULTS, Cell, Design, cells, markdown, parser, write_csv
 
 LEVELS = (0.01, 0.05, 0.1)
 MANY_TIES = 0.005  # share of draws equal to the observed value
+
+Array: TypeAlias = NDArray[np.float64]
+Draw: TypeAlias = Callable[[np.random.SeedSequence], Simulated]
 
 
 def with_zeros_and_ones(n: int, m: int, seed: np.random.SeedSequence) -> Simulated:
@@ -33,12 +41,35 @@ def with_zeros_and_ones(n: int, m: int, seed: np.random.SeedSequence) -> Simulat
     return Simulated(probs, drawn, probs.copy())
 
 
+def of_one_probability(draw: Callable[[np.random.Generator], Array]) -> Draw:
+    """Draw calibrated labels of two classes from probabilities of class 1."""
+
+    def simulate(seed: np.random.SeedSequence) -> Simulated:
+        rng = np.random.default_rng(seed)
+        p = draw(rng)
+        probs = np.column_stack([1.0 - p, p])
+        return Simulated(probs, (rng.random(len(p)) < p).astype(np.intp), probs.copy())
+
+    return simulate
+
+
+def top_label(n: int, seed: np.random.SeedSequence) -> Simulated:
+    """See M1 through its top class."""
+    whole = m1(n, 10, rng=seed)
+    view = TopLabel().view(sample(whole.probs, whole.labels))
+    return Simulated(view.predictions.probs, view.labels, view.predictions.probs)
+
+
 DESIGNS = (
     Design("M1, m=10, n=250", lambda seed: m1(250, 10, rng=seed)),
     Design("M1, m=2, n=50", lambda seed: m1(50, 2, rng=seed)),
     Design("M1, m=3, n=50", lambda seed: m1(50, 3, rng=seed)),
     Design("zeros and ones, m=3, n=50", lambda seed: with_zeros_and_ones(50, 3, seed)),
     Design("zeros and ones, m=10, n=250", lambda seed: with_zeros_and_ones(250, 10, seed)),
+    Design("p uniform, n=500", of_one_probability(lambda rng: rng.random(500))),
+    Design("p Beta(0.5 0.5), n=500", of_one_probability(lambda rng: rng.beta(0.5, 0.5, 500))),
+    Design("rare events Beta(1 99), n=500", of_one_probability(lambda rng: rng.beta(1, 99, 500))),
+    Design("top label of M1, n=500", lambda seed: top_label(500, seed)),
 )
 
 

@@ -2,8 +2,10 @@
 
 from caltest.forms.additive import Additive, Linear
 from caltest.forms.base import (
+    BrownianLimit,
     ChiSquare,
     Form,
+    HasBrownianLimit,
     HasChiSquare,
     HasCumulantGenerator,
     HasGram,
@@ -14,10 +16,24 @@ from caltest.forms.base import (
     TailBound,
 )
 from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares
+from caltest.forms.cumulative import CumulativeDifference
+from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
+from caltest.forms.feature_squares import FeatureSquares
 from caltest.forms.label_function import LabelFunction
+from caltest.forms.logistic import LogisticRecalibration
 from caltest.forms.pair_mean import PairMean
 from caltest.forms.pairwise import BoundedPairwise, Pairwise, UStatistic
-from caltest.forms.weights import ConstantWeights, KernelWeights, Term, Weights
+from caltest.forms.pearson import PearsonGroups
+from caltest.forms.weights import (
+    ConstantWeights,
+    DenseWeights,
+    KernelWeights,
+    LowRankWeights,
+    ProductWeights,
+    Term,
+    Weights,
+    incomplete_cholesky,
+)
 
 __all__ = [
     "Additive",
@@ -25,9 +41,15 @@ __all__ = [
     "BinnedDistance",
     "BinnedSquares",
     "BoundedPairwise",
+    "BrownianLimit",
     "ChiSquare",
     "ConstantWeights",
+    "DensityForm",
+    "CumulativeDifference",
+    "DenseWeights",
+    "FeatureSquares",
     "Form",
+    "HasBrownianLimit",
     "HasChiSquare",
     "HasCumulantGenerator",
     "HasGram",
@@ -36,12 +58,19 @@ __all__ = [
     "HasTerms",
     "KernelWeights",
     "LabelFunction",
+    "LowRankWeights",
     "Linear",
+    "LogisticRecalibration",
+    "MeanSquare",
+    "MeanSurprise",
     "Moments",
     "PairMean",
     "Pairwise",
+    "PearsonGroups",
+    "ProductWeights",
     "TailBound",
     "Term",
     "UStatistic",
     "Weights",
+    "incomplete_cholesky",
 ]

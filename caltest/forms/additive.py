@@ -103,19 +103,6 @@ class Linear(Additive):
         """Effective number of labels other than the likeliest."""
         return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
 
-    def standardised(self) -> Linear:
-        """Return the form over its standard deviation under H0; of mean 0 it is a z-score.
-
-        Without variance, possible labels all give 0; impossible ones that would give another value
-        give ±∞.
-        """
-        deviation = float(np.sqrt(self._variances.sum()))
-        if deviation > self.resolution:
-            return Linear(self.table / deviation, self.probs)
-        rounding = ROUNDING * np.abs(self._finite).max(initial=0.0)
-        moving = (self.probs == 0) & (np.abs(self.table) > rounding)
-        return Linear(np.where(moving, np.copysign(np.inf, self.table), 0.0), self.probs)
-
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the table's entries at the labels."""
         block = self.table[rows]

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.forms.base import Array
 from caltest.kernels import Kernel
+
+_EQUAL = 1e-9  # residuals of a matrix that differ by less than this share are tied
+_EXHAUSTED = 1e-12  # of the largest diagonal entry: what is left is rounding
 
 
 class Weights(Protocol):
@@ -74,3 +78,124 @@ class KernelWeights:
     def diagonal(self) -> Array:
         """Return k(g_i, g_i)."""
         return self.kernel.paired(self.probs, self.probs)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductWeights:
+    """W_ij = Π_l W_l,ij: the kernel on a product of spaces, for instance predictions and groups.
+
+    Attributes
+    ----------
+    factors
+        The W_l, at least one.
+    """
+
+    factors: tuple[Weights, ...]
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        """Multiply the blocks, entry by entry."""
+        first, *others = self.factors
+        block = first(rows, columns)
+        for factor in others:
+            block *= factor(rows, columns)
+        return block
+
+    def diagonal(self) -> Array:
+        """Multiply the diagonals."""
+        return np.asarray(np.prod([factor.diagonal() for factor in self.factors], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class DenseWeights:
+    """W held as a whole: 8 n² bytes.
+
+    Attributes
+    ----------
+    matrix
+        W, (n, n), symmetric.
+    """
+
+    matrix: Array
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        """Copy a block."""
+        return self.matrix[rows, columns].copy()
+
+    def diagonal(self) -> Array:
+        """Copy the diagonal."""
+        return np.diagonal(self.matrix).copy()
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankWeights:
+    """W = ΨΨᵀ of low rank.
+
+    Attributes
+    ----------
+    features
+        Ψ, (n, F).
+    """
+
+    features: Array
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        """Return the inner products of two blocks of features."""
+        return np.asarray(self.features[rows] @ self.features[columns].T)
+
+    def diagonal(self) -> Array:
+        """Return the squared lengths of the features."""
+        return np.asarray(np.einsum("if,if->i", self.features, self.features))
+
+
+def incomplete_cholesky(weights: Weights, order: NDArray[np.intp], columns: int) -> tuple[Array, float]:
+    """Approximate W by LLᵀ, L of few columns: the pivoted incomplete Cholesky factorisation.
+
+    The next pivot is always the row with the largest residual, of tied rows the first in ``order``:
+    with an order that depends on the predictions alone, the order of the rows changes nothing.
+    W − LLᵀ is positive semi-definite, so that its trace bounds its every eigenvalue.
+
+    Parameters
+    ----------
+    weights
+        W, positive semi-definite.
+    order
+        (n,) an order of the rows.
+    columns
+        The most columns L has. It has fewer if nothing is left but rounding.
+
+    Returns
+    -------
+    L, (n, r), and tr(W − LLᵀ) / tr W.
+
+    References
+    ----------
+    Fine and Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2
+    (2002).
+
+    Examples
+    --------
+    >>> weights = DenseWeights(np.array([[2.0, 1.0], [1.0, 1.0]]))
+    >>> factor, missing = incomplete_cholesky(weights, np.arange(2), 1)
+    >>> (factor @ factor.T).round(6), round(missing, 6)
+    (array([[2. , 1. ], [1. , 0.5]]), 0.166667)
+    """
+    n = len(order)
+    rank = np.empty(n, dtype=np.intp)
+    rank[order] = np.arange(n)
+    residual = weights.diagonal()
+    trace, floor = float(residual.sum()), _EXHAUSTED * float(residual.max())
+    factor = np.empty((min(columns, n), n))  # rows of it are contiguous
+    for number, column in enumerate(factor):
+        largest = float(residual.max())
+        if largest <= floor:
+            factor = factor[:number]
+            break
+        tied = np.flatnonzero(residual >= (1.0 - _EQUAL) * largest)
+        pivot = int(tied[rank[tied].argmin()])
+        column[:] = weights(slice(pivot, pivot + 1), slice(0, n))[0]
+        column -= factor[:number, pivot] @ factor[:number]
+        column /= np.sqrt(residual[pivot])
+        residual -= column**2
+        np.maximum(residual, 0.0, out=residual)
+        residual[pivot] = 0.0
+    return np.ascontiguousarray(factor.T), float(residual.sum()) / trace if trace > 0 else 0.0

@@ -1,8 +1,13 @@
 """Statistics: measures of miscalibration, one family a file. A new one is a file and a line here."""
 
 from caltest.statistics.base import FunctionStatistic, Statistic
+from caltest.statistics.ckce import CKCE, JKCE
+from caltest.statistics.classical import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
 from caltest.statistics.corp import BrierMCB, LogMCB
+from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper
+from caltest.statistics.ecd import ECD, NEES
 from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SquaredECE
+from caltest.statistics.scores import Brier, LogScore, Spiegelhalter
 from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from caltest.statistics.smooth_ece import SmoothECE
 
@@ -13,6 +18,8 @@ STATISTICS: dict[str, type[Statistic]] = {
         BiasedSKCE,
         LinearSKCE,
         MMCE,
+        CKCE,
+        JKCE,
         ECE,
         MCE,
         ACE,
@@ -22,23 +29,50 @@ STATISTICS: dict[str, type[Statistic]] = {
         SmoothECE,
         BrierMCB,
         LogMCB,
+        KolmogorovSmirnov,
+        Kuiper,
+        ECD,
+        LogScore,
+        Brier,
+        Spiegelhalter,
+        HosmerLemeshow,
+        CalibrationInTheLarge,
+        CoxRecalibration,
     )
+}
+
+#: Statistics that look at predicted distributions of numbers (:mod:`caltest.predictive`).
+DENSITY_STATISTICS: dict[str, type[Statistic]] = {
+    statistic.name: statistic for statistic in (ECD, NEES)
 }
 
 __all__ = [
     "ACE",
+    "CKCE",
+    "DENSITY_STATISTICS",
+    "ECD",
     "ECE",
     "ESCE",
+    "JKCE",
     "MCE",
     "MMCE",
+    "NEES",
     "STATISTICS",
     "BiasedSKCE",
+    "Brier",
     "BrierMCB",
+    "CalibrationInTheLarge",
+    "CoxRecalibration",
     "DebiasedECE",
     "FunctionStatistic",
+    "HosmerLemeshow",
+    "KolmogorovSmirnov",
+    "Kuiper",
     "LinearSKCE",
     "LogMCB",
+    "LogScore",
     "SmoothECE",
+    "Spiegelhalter",
     "SquaredECE",
     "Statistic",
     "UnbiasedSKCE",

@@ -12,8 +12,11 @@ from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.forms import Linear
 from caltest.forms.base import Array
+from caltest.forms.pearson import CERTAIN
 from caltest.statistics.base import Statistic
 from caltest.statistics.ecd import surprises
+
+_EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,7 @@ class Brier(_ScoreDeviation):
 
     @staticmethod
     def _deviations(probs: Array) -> Array:
-        share = 1.0 if probs.shape[1] == 2 else 2.0
-        lengths = np.einsum("ik,ik->i", probs, probs)
-        table: Array = share * (lengths[:, None] - probs)
-        table[probs == 1.0] = 0.0  # a certain label tells nothing
-        return table
+        return _brier_deviations(probs)
 
 
 @dataclass(frozen=True)
@@ -120,4 +119,34 @@ class Spiegelhalter(Statistic):
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions."""
-        return Brier().given(predictions).standardised()
+        probs = predictions.probs
+        table = _brier_deviations(probs)
+        variance = float(np.einsum("ik,ik,ik->", probs, table, table))
+        if variance > CERTAIN:
+            return Linear(table / np.sqrt(variance), probs)
+        return Linear(np.where(table > 0.5, np.inf, 0.0), probs)
+
+
+def _brier_deviations(probs: Array) -> Array:
+    """Return the Brier score less its expectation for every row and label, (n, m).
+
+    It is 2 (‖g‖² − g_k), of two classes half of that. Every entry is right relative to its own size,
+    or exactly 0: a row of 1 − 1e-30 counts, and a uniform one does not.
+    """
+    if probs.shape[1] == 2:
+        difference = probs[:, 0] - probs[:, 1]
+        return np.column_stack([-probs[:, 1] * difference, probs[:, 0] * difference])
+    rows, top = np.arange(len(probs)), probs.argmax(axis=1)
+    highest, others = probs[rows, top], probs.copy()
+    others[rows, top] = 0.0
+    rest, squares = others.sum(axis=1), np.einsum("ik,ik->i", others, others)
+    table = _difference((squares + highest**2)[:, None], probs)
+    # 1 − highest is lost in rounding where the others are small; their sum is not.
+    table[rows, top] = _difference(squares, highest * rest)
+    return np.asarray(2.0 * table)
+
+
+def _difference(one: Array, other: Array) -> Array:
+    """Subtract; what is left by rounding alone is 0."""
+    difference = one - other
+    return np.where(np.abs(difference) <= 4.0 * _EPSILON * np.maximum(one, other), 0.0, difference)

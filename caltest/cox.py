@@ -1,0 +1,279 @@
+"""The line that would recalibrate predictions: its intercept and slope, with tests of 0 and 1."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, ndtri
+
+from caltest._parallel import single_threaded_blas
+from caltest.data import sample
+from caltest.forms.logistic import Line, Logits, fit_line
+from caltest.lenses import Lens, find_lens
+from caltest.result import _paragraph, _plain, _row
+from caltest.statistics import CoxRecalibration
+from caltest.statistics.ece import two_classes
+
+Interval: TypeAlias = tuple[float, float]
+
+_ADVICE = (
+    "The p-values are those of likelihood ratios, valid only as the number of rows grows; "
+    "caltest.test(…, 'cox') has an exact one."
+)
+
+
+@dataclass(frozen=True)
+class ChiSquareTest:
+    """A likelihood-ratio test.
+
+    Attributes
+    ----------
+    statistic
+        Twice the difference of the log-likelihoods; infinite if an impossible label came true.
+    degrees
+        Degrees of freedom; 0 if the predictions leave nothing to test.
+    pvalue
+        In (0, 1], by the chi-square law: asymptotic.
+    """
+
+    statistic: float
+    degrees: int
+    pvalue: float
+
+    @classmethod
+    def of(cls, statistic: float, degrees: int) -> Self:
+        """Look the p-value up."""
+        p = gammaincc(0.5 * degrees, 0.5 * statistic) if degrees else float(statistic == 0.0)
+        return cls(statistic, degrees, max(float(p), float(np.finfo(float).tiny)))
+
+    def __str__(self) -> str:
+        if self.degrees == 0 and self.statistic == 0.0:
+            return "nothing to test"
+        freedom = f"{self.degrees} degree{'' if self.degrees == 1 else 's'} of freedom"
+        return f"χ² = {self.statistic:.4g}, {freedom}, p = {self.pvalue:.3g}"
+
+
+@dataclass(frozen=True)
+class Recalibration:
+    """The fit of logit P(y = 1) = intercept + slope · logit p.
+
+    A calibrated model has intercept 0 and slope 1. What the data cannot tell is NaN.
+
+    Attributes
+    ----------
+    intercept, slope
+        Maximum-likelihood estimates. Slope < 1: the predictions are too extreme; > 1: not enough.
+    intercept_se, slope_se
+        Standard errors, from the information at the estimates.
+    in_the_large, in_the_large_se
+        The intercept if the slope is held at 1, and its standard error: calibration in the large.
+    test_both
+        Test of intercept 0 and slope 1.
+    test_in_the_large
+        Test of intercept 0 given slope 1.
+    test_slope
+        Test of slope 1, whatever the intercept. Its statistic and the last add up to the first.
+    separated
+        Whether the logits separate the labels, so that no finite line fits best.
+    n_samples
+        Rows.
+    lens
+        Label of the lens; None for binary predictions as they are.
+    warnings
+        Sentences a reader should know.
+    """
+
+    intercept: float
+    slope: float
+    intercept_se: float
+    slope_se: float
+    in_the_large: float
+    in_the_large_se: float
+    test_both: ChiSquareTest
+    test_in_the_large: ChiSquareTest
+    test_slope: ChiSquareTest
+    separated: bool
+    n_samples: int
+    lens: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def intercept_interval(self) -> Interval:
+        """Wald's 95% confidence interval of the intercept."""
+        return _interval(self.intercept, self.intercept_se)
+
+    @property
+    def slope_interval(self) -> Interval:
+        """Wald's 95% confidence interval of the slope."""
+        return _interval(self.slope, self.slope_se)
+
+    @property
+    def in_the_large_interval(self) -> Interval:
+        """Wald's 95% confidence interval of the intercept given slope 1."""
+        return _interval(self.in_the_large, self.in_the_large_se)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        intervals = {f"{name}_interval": getattr(self, f"{name}_interval") for name in _ESTIMATES}
+        return {name: _plain(value) for name, value in (asdict(self) | intervals).items()}
+
+    def summary(self) -> str:
+        """Return the fit in plain language."""
+        view = f", seen through the lens {self.lens}" if self.lens else ""
+        rows = [
+            ("fitted", f"logit P(y = 1) = intercept + slope · logit p, {self.n_samples} rows{view}"),
+            ("intercept", _text(self.intercept, self.intercept_interval)),
+            ("slope", _text(self.slope, self.slope_interval)),
+            ("at slope 1", f"intercept {_text(self.in_the_large, self.in_the_large_interval)}"),
+            ("tests", f"intercept 0 and slope 1: {self.test_both}"),
+            ("", f"intercept 0 at slope 1: {self.test_in_the_large}"),
+            ("", f"slope 1: {self.test_slope}"),
+        ]
+        lines = ["Logistic recalibration", *(_row(name, text) for name, text in rows), ""]
+        lines += _paragraph(f"A calibrated model has intercept 0 and slope 1. {self._reading()}")
+        lines += _paragraph(_ADVICE)
+        for warning in self.warnings:
+            lines += ["", *_paragraph(f"Note: {warning}")]
+        return "\n".join(lines)
+
+    def _reading(self) -> str:
+        low, high = self.slope_interval
+        if np.isnan(self.slope):
+            return "These data do not tell the slope."
+        if high < 1.0:
+            return "The slope is below 1: predictions are too extreme, the model is over-confident."
+        if low > 1.0:
+            return "The slope is above 1: predictions are too timid, the model is under-confident."
+        return "These data do not tell the slope from 1."
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+_ESTIMATES = ("intercept", "slope", "in_the_large")
+
+
+def recalibration(probs: object, labels: object, *, lens: str | Lens | None = None) -> Recalibration:
+    """Fit intercept and slope of logistic recalibration, logit P(y = 1) = a + b · logit p.
+
+    Parameters
+    ----------
+    probs, labels
+        Predictions and labels as :func:`caltest.data.sample` takes them.
+    lens
+        "top_label", "class:3", "top:5" or an object of :mod:`caltest.lenses` that leaves two classes.
+        Default None: binary predictions as they are, more classes through "top_label".
+
+    Returns
+    -------
+    Recalibration
+        Frozen; ``print`` it, or call ``.to_dict()``, ``.summary()``.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels, or the lens leaves more than two classes.
+
+    Notes
+    -----
+    Fitted by statsmodels (``Logit``). Rows predicted with certainty have no logit and are left out;
+    if one of them was wrong, every χ² is infinite.
+
+    References
+    ----------
+    Cox, "Two further applications of a model for binary regression", Biometrika 45 (1958); Miller,
+    Hui, Tierney, "Validation techniques for logistic regression models", Statistics in Medicine 10
+    (1991).
+
+    Examples
+    --------
+    >>> from caltest import recalibration
+    >>> from caltest.simulation import tempered
+    >>> sure = tempered(n_samples=1000, temperature=0.5, rng=0)
+    >>> fit = recalibration(sure.probs, sure.labels)
+    >>> fit.slope_interval[1] < 1.0
+    True
+    """
+    found, whole = find_lens(lens), sample(probs, labels)
+    if found is None and whole.predictions.n_classes > 2:
+        found = find_lens(CoxRecalibration.default_lens)
+    view = found.view(whole) if found else whole
+    two_classes(CoxRecalibration(), view.predictions)
+    with single_threaded_blas():
+        logits = Logits.of(view.predictions.probs)
+        return _fitted(logits, view.labels, found.label if found else None, view.predictions.notes)
+
+
+def _fitted(
+    logits: Logits, labels: NDArray[np.intp], lens: str | None, notes: tuple[str, ...]
+) -> Recalibration:
+    y = labels[logits.rows]
+    mixed = bool(y.any() and not y.all())
+    supremum = logits.separated(y)
+    separated = supremum is not None and len(y) > 0 and not (mixed and logits.estimable == 1)
+    level = fit_line(logits.values, y, slope=False) if mixed else None
+    line = fit_line(logits.values, y) if supremum is None else None
+    # Log-likelihoods of (0, 1), of the best (a, 1), and of the best (a, b).
+    none, one = logits.loglik(y), level.loglik if level else 0.0
+    two = line.loglik if line else supremum or 0.0
+    impossible = np.inf if logits.impossible(labels) else 0.0
+
+    def test(larger: float, smaller: float, degrees: int) -> ChiSquareTest:
+        gain = 2.0 * (larger - smaller) if degrees else 0.0
+        return ChiSquareTest.of(max(0.0, gain) + impossible, degrees)
+
+    k = logits.estimable
+    best = line if line or k == 2 else level
+    return Recalibration(
+        *_estimates(best, free=2 if line else 1),
+        *_estimates(level, free=1)[::2],
+        test_both=test(two, none, k),
+        test_in_the_large=test(one, none, min(k, 1)),
+        test_slope=test(two, one, k // 2),
+        separated=separated,
+        n_samples=len(labels),
+        lens=lens,
+        warnings=(*notes, *_remarks(logits, labels, mixed, separated)),
+    )
+
+
+def _estimates(line: Line | None, free: int) -> tuple[float, float, float, float]:
+    """Return a, b and their standard errors, NaN where there is no line or b is not free."""
+    if line is None:
+        return (np.nan,) * 4
+    a, b = (float(value) for value in line.params)
+    errors = [float(value) for value in np.sqrt(np.diag(line.covariance))]
+    return (a, b, errors[0], errors[1]) if free == 2 else (a, np.nan, errors[0], np.nan)
+
+
+def _remarks(logits: Logits, labels: NDArray[np.intp], mixed: bool, separated: bool) -> tuple[str, ...]:
+    """Say what a reader should know of rows left out and of lines that do not exist."""
+    remarks = []
+    if len(logits.certain):
+        wrong = int(np.count_nonzero(labels[logits.certain] != logits.outcomes))
+        found = f"{wrong} of them were wrong, which proves the model miscalibrated"
+        remarks.append(
+            f"{len(logits.certain)} of {len(labels)} rows were predicted with certainty and have no "
+            f"logit, so they are left out; {found if wrong else 'all of them were right'}."
+        )
+    if separated and mixed:
+        remarks.append("The logits separate the labels: ever steeper lines fit ever better.")
+    elif separated:
+        remarks.append("All labels fitted are of one class: ever more extreme lines fit ever better.")
+    elif logits.estimable == 1:
+        remarks.append("All predictions are equal: they tell no slope.")
+    return tuple(remarks)
+
+
+def _interval(value: float, error: float) -> Interval:
+    half = float(ndtri(0.975)) * error
+    return value - half, value + half
+
+
+def _text(value: float, interval: Interval) -> str:
+    if np.isnan(value):
+        return "not determined by these data"
+    return f"{value:.4g}  (95% interval {interval[0]:.4g} to {interval[1]:.4g})"

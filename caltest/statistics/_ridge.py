@@ -1,0 +1,149 @@
+"""Kernel ridge regression of the labels on the predictions: the numerics of the CKCE.
+
+With a kernel matrix K and K_c = K + c I, c = λ n, the CKCE is Σ_ij W_ij ⟨D_i, D_j⟩ for
+W = K_c⁻¹ K K_c⁻¹. From features with K = ΦΦᵀ, W = ΨΨᵀ for Ψ = Φ (ΦᵀΦ + c I)⁻¹.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, eigh, lapack
+
+from caltest._seeds import generator
+from caltest._tiles import blocks
+from caltest.exceptions import InputError
+from caltest.forms import Weights
+from caltest.kernels import Gaussian, Kernel, LinearGaussian
+
+Array: TypeAlias = NDArray[np.float64]
+
+BYTES_A_PAIR = 17  # peak of `dense_weights`: two n×n matrices; measured 16.3 at n = 10 000
+GRID = 10.0 ** np.arange(-6.0, 0.25, 0.5)  # values of λ that cross-validation compares
+_NEGLIGIBLE = 1e-13  # share of the largest eigenvalue of W below which one is dropped
+_ROWS = 512
+
+
+def dense_weights(kernel_matrix: Weights, n: int, c: float) -> Array:
+    """Return W = K_c⁻¹ − c K_c⁻², (n, n), by a Cholesky factorisation: 2 n³ operations.
+
+    Raises
+    ------
+    InputError
+        If c is so small that K_c is singular in double precision.
+    """
+    k = np.empty((n, n))
+    for rows in blocks(n, _ROWS):
+        k[rows] = kernel_matrix(rows, slice(0, n))
+    k[np.diag_indices(n)] += c
+    # LAPACK and BLAS write in place, column by column: of the transpose of a symmetric matrix.
+    factor, failed = lapack.dpotrf(k.T, lower=1, overwrite_a=1)
+    if not failed:
+        inverse, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed:
+        raise InputError(
+            f"the kernel matrix plus λ n = {c:.3g} on its diagonal is singular to rounding; "
+            "give a larger regularization."
+        )
+    _mirror(inverse)
+    w = blas.dsyrk(-c, inverse, beta=1.0, c=inverse.copy(order="F"), lower=1, overwrite_c=1)
+    _mirror(w)
+    return np.asarray(w)
+
+
+def _mirror(a: Array) -> None:
+    """Write the lower triangle over the upper one."""
+    for rows in blocks(len(a), _ROWS):
+        corner = np.tril(a[rows, rows])
+        a[rows, rows] = corner + np.tril(corner, -1).T
+        a[rows, rows.stop :] = a[rows.stop :, rows].T
+
+
+def feature_weights(features: Array, c: float) -> Array:
+    """Return Ψ, (n, r), orthogonal columns with ΨΨᵀ = W; directions of no weight are left out."""
+    values, vectors = eigh(features.T @ features)
+    values = values.clip(min=0.0)
+    weights = values / (values + c) ** 2
+    kept = weights > _NEGLIGIBLE * weights.max()
+    return np.asarray(features @ (vectors[:, kept] / (values[kept] + c)))
+
+
+def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int) -> Array:
+    """Return random Fourier features (n, F) with mean inner products k(g_i, g_j).
+
+    F = 2 ``count`` for a Gaussian kernel: cosines and sines of ``count`` directions from N(0, γ⁻² I),
+    over √count; and m more, the predictions themselves, for inner product plus Gaussian.
+
+    References
+    ----------
+    Rahimi and Recht, "Random features for large-scale kernel machines", NeurIPS 2007; Moskvichev and
+    Sejdinovic, Appendix B.
+    """
+    directions = generator(seed).standard_normal((count, probs.shape[1]))
+    angles = probs @ (directions / kernel.bandwidth).T  # type: ignore[attr-defined]
+    features = [np.cos(angles), np.sin(angles)]
+    for part in features:
+        part /= np.sqrt(count)
+    return np.hstack([probs, *features] if isinstance(kernel, LinearGaussian) else features)
+
+
+def has_fourier_features(kernel: Kernel) -> bool:
+    """Say whether a kernel has random Fourier features here."""
+    gaussian = isinstance(kernel, Gaussian) and kernel.distance == "euclidean"
+    return gaussian or isinstance(kernel, LinearGaussian)
+
+
+def cross_validated(features: Array, probs: Array, label_kernel: Array | None) -> float:
+    """Return the λ of GRID whose regression of the labels on the predictions has the least risk.
+
+    The risk is that of leave-one-out cross-validation, in the mean over labels drawn from the
+    predictions. The labels are Y = G + D, their regression is HY with H = K K_c⁻¹, and
+    leaving row i out makes its residual ((I − H) Y)_i / (1 − H_ii), so that the mean of its squared
+    norm is
+
+        (‖((I − H) G)_i‖² + Σ_j (I − H)_ij² tr Σ_j) / (1 − H_ii)².
+
+    With K = U diag(s) Uᵀ all this takes O(n r²) for every λ, and no n×n matrix.
+    """
+    n = len(probs)
+    values, vectors = eigh(features.T @ features)
+    kept = values > 1e-14 * values[-1]
+    values = values[kept]
+    u = features @ (vectors[:, kept] / np.sqrt(values))
+    squares = u * u
+    metric = np.eye(probs.shape[1]) if label_kernel is None else label_kernel
+    variances = probs @ np.diag(metric) - _squared_lengths(probs, metric)
+    inner = u.T @ probs
+    spread = (u.T * variances) @ u
+
+    def risk(regularization: float) -> float:
+        shrunk = values / (values + regularization * n)
+        leverage = squares @ shrunk
+        left_out = (1.0 - leverage) ** -2
+        bias = probs - u @ (shrunk[:, None] * inner)
+        own = _squared_lengths(bias, metric) + variances * (1.0 - 2.0 * leverage)
+        between = ((u.T * left_out) @ u) * np.outer(shrunk, shrunk)
+        return float(left_out @ own + np.vdot(between, spread))
+
+    return float(GRID[np.argmin([risk(value) for value in GRID])])
+
+
+def _squared_lengths(vectors: Array, metric: Array) -> Array:
+    return np.asarray(np.einsum("ik,ik->i", vectors @ metric, vectors))
+
+
+def available_memory() -> float:
+    """Return the bytes of memory that are free for use, as far as the system says; else infinity."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        pass
+    try:  # all there is: what the system would free on demand is not known
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return np.inf

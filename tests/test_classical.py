@@ -1,0 +1,431 @@
+"""Hosmer–Lemeshow, calibration in the large, Cox: hand counts, statsmodels, extremes, level, power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import chi2
+from support import binomial_limits, central_moments, every_outcome
+
+import caltest
+from caltest import InputError
+from caltest.data import Predictions
+from caltest.forms.logistic import Logits, fit_line
+from caltest.nulls import NULLS
+from caltest.simulation import tempered
+from caltest.statistics import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
+
+NAMES = ("hosmer_lemeshow", "citl", "cox")
+COX = (CoxRecalibration(), CoxRecalibration("wald"))
+
+
+def binary(p):
+    p = np.asarray(p, dtype=float)
+    return Predictions(np.column_stack([1.0 - p, p]))
+
+
+def form(statistic, p):
+    return statistic.given(p if isinstance(p, Predictions) else binary(p))
+
+
+def draw(p, rng, size=None):
+    shape = len(p) if size is None else (size, len(p))
+    return (rng.random(shape) < p).astype(np.intp)
+
+
+# ---- Hosmer and Lemeshow
+
+
+def test_hosmer_lemeshow_by_hand():
+    # Groups of 4: expected 1 and 3 events, variances 4 · 1/4 · 3/4; counted 2 and 3.
+    p, y = [0.25] * 4 + [0.75] * 4, [1, 1, 0, 0, 1, 1, 1, 0]
+    assert form(HosmerLemeshow(2), p).value(np.array(y)) == pytest.approx(1.0 / 0.75)
+
+
+def test_hosmer_lemeshow_against_its_definition():
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1, 103)
+    y = draw(p, rng)
+    order = np.argsort(p)
+    place = ((np.arange(103) + 0.5) * 10 / 103).astype(int)  # group of every rank
+    expected = 0.0
+    for group in range(10):
+        rows = order[place == group]
+        mean = p[rows].mean()
+        expected += (y[rows].sum() - p[rows].sum()) ** 2 / (len(rows) * mean * (1 - mean))
+    assert caltest.estimate(p, y, "hosmer_lemeshow") == pytest.approx(expected, rel=1e-12)
+
+
+def test_equal_predictions_stay_in_one_group():
+    assert form(HosmerLemeshow(10), np.full(50, 0.3)).chi_square.degrees == 1
+    assert form(HosmerLemeshow(10), np.repeat([0.3, 0.6], 25)).chi_square.degrees == 2
+
+
+def test_groups_of_certain_rows():
+    p = [0.0] * 4 + [0.5] * 4 + [1.0] * 4
+    hl = form(HosmerLemeshow(3), p)
+    possible = np.array([0] * 4 + [1, 0, 0, 0] + [1] * 4)
+    assert hl.value(possible) == pytest.approx(1.0)
+    assert hl.chi_square.degrees == 1
+    for row in (0, 8):
+        impossible = possible.copy()
+        impossible[row] = 1 - impossible[row]
+        for null in ("monte_carlo", "moments", "chi2"):
+            result = caltest.test(p, impossible, HosmerLemeshow(3), null=null, rng=0)
+            assert result.statistic == np.inf
+            assert 0 < result.pvalue <= 0.001
+            assert result.to_dict()["statistic"] == "inf"
+
+
+@pytest.mark.parametrize("probs", [[1e-20, 1.0], [1e-20, 1.0 - 2e-16], [1e-12, 1.0 - 1e-12]])
+def test_groups_that_are_all_but_certain_do_not_drown_in_rounding(probs):
+    rare = probs[0]
+    rows = np.vstack([np.tile(probs, (50, 1)), np.tile([0.5, 0.5], (50, 1))])
+    hl = form(HosmerLemeshow(2), Predictions(rows))
+    labels = np.array([1] * 50 + [1] * 20 + [0] * 30)
+    assert hl.value(labels) == pytest.approx(25 / 12.5 + 50 * rare, rel=1e-9)
+    assert hl.resolution < 1e-9
+    labels[0] = 0
+    assert hl.value(labels) == pytest.approx(1 / (50 * rare), rel=1e-9)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_hosmer_lemeshow_moments_by_enumeration(groups):
+    p = np.array([0.0, 0.0, 1e-3, 0.1, 0.25, 0.3, 0.6, 0.85, 0.99])
+    outcomes, weights = every_outcome(binary(p).probs)
+    hl = form(HosmerLemeshow(groups), p)
+    values = np.where(weights > 0, np.nan_to_num(hl.evaluate(outcomes), posinf=0.0), 0.0)
+    mean, variance, third = central_moments(values, weights)
+    moments = hl.moments()
+    assert moments.mean == pytest.approx(mean, rel=1e-10)
+    assert moments.variance == pytest.approx(variance, rel=1e-10)
+    assert moments.skewness == pytest.approx(third / variance**1.5, rel=1e-9)
+
+
+def test_degrees_of_freedom_of_outside_predictions():
+    """With g degrees the level is kept; g − 2 reject as often as P(χ²₁₀ > 95% point of χ²₈) = 11.5%."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1, 1000)
+    hl, repetitions = form(HosmerLemeshow(), p), 4000
+    values = np.concatenate([hl.evaluate(draw(p, rng, 500)) for _ in range(repetitions // 500)])
+    assert hl.chi_square.degrees == 10
+    low, high = binomial_limits(repetitions, 0.05)
+    assert low <= np.mean(values > chi2.isf(0.05, 10)) <= high
+    low, high = binomial_limits(repetitions, chi2.sf(chi2.isf(0.05, 8), 10))
+    assert low <= np.mean(values > chi2.isf(0.05, 8)) <= high
+    assert low > 0.09
+
+
+# ---- Calibration in the large
+
+
+def test_citl_by_hand_and_as_a_standardised_esce():
+    p, y = np.array([0.2, 0.2, 0.9, 0.9]), [0, 1, 1, 1]
+    deviation = np.sqrt(0.16 + 0.16 + 0.09 + 0.09)
+    assert caltest.estimate(p, y, "citl") == pytest.approx(0.8 / deviation)
+    assert caltest.estimate(p, y, "citl") == pytest.approx(
+        4 * caltest.estimate(p, y, "esce") / deviation
+    )
+
+
+def test_citl_says_which_way():
+    p = np.full(60, 0.7)
+    for positives, side in ((57, "greater"), (27, "less")):
+        y = [1] * positives + [0] * (60 - positives)
+        assert caltest.test(p, y, "citl", alternative=side, rng=0).pvalue <= 0.002
+        assert caltest.test(p, y, "citl", alternative=side, null="moments").pvalue < 1e-4
+        other = {"greater": "less", "less": "greater"}[side]
+        assert caltest.test(p, y, "citl", alternative=other, rng=0).pvalue > 0.99
+
+
+def test_citl_classical_pvalue():
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1, 200)
+    y = draw(p, rng)
+    result = caltest.test(p, y, "citl", null="normal")
+    assert result.pvalue == pytest.approx(chi2.sf(result.statistic**2, 1), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "expected"),
+    [
+        ([0, 1, 1], [0, 1, 1], 0.0),
+        ([0, 1, 1], [1, 1, 1], np.inf),
+        ([0, 1, 1], [0, 0, 1], -np.inf),
+        ([0, 1, 1], [1, 0, 1], np.inf),  # errors of both signs that cancel
+        ([0, 1, 1], [1, 0, 0], -np.inf),
+        ([1e-250, 0, 1], [0, 0, 1], 0.0),
+        ([1e-250, 0, 1], [1, 0, 1], np.inf),
+        ([0, 0.5, 1], [1, 1, 1], 3.0),  # an impossible label, and some variance
+        ([0, 0.5, 1], [1, 1, 0], 1.0),
+    ],
+)
+def test_citl_of_certain_predictions(p, y, expected):
+    for null in ("monte_carlo", "moments", "normal"):
+        result = caltest.test(p, y, "citl", null=null, rng=0)
+        assert result.statistic == pytest.approx(expected)
+        assert 0 < result.pvalue <= 1
+        if np.isinf(expected):
+            assert result.pvalue <= 0.002
+
+
+def test_citl_of_many_certain_rows_breaks_ties_only():
+    n = 100_000
+    p, y = np.repeat([0.0, 1.0], n // 2), np.repeat([1, 0], n // 2)
+    assert caltest.estimate(p, y, "citl") == np.inf
+    y[0] = 0
+    assert caltest.estimate(p, y, "citl") == -np.inf
+
+
+def test_citl_sees_probabilities_that_one_minus_loses():
+    rows = np.array([[1e-20, 1.0]] * 4)
+    citl = form(CalibrationInTheLarge(), Predictions(rows))
+    assert citl.value(np.ones(4, int)) == pytest.approx(2e-10)
+    assert citl.value(np.array([0, 1, 1, 1])) == pytest.approx(-0.5e10)
+
+
+# ---- Cox
+
+
+def by_statsmodels(p, y):
+    """The same χ² by another route of statsmodels, weighted least squares."""
+    import statsmodels.api as sm
+
+    x, ones = logit(p), np.ones((len(p), 1))
+    model = sm.GLM(y, np.column_stack([ones, x]), family=sm.families.Binomial())
+    fit = model.fit(tol=1e-14, maxiter=200)
+    null = np.where(y == 1, np.log(p), np.log1p(-p)).sum()
+    change = fit.params - [0, 1]
+    return 2 * (fit.llf - null), change @ np.linalg.inv(fit.cov_params()) @ change
+
+
+@pytest.mark.parametrize("n", [30, 1000])
+@pytest.mark.parametrize("seed", range(5))
+def test_cox_against_statsmodels(n, seed):
+    rng = np.random.default_rng(seed)
+    p = expit(rng.normal(1, 1.5, n))
+    y = draw(p**1.5, rng)
+    ratio, wald = by_statsmodels(p, y)
+    assert caltest.estimate(p, y, "cox") == pytest.approx(ratio, rel=1e-8)
+    assert caltest.estimate(p, y, CoxRecalibration("wald")) == pytest.approx(wald, rel=1e-7)
+    result = caltest.test(p, y, "cox", null="chi2")
+    assert result.pvalue == pytest.approx(chi2.sf(ratio, 2), rel=1e-6)
+
+
+def test_cox_of_equal_predictions_by_hand():
+    # Five of eight came true at 1/4: binomial likelihoods.
+    y = np.array([1] * 5 + [0] * 3)
+    ratio = 2 * (5 * np.log(5 / 8 / 0.25) + 3 * np.log(3 / 8 / 0.75))
+    cox, wald = (form(test, np.full(8, 0.25)) for test in COX)
+    assert cox.value(y) == pytest.approx(ratio)
+    assert wald.value(y) == pytest.approx(8 * 5 / 8 * 3 / 8 * (logit(5 / 8) - logit(1 / 4)) ** 2)
+    assert cox.chi_square.degrees == wald.chi_square.degrees == 1
+    assert wald.value(np.ones(8, int)) == pytest.approx(16 * np.log(4))  # the likelihood ratio
+
+
+def test_logits_equal_up_to_rounding_tell_no_slope():
+    p = 0.3 * (1 + 1e-15 * np.arange(8))
+    y = np.array([0, 0, 0, 1, 0, 1, 1, 1])
+    assert form(CoxRecalibration(), p).chi_square.degrees == 1
+    expected = form(CoxRecalibration(), np.full(8, 0.3)).value(y)
+    assert form(CoxRecalibration(), p).value(y) == pytest.approx(expected)
+
+
+SEPARATED = {
+    "upwards": ([-2.0, -1.0, 1.0, 2.0], [0, 0, 1, 1], 0.0),
+    "downwards": ([-2.0, -1.0, 1.0, 2.0], [1, 1, 0, 0], 0.0),
+    "one class": ([-2.0, -1.0, 1.0, 2.0], [1, 1, 1, 1], 0.0),
+    "ties at the border": (
+        [-2.0, 0.5, 0.5, 0.5, 2.0],
+        [0, 0, 1, 1, 1],
+        2 * np.log(2 / 3) + np.log(1 / 3),
+    ),
+    "ties, downwards": ([-2.0, 0.5, 0.5, 2.0], [1, 0, 1, 0], 2 * np.log(1 / 2)),
+    "two rows": ([-1.0, 1.0], [1, 0], 0.0),
+}
+
+
+@pytest.mark.parametrize("case", SEPARATED)
+def test_supremum_under_separation(case):
+    x, y, supremum = SEPARATED[case]
+    x, y = np.array(x), np.array(y)
+    assert Logits.of(binary(expit(x)).probs).separated(y) == pytest.approx(supremum, abs=1e-15)
+    null = np.log(np.where(y == 1, expit(x), expit(-x))).sum()
+    for test in COX:
+        assert form(test, expit(x)).value(y) == pytest.approx(2 * (supremum - null), rel=1e-12)
+    # Steep lines approach it from below.
+    a, b = np.meshgrid(np.linspace(-70, 70, 281), np.linspace(-60, 60, 241))
+    eta = a[..., None] + b[..., None] * x
+    best = (-np.logaddexp(0, (1 - 2 * y) * eta).sum(axis=-1)).max()
+    assert supremum - 0.05 < best <= supremum + 1e-12
+
+
+def test_rows_predicted_with_certainty():
+    p, y = np.array([0.2, 0.4, 0.7, 0.9]), np.array([0, 1, 0, 1])
+    more, right = np.r_[0.0, p, 1.0], np.r_[0, y, 1]
+    for test in COX:
+        assert form(test, more).value(right) == pytest.approx(form(test, p).value(y), rel=1e-12)
+        assert form(test, more).value(np.r_[1, y, 1]) == np.inf
+        assert form(test, more).value(np.r_[0, y, 0]) == np.inf
+        assert form(test, [0.0, 1.0]).value(np.array([0, 1])) == 0.0
+        assert form(test, [0.0, 1.0]).chi_square.degrees == 0
+    for null in ("monte_carlo", "chi2"):
+        assert 0 < caltest.test(more, np.r_[1, y, 1], "cox", null=null, rng=0).pvalue <= 0.001
+        assert caltest.test([0.0, 1.0], [0, 1], "cox", null=null, rng=0).pvalue == 1.0
+
+
+def test_wild_predictions_are_fitted_to_the_maximum():
+    """Where Newton's method diverges, too: the score is 0 at every fit."""
+    rng = np.random.default_rng(0)
+    fitted = 0
+    for _ in range(400):
+        n = int(rng.integers(3, 60))
+        x = np.clip(rng.standard_cauchy(n) * np.exp(rng.uniform(-3, 5)), -740, 700)
+        y = (x > np.median(x)).astype(int)
+        flipped = rng.integers(n, size=rng.integers(1, 3))
+        y[flipped] = 1 - y[flipped]
+        logits = Logits.of(np.column_stack([expit(-x), expit(x)]))
+        y = y[logits.rows]
+        if logits.separated(y) is not None:
+            continue
+        fitted += 1
+        line = fit_line(logits.values, y)
+        a, b = line.params
+        misses = y - expit(a + b * logits.values)
+        assert abs(misses.sum()) < 1e-6
+        assert abs(misses @ logits.values) < 1e-6 * np.abs(logits.values).max()
+        assert line.loglik >= logits.loglik(y)
+    assert fitted > 200
+
+
+def test_wald_replaced_under_separation_keeps_the_exact_null():
+    p = expit(np.array([-3.0, -1.5, -0.5, 0.5, 1.5, 3.0]))
+    outcomes, weights = every_outcome(binary(p).probs)
+    for test in COX:
+        values = form(test, p).evaluate(outcomes)
+        assert np.isfinite(values).all()
+        for level in (0.05, 0.2):
+            # Exact p-values, by enumeration: P(p ≤ level) ≤ level.
+            pvalues = np.array([weights[values >= value - 1e-9].sum() for value in values])
+            assert weights[pvalues <= level].sum() <= level
+
+
+@pytest.mark.parametrize("statistic", [HosmerLemeshow(2), CalibrationInTheLarge(), *COX])
+def test_drawn_pvalues_against_enumeration(statistic):
+    p = np.array([0.05, 0.2, 0.4, 0.55, 0.7, 0.9])
+    y = np.array([1, 0, 1, 1, 0, 1])
+    outcomes, weights = every_outcome(binary(p).probs)
+    values = form(statistic, p).evaluate(outcomes)
+    observed = form(statistic, p).value(y)
+    exact = weights[values >= observed - 1e-9].sum()
+    draws = 2000
+    result = caltest.test(p, y, statistic, alternative="greater", n_resamples=draws, rng=0)
+    low, high = binomial_limits(draws, exact)
+    assert low <= result.exceedances / draws <= high
+
+
+# ---- All three
+
+
+def pairs():
+    for name in NAMES:
+        for null, kind in NULLS.items():
+            if null != "consistency" and kind.fits(form(caltest.statistics.STATISTICS[name](), P200)):
+                yield name, null
+
+
+P200 = np.random.default_rng(7).beta(2, 1, 200)
+
+
+def rejections(p, statistic, null, repetitions, seed, n_resamples=59, level=0.1):
+    rng = np.random.default_rng(seed)
+    pvalues = np.array(
+        [
+            caltest.test(p, draw(p, rng), statistic, null=null, n_resamples=n_resamples, rng=rng).pvalue
+            for _ in range(repetitions)
+        ]
+    )
+    assert (pvalues > 0).all()
+    return np.mean(pvalues <= level)
+
+
+def test_which_pairs_there_are():
+    assert list(pairs()) == [
+        ("hosmer_lemeshow", "monte_carlo"),
+        ("hosmer_lemeshow", "moments"),
+        ("hosmer_lemeshow", "chi2"),
+        ("citl", "monte_carlo"),
+        ("citl", "moments"),
+        ("citl", "normal"),
+        ("cox", "monte_carlo"),
+        ("cox", "chi2"),
+    ]
+
+
+@pytest.mark.parametrize(("statistic", "null"), list(pairs()))
+def test_type_one_error(statistic, null):
+    repetitions = 150 if null == "monte_carlo" else 800
+    low, high = binomial_limits(repetitions, 0.1)
+    assert low <= rejections(P200, statistic, null, repetitions, 1) <= high
+
+
+@pytest.mark.parametrize("null", ["monte_carlo", "chi2"])
+def test_type_one_error_of_wald(null):
+    # Asymptotically 10%; at n = 200 a little off, so chi2 gets a wider band.
+    repetitions = 150 if null == "monte_carlo" else 800
+    low, high = binomial_limits(repetitions, 0.1)
+    slack = 0.03 if null == "chi2" else 0.0
+    assert low - slack <= rejections(P200, COX[1], null, repetitions, 2) <= high + slack
+
+
+@pytest.mark.parametrize("statistic", [*NAMES, COX[1]])
+def test_rare_events_exact(statistic):
+    rng = np.random.default_rng(3)
+    p, repetitions = rng.beta(1, 99, 500), 120
+    assert (
+        rejections(p, statistic, "monte_carlo", repetitions, 4) <= binomial_limits(repetitions, 0.1)[1]
+    )
+
+
+@pytest.mark.parametrize("statistic", ["hosmer_lemeshow", "citl"])
+def test_rare_events_moments(statistic):
+    rng = np.random.default_rng(3)
+    p, repetitions = rng.beta(1, 99, 500), 300
+    assert rejections(p, statistic, "moments", repetitions, 5) <= binomial_limits(repetitions, 0.1)[1]
+
+
+@pytest.mark.parametrize(("statistic", "null"), list(pairs()))
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_power(statistic, null, temperature):
+    sure = tempered(n_samples=400, alpha=[0.3] * 4, temperature=temperature, rng=0)
+    result = caltest.test(sure.probs, sure.labels, statistic, null=null, n_resamples=199, rng=0)
+    assert result.lens == "top_label"
+    assert result.pvalue <= 0.01
+
+
+def test_other_lenses_and_none():
+    sure = tempered(n_samples=400, alpha=[0.3] * 4, temperature=0.5, rng=0)
+    for name in NAMES:
+        for lens in ("class:3", "top:2"):
+            assert caltest.test(sure.probs, sure.labels, name, lens=lens, rng=0).lens == lens
+        with pytest.raises(InputError, match=f"'{name}' looks at one probability, and there are 4"):
+            caltest.test(sure.probs, sure.labels, name, lens="sorted")
+
+
+def test_wrong_options_say_what_is_wrong():
+    with pytest.raises(InputError, match="groups is 0; give a positive whole number"):
+        HosmerLemeshow(0)
+    with pytest.raises(InputError, match=r"groups is 2\.5"):
+        HosmerLemeshow(2.5)
+    with pytest.raises(InputError, match="there is no test 'walt'; did you mean 'wald'"):
+        CoxRecalibration("walt")
+    with pytest.raises(InputError, match="the alternative 'less'"):
+        caltest.test([0.2, 0.4], [0, 1], "cox", alternative="less")
+
+
+def test_options_are_reported():
+    assert caltest.test(P200, draw(P200, np.random.default_rng(0)), "cox", null="chi2").parameters == {
+        "test": "likelihood_ratio"
+    }
+    assert HosmerLemeshow(5).parameters == {"groups": 5}
