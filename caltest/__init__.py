@@ -28,14 +28,17 @@ if TYPE_CHECKING:
         simulation,
         statistics,
     )
+    from caltest.comparison import Comparison, compare
     from caltest.cox import Recalibration, recalibration
-    from caltest.plots import NullDisplay, ReliabilityDisplay
+    from caltest.plots import ComparisonDisplay, NullDisplay, ReliabilityDisplay
     from caltest.result import CalibrationResult
     from caltest.tables import bin_table
     from caltest.testing import estimate, test
 
 __all__ = [
     "CalibrationResult",
+    "Comparison",
+    "ComparisonDisplay",
     "InputError",
     "NullDisplay",
     "Recalibration",
@@ -43,6 +46,7 @@ __all__ = [
     "__version__",
     "bin_table",
     "binning",
+    "compare",
     "data",
     "datasets",
     "estimate",
@@ -60,10 +64,13 @@ __all__ = [
 
 _HOMES = {
     "CalibrationResult": "result",
+    "Comparison": "comparison",
+    "ComparisonDisplay": "plots",
     "NullDisplay": "plots",
     "ReliabilityDisplay": "plots",
     "Recalibration": "cox",
     "bin_table": "tables",
+    "compare": "comparison",
     "estimate": "testing",
     "recalibration": "cox",
     "test": "testing",

@@ -39,7 +39,7 @@ def choose(kind: str, name: str, choices: Mapping[str, T]) -> T:
     Traceback (most recent call last):
     caltest.exceptions.InputError: there is no null 'moment'; did you mean 'moments'? Choices: ...
     """
-    if name in choices:
+    if isinstance(name, str) and name in choices:
         return choices[name]
     close = closest(name, choices, cutoff=0.5)
     hint = f"did you mean {close!r}? Choices" if close else "choices"

@@ -130,7 +130,8 @@ class EqualMass(ScoreBinning):
         """Return the bin of every score's middle rank."""
         _, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
         twice_middle = 2 * np.cumsum(counts) - counts  # of the ranks 1/2, 3/2, …, times two
-        return np.asarray(twice_middle * self.n_bins // (2 * len(scores)))[group.reshape(-1)]
+        n_bins = min(self.n_bins, len(scores))  # more cannot be told apart
+        return np.asarray(twice_middle * n_bins // (2 * len(scores)))[group.reshape(-1)]
 
 
 @dataclass(frozen=True, init=False)

@@ -12,7 +12,7 @@ from scipy.special import gammaincc, ndtri
 from caltest._parallel import single_threaded_blas
 from caltest.data import sample
 from caltest.forms.logistic import Line, Logits, fit_line
-from caltest.lenses import Lens, find_lens
+from caltest.lenses import Lens, seen
 from caltest.result import _paragraph, _plain, _row
 from caltest.statistics import CoxRecalibration
 from caltest.statistics.ece import two_classes
@@ -50,8 +50,8 @@ class ChiSquareTest:
         return cls(statistic, degrees, max(float(p), float(np.finfo(float).tiny)))
 
     def __str__(self) -> str:
-        if self.degrees == 0 and self.statistic == 0.0:
-            return "nothing to test"
+        if self.degrees == 0:
+            return "a certain prediction was wrong" if self.statistic else "nothing to test"
         freedom = f"{self.degrees} degree{'' if self.degrees == 1 else 's'} of freedom"
         return f"χ² = {self.statistic:.4g}, {freedom}, p = {self.pvalue:.3g}"
 
@@ -197,14 +197,11 @@ def recalibration(probs: object, labels: object, *, lens: str | Lens | None = No
     >>> fit.slope_interval[1] < 1.0
     True
     """
-    found, whole = find_lens(lens), sample(probs, labels)
-    if found is None and whole.predictions.n_classes > 2:
-        found = find_lens(CoxRecalibration.default_lens)
-    view = found.view(whole) if found else whole
+    view, lens_label = seen(sample(probs, labels), lens, CoxRecalibration.default_lens)
     two_classes(CoxRecalibration(), view.predictions)
     with single_threaded_blas():
         logits = Logits.of(view.predictions.probs)
-        return _fitted(logits, view.labels, found.label if found else None, view.predictions.notes)
+        return _fitted(logits, view.labels, lens_label, view.predictions.notes)
 
 
 def _fitted(
@@ -254,7 +251,8 @@ def _remarks(logits: Logits, labels: NDArray[np.intp], mixed: bool, separated: b
     remarks = []
     if len(logits.certain):
         wrong = int(np.count_nonzero(labels[logits.certain] != logits.outcomes))
-        found = f"{wrong} of them were wrong, which proves the model miscalibrated"
+        were = "was" if wrong == 1 else "were"
+        found = f"{wrong} of them {were} wrong, which proves the model miscalibrated"
         remarks.append(
             f"{len(logits.certain)} of {len(labels)} rows were predicted with certainty and have no "
             f"logit, so they are left out; {found if wrong else 'all of them were right'}."

@@ -312,3 +312,13 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
+
+
+def seen(
+    whole: Sample, lens: str | Lens | None, default: str | None = None
+) -> tuple[Sample, str | None]:
+    """Return the sample through a lens, and the lens's label; of more than two classes, the default."""
+    found = find_lens(lens)
+    if found is None and default is not None and whole.predictions.n_classes > 2:
+        found = find_lens(default)
+    return (found.view(whole), found.label) if found else (whole, None)

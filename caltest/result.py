@@ -126,10 +126,13 @@ class CalibrationResult:
         return "\n".join(lines)
 
     def _reading(self) -> str:
+        claim, truth = "the probabilities mean what they say", "labels"
+        if self.n_classes is None:
+            claim, truth = "outcomes are draws from the predicted distributions", "outcomes"
         return (
-            "The claim tested (H0): the probabilities mean what they say. If that were so, a value "
+            f"The claim tested (H0): {claim}. If that were so, a value "
             f"{_COUNTS_AGAINST[self.alternative]} would occur with probability "
-            f"{self._probability()} (rows independent, labels not used "
+            f"{self._probability()} (rows independent, {truth} not used "
             "to fit the model). If p is at or below the level chosen beforehand, the model is "
             "miscalibrated, at that risk of a false alarm; p does not say by how much. "
             "If p is above, the data do not show it, which is no proof of calibration: "

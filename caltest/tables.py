@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from caltest._choices import positive_integer
 from caltest.data import sample
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, TopLabel, find_lens
-from caltest.statistics.ecd import surprises
+from caltest.lenses import Lens, seen
+from caltest.statistics.ecd import ECD, surprises
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_BINS = 100_000
 
 
 def bin_table(
@@ -70,9 +72,10 @@ def bin_table(
     import pandas as pd
 
     n_bins = positive_integer("bins", bins)
-    view = sample(probs, labels)
-    found = find_lens(lens) or (TopLabel() if view.predictions.n_classes > 2 else None)
-    view = found.view(view) if found else view
+    if n_bins > MOST_BINS:
+        raise InputError(f"bins is {bins}, more than the {MOST_BINS:,} that are possible; give fewer.")
+    clip = ECD(clip).clip
+    view, _ = seen(sample(probs, labels), lens, "top_label")
     if view.predictions.n_classes != 2:
         raise InputError(
             f"a table is of one probability, and the lens {lens!r} shows {view.predictions.n_classes} "

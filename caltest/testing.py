@@ -16,7 +16,7 @@ from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, sample
 from caltest.exceptions import InputError
 from caltest.forms import Binned, Form
-from caltest.lenses import Lens, find_lens
+from caltest.lenses import Lens, find_lens, seen
 from caltest.nulls import NULLS, MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
@@ -146,7 +146,7 @@ def test(
         guarantee=chosen.guarantee_for(form),
         alternative=side,
         n_samples=view.predictions.n_samples,
-        n_classes=getattr(view.predictions, "n_classes", None),
+        n_classes=view.predictions.n_classes,
         lens=lens_label,
         parameters=measure.parameters,
         n_resamples=answer.n_resamples,
@@ -238,19 +238,16 @@ def viewed(
     probs: object, labels: object, lens: str | Lens | None, default: str | None
 ) -> tuple[Sample | PredictiveSample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""
-    found = find_lens(lens)
     densities = recognised(probs)
-    if densities is not None:
-        if found is not None:
-            raise InputError(
-                f"the lens {found.label!r} looks at classes, and the predictions are distributions of "
-                "numbers; leave it out."
-            )
-        return PredictiveSample(densities, densities.outcomes(labels)), None
-    whole = sample(probs, labels)
-    if found is None and default is not None and whole.predictions.n_classes > 2:
-        found = find_lens(default)
-    return (found.view(whole), found.label) if found else (whole, None)
+    if densities is None:
+        find_lens(lens)  # a wrong name is found before the data are read
+        return seen(sample(probs, labels), lens, default)
+    if lens is not None:
+        raise InputError(
+            f"the lens {lens!r} looks at classes, and the predictions are distributions of numbers; "
+            "leave it out."
+        )
+    return PredictiveSample(densities, densities.outcomes(labels)), None
 
 
 def _form(measure: Statistic, predictions: Predictions | Predictive) -> Form:
@@ -264,10 +261,11 @@ def _impossible(view: Sample | PredictiveSample) -> tuple[str, ...]:
     broken = view.predictions.impossible(view.labels)  # type: ignore[arg-type]
     if len(broken) == 0:
         return ()
+    what = "the outcome" if view.predictions.n_classes is None else "the label that came true"
     named = ", ".join(map(str, broken[:_ROWS_NAMED])) + (", …" if len(broken) > _ROWS_NAMED else "")
     return (
-        f"In {len(broken)} of {len(view.labels)} rows (counting from 0: {named}) the label that came "
-        "true had probability 0: that alone proves the model miscalibrated, whatever p is.",
+        f"In {len(broken)} of {len(view.labels)} rows (counting from 0: {named}) {what} had "
+        "probability 0: that alone proves the model miscalibrated, whatever p is.",
     )
 
 

@@ -41,6 +41,22 @@ CASES = {
     "few equal pairs": (lambda r: np.full((40, 100), 1 / 100), "skce_ul"),
     "a lattice of pairs": (lambda r: np.full((300, 10), 1 / 10), "skce_ul"),
     "mostly certain pairs": (lambda r: binary(np.r_[np.zeros(400), np.full(30, 0.3)]), "skce_ul"),
+    "rare events of nearly one weight": (
+        lambda r: binary(r.beta(1, 99, 1500)),
+        "brier",
+    ),
+    "coins and a few rare events": (
+        lambda r: binary(np.r_[np.full(25, 0.45), np.full(2000, 0.002)]),
+        "ecd",
+    ),
+    "three classes in equal rows": (
+        lambda r: np.tile([0.14, 0.42, 0.44], (26, 1)),
+        "ecd",
+    ),
+    "a class that never comes": (
+        lambda r: np.tile([0.83, 0.17, 0.0], (31, 1)),
+        "ecd",
+    ),
     "one class counts": (
         lambda r: np.tile([0.003, 0.497, 0.5], (100, 1)),
         BiasedSKCE(MatrixKernel([(Exponential(0.5), np.diag([1.0, 0.0, 0.0]))])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from support import binomial_limits
@@ -36,6 +37,7 @@ def models():
         "poisson": FromScipy(scipy.stats.poisson(SCALE * 4)),
         "list": FromScipy([scipy.stats.norm(m, s) for m, s in zip(LOCATION, SCALE, strict=True)]),
         "list of vectors": FromScipy(separate()),
+        "counts": FromScipy([scipy.stats.multinomial(5, [0.2, 0.3, 0.5])] * N),
         "ensemble": Ensemble(MEMBERS),
         "ensemble of vectors": Ensemble(RNG.normal(size=(N, 30, 2))),
     }
@@ -179,7 +181,9 @@ def test_recognised():
     assert recognised(np.ones((3, 2))) is None
     assert recognised([[0.5, 0.5]]) is None
     assert isinstance(recognised(scipy.stats.norm([0.0, 1.0])), FromScipy)
-    assert isinstance(recognised([scipy.stats.norm(0.0)] * 3), FromScipy)
+    several = [scipy.stats.norm(0.0)] * 3
+    for given in (several, pd.Series(several), np.array(several, dtype=object)):
+        assert isinstance(recognised(given), FromScipy)
 
 
 WRONG = {
@@ -188,11 +192,45 @@ WRONG = {
     "negative": (lambda: Gaussian(LOCATION, -(SCALE**2)), "row 0 .* is not positive definite"),
     "not finite": (lambda: Gaussian([0.0, np.nan], 1.0), "the mean holds nan in row 1"),
     "words": (lambda: Gaussian(["a", "b"], 1.0), "the mean could not be read"),
-    "no distribution": (lambda: FromScipy(3.0), "3.0 is no frozen distribution"),
+    "no distribution": (lambda: FromScipy(3.0), "is 3.0, which is no frozen distribution"),
     "no rows": (lambda: FromScipy(scipy.stats.norm(0, 1)), "does not say how many rows"),
-    "bad scale": (lambda: FromScipy(scipy.stats.norm(0, [1.0, -1.0])), "entropy of row 1"),
+    "bad scale": (lambda: FromScipy(scipy.stats.norm(0, [1.0, -1.0])), "has the entropy nan at row 1"),
     "one member": (lambda: Ensemble([[1.0], [2.0]]), "two members a row at least"),
-    "equal members": (lambda: Ensemble([[1.0, 2.0], [3.0, 3.0]]), "row 1 .* is not positive"),
+    "equal members": (
+        lambda: Ensemble([[1.0, 2.0], [3.0, 3.0]]),
+        "the members of row 1 .* do not vary",
+    ),
+    "rounding is no variation": (
+        lambda: Ensemble(np.full((5, 3), 0.1)),
+        "the members of row 0 .* do not vary",
+    ),
+    "no members": (lambda: Ensemble(np.zeros((0, 4))), r"have shape \(0, 4\)"),
+    "infinite bandwidth": (lambda: Ensemble(MEMBERS, bandwidth=np.inf), "bandwidth is inf"),
+    "not frozen": (lambda: FromScipy(scipy.stats.gamma), "the distribution fails to draw"),
+    "an empty list": (lambda: FromScipy([]), "there are no distributions"),
+    "two kinds": (
+        lambda: FromScipy([scipy.stats.norm(0), scipy.stats.multivariate_normal([0, 0])]),
+        r"row 1 is about outcomes of shape \(2,\)",
+    ),
+    "ragged": (lambda: FromScipy([scipy.stats.norm([0, 1])]), "give a distribution of a number"),
+    "matrices": (
+        lambda: FromScipy([scipy.stats.wishart(3, np.eye(2))] * 3),
+        "the distribution of row 0",
+    ),
+    "complex": (lambda: Gaussian([1.0, 2j], 1.0), "could not be read as an array of real"),
+    "masked": (lambda: Gaussian(np.ma.array([1.0, 2.0], mask=[0, 1]), 1.0), "holds nan in row 1"),
+    "another order of rows": (
+        lambda: caltest.test(
+            Gaussian(pd.Series([0.0, 1.0], index=["a", "b"]), 1.0),
+            pd.Series([1.0, 0.0], index=["b", "a"]),
+            "ecd",
+        ),
+        r"give outcomes.loc\[predictions.index\]",
+    ),
+    "consistency": (
+        lambda: caltest.test(MODELS["gaussian"], LOCATION, lambda p, x: 1.0, null="consistency"),
+        "possible here: monte_carlo",
+    ),
     "bandwidth": (lambda: Ensemble(MEMBERS, bandwidth="best"), "bandwidth is 'best'"),
     "outcomes": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION[:5], "ecd"),

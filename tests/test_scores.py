@@ -9,6 +9,7 @@ from support import central_moments, dirichlet, every_outcome, labels_from
 
 import caltest
 from caltest.data import Predictions
+from caltest.nulls import Normal
 from caltest.statistics import Brier, LogScore, Spiegelhalter
 
 RNG = np.random.default_rng(0)
@@ -102,3 +103,26 @@ def test_uniform_rows_tell_nothing_of_the_brier_score():
     probs = np.full((7, 3), 1 / 3)
     result = caltest.test(probs, [0] * 7, "spiegelhalter", rng=0)
     assert (result.statistic, result.pvalue) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("null", ["monte_carlo", "moments", "normal"])
+def test_the_least_of_chances_counts(null):
+    """1e-120 is as good as impossible, but it is not 0."""
+    probs = [[0.5, 0.5]] * 20 + [[1 - 1e-120, 1e-120]] * 20
+    labels = [0] * 38 + [1, 1]
+    for statistic in ("brier", "spiegelhalter", "ecd"):
+        assert caltest.test(probs, labels, statistic, null=null, rng=0).pvalue <= 0.002
+
+
+def test_a_normal_p_value_that_is_no_good_says_so():
+    probs = np.r_[np.full(300, 0.5), np.full(5, 1e-3)]
+    labels = np.r_[np.zeros(150, dtype=int), np.ones(150, dtype=int), np.zeros(5, dtype=int)]
+    (note,) = caltest.test(probs, labels, "ecd", null="normal").warnings[-1:]
+    assert "far from normal" in note
+    assert not any("normal" in note for note in caltest.test(P, Y, "ecd", null="normal").warnings)
+
+
+@pytest.mark.parametrize("ddof", [-1, 0.5, "1", True])
+def test_wrong_ddof(ddof):
+    with pytest.raises(caltest.InputError, match="ddof is"):
+        Normal(ddof=ddof)

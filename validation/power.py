@@ -3,8 +3,8 @@
 ``python -m validation.power --repetitions 2000 --jobs 2``
 
 M2, M3 and M1 sharpened by t = 0.8, 250 rows, ten classes; then four errors of 500 rows, three and ten
-classes: a temperature too high and one too low, a bias of 0.3 on the log-odds of one class, and noise of
-standard deviation 0.7 on the logits.
+classes: a temperature too high and one too low, a bias of 0.3 on the log-odds of one class, and noise
+of standard deviation 0.7 on the logits.
 """
 
 from __future__ import annotations

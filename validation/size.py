@@ -4,9 +4,10 @@
 
 Data sets are calibrated by construction: ten classes and 250 rows as published (M1), two and three
 classes with 50 rows, and 50 or 250 rows most of whose entries are exactly 0 or 1; then 500 rows of one
-probability, where classical tests go wrong: even, extreme, rare events, and the top class of a confident
-model. Pairs come from the registries: what is registered is studied. A pair of guarantee "exact" must have its level inside the
-99 % Clopper–Pearson interval of its rate, or below it where ties make it conservative.
+probability, where classical tests go wrong: even, extreme, rare events, and the top class of a
+confident model. Pairs come from the registries: what is registered is studied. A pair of guarantee
+"exact" must have its level inside the 99 % Clopper–Pearson interval of its rate, or below it where ties
+make it conservative.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Predictions, and the labels that came true: the only validation in the package."""
 
-from caltest.data.sample import Predictions, Sample, sample
+from caltest.data.sample import Predictions, Sample, check_index, sample
 
-__all__ = ["Predictions", "Sample", "sample"]
+__all__ = ["Predictions", "Sample", "check_index", "sample"]

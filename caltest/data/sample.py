@@ -153,7 +153,7 @@ def sample(probs: object, labels: object) -> Sample:
     """
     if isinstance(probs, Predictions):
         return Sample(probs, sample(probs.probs, labels).labels)
-    _check_index(probs, labels)
+    check_index(probs, labels, "probs", "labels")
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     check_order(table, truth)
     if truth.values.ndim == 2:
@@ -201,7 +201,7 @@ def _renormalised(values: np.ndarray, sums: NDArray[np.float64]) -> NDArray[np.f
     return rows
 
 
-def _check_index(probs: object, labels: object) -> None:
+def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
     """Raise if both have a pandas index, and the two say that rows do not correspond."""
     indices = []
     for data in (nw.to_native(x, pass_through=True) for x in (probs, labels)):
@@ -218,13 +218,13 @@ def _check_index(probs: object, labels: object) -> None:
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
     same = set(one) == set(other)
     advice = (
-        "they are the same rows in another order, so give labels.loc[probs.index]"
+        f"they are the same rows in another order, so give {second_name}.loc[{first_name}.index]"
         if same
         else "align them, or call .reset_index(drop=True) on both if rows correspond by position"
     )
     raise InputError(
-        f"the pandas indexes of probs and labels differ: {row_at(row)} is {one[row]!r} in probs "
-        f"and {other[row]!r} in labels; {advice}."
+        f"the pandas indexes of {first_name} and {second_name} differ: {row_at(row)} is "
+        f"{one[row]!r} in {first_name} and {other[row]!r} in {second_name}; {advice}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms.base import ROUNDING, Array, Form, Labels, effective_surprises
+from caltest.forms.base import ROUNDING, Array, Form, Labels, Lattice, effective_surprises
 
 ROWS = 4096
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
+_SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
+_CROWDED = 0.4  # with a larger spread about lattice points, the law has no gaps that count
 
 
 class Additive(Form):
@@ -73,7 +76,7 @@ class Linear(Additive):
 
     @cached_property
     def _finite(self) -> Array:
-        return np.where(self.probs > 0, self.table, 0.0)
+        return np.where((self.probs > 0) & np.isfinite(self.table), self.table, 0.0)
 
     @cached_property
     def _means(self) -> Array:
@@ -88,15 +91,48 @@ class Linear(Additive):
             np.einsum("ik,ik->i", self.probs[rows], centred, out=variances[rows])
         return variances
 
-    @property
-    def span(self) -> float:
-        """Distance of neighbouring values: of two classes, if all rows can change by the same."""
-        if self.table.shape[1] != 2:
-            return 0.0
-        steps = np.abs(self._finite[:, 1] - self._finite[:, 0])[self._variances > 0]
-        if len(steps) == 0 or np.ptp(steps) > 1e-9 * steps.max():
-            return 0.0
-        return float(steps[0])
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The lattice of statistics whose steps are (nearly) multiples of one.
+
+        A label other than the likeliest moves T by a step. Given how often it moves by which multiple,
+        T spreads by the standard deviation of what is left of the steps.
+        """
+        for span in self._mean_steps():
+            left, unlike = 0.0, 0.0
+            for rows in blocks(self.n_samples, ROWS):
+                steps, weights = self._steps(rows)
+                rest = np.abs(steps - span * np.round(steps / span))
+                rest[weights == 0.0] = 0.0
+                unlike = max(unlike, float(rest.max()))
+                left += float(np.vdot(weights, rest**2))
+                if left >= (_CROWDED * span) ** 2:
+                    break
+            else:
+                return Lattice(span, float(np.sqrt(left)) if unlike > _SAME * span else 0.0)
+        return Lattice()
+
+    def _mean_steps(self) -> Iterator[float]:
+        """Yield the mean step, and the mean of those that are not below it."""
+        least = 0.0
+        for _ in range(2):
+            total = np.zeros(2)
+            for rows in blocks(self.n_samples, ROWS):
+                steps, weights = self._steps(rows)
+                weights = np.where(steps >= least * (1.0 - _SAME), weights, 0.0)
+                total += weights.sum(), np.vdot(weights, steps)
+            if total[1] <= 0.0:
+                return
+            least = float(total[1] / total[0])
+            yield least
+
+    def _steps(self, rows: slice) -> tuple[Array, Array]:
+        """Return the steps from the likeliest labels, and the variances of the labels' indicators."""
+        probs, finite = self.probs[rows], self._finite[rows]
+        likeliest = finite[np.arange(len(probs)), probs.argmax(axis=1), None]
+        steps = np.abs(finite - likeliest)
+        moving = steps > _SAME * np.abs(finite).max(axis=1, keepdims=True)
+        return steps, np.where(moving, probs * (1.0 - probs), 0.0)
 
     @property
     def surprises(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ Labels: TypeAlias = NDArray[Any]
 
 #: Rounding of a sum, relative to the sum of the sizes of its terms.
 ROUNDING = 1e-14
+
+#: Variance of a number of events below which it counts as certain; its cube does not underflow.
+CERTAIN = 1e-100
 
 
 class Form(ABC):
@@ -115,6 +118,21 @@ def effective_surprises(shares: Array, chances: Array) -> float:
     return float(s.sum() ** 2 / np.sum(s**2 / u)) if len(s) else 0.0
 
 
+class Lattice(NamedTuple):
+    """Equally spaced values.
+
+    Attributes
+    ----------
+    span
+        Distance of neighbouring values; 0 if there is no lattice.
+    spread
+        Standard deviation of the statistic about a value of the lattice; 0 if it lies on it.
+    """
+
+    span: float = 0.0
+    spread: float = 0.0
+
+
 @dataclass(frozen=True)
 class TailBound:
     """What a distribution-free bound needs to know of a form.
@@ -178,8 +196,8 @@ class HasCumulantGenerator(Protocol):
         ...
 
     @property
-    def span(self) -> float:
-        """Distance of neighbouring values if they lie on a lattice, else 0."""
+    def lattice(self) -> Lattice:
+        """The lattice on which, or about which, the values lie."""
         ...
 
     @property

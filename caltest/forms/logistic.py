@@ -176,10 +176,21 @@ def _maximum(model: Any, start: Array, constant: Array) -> Array:
 
 def _arrive(model: Any, start: Array, options: dict[str, Any]) -> Array:
     try:
-        fit = model.fit(start, disp=False, skip_hessian=True, warn_convergence=False, **options)
+        fit = model.fit(
+            start,
+            disp=False,
+            skip_hessian=True,
+            warn_convergence=False,
+            callback=_no_comment,  # else it warns of probabilities near 0 and 1
+            **options,
+        )
     except np.linalg.LinAlgError:
         return start
     return np.asarray(fit.params)
+
+
+def _no_comment(*_: Any) -> None:
+    pass
 
 
 def _steepness(model: Any, params: Array) -> float:

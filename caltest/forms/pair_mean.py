@@ -11,7 +11,15 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms.additive import tilted_cumulants
-from caltest.forms.base import ROUNDING, Array, Form, Labels, TailBound, effective_surprises
+from caltest.forms.base import (
+    ROUNDING,
+    Array,
+    Form,
+    Labels,
+    Lattice,
+    TailBound,
+    effective_surprises,
+)
 
 Component: TypeAlias = "tuple[Array, Array | None]"
 
@@ -82,13 +90,13 @@ class PairMean(Form):
         return 4.0 * ROUNDING * float(sum(sizes))
 
     @property
-    def span(self) -> float:
-        """Distance of neighbouring values: equal, uniform predictions only count equal labels."""
+    def lattice(self) -> Lattice:
+        """The lattice of equal, uniform predictions: they only count equal labels."""
         weights, matrix = self.components[0]
         alike = len(self.components) == 1 and matrix is None and len(weights) > 0
         if not alike or np.ptp(weights) > 1e-9 * weights.max() or np.ptp(self.probs) > 1e-12:
-            return 0.0
-        return float(weights[0]) / len(weights)
+            return Lattice()
+        return Lattice(float(weights[0]) / len(weights))
 
     @property
     def surprises(self) -> float:

@@ -8,11 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
-from caltest.forms.base import ROUNDING, Array, ChiSquare, Moments, effective_surprises
+from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, Moments, effective_surprises
 from caltest.forms.binned import Binned, Indices
-
-#: Variance of a number of events below which it counts as certain; its cube does not underflow.
-CERTAIN = 1e-100
 
 
 @dataclass(frozen=True, eq=False)

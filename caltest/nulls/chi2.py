@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from scipy.special import gammainc, gammaincc
 
-from caltest.forms import Form, HasChiSquare
+from caltest.forms import Form, HasChiSquare, HasMoments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
+
+_WIDE = 1.1  # times the variance of the law is worth a note
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,15 @@ class Chi2(Null):
         if law.degrees == 0:
             greater = 1.0 if question.observed <= question.form.resolution else 0.0
             return from_sides(greater, 1.0, question)
+        notes: tuple[str, ...] = ()
+        if isinstance(question.form, HasMoments):
+            variance = question.form.moments(question.workers).variance * law.factor**2
+            if variance > _WIDE * 2.0 * law.degrees:
+                notes = (
+                    f"The statistic's variance is {variance / (2 * law.degrees):.2g} times that of its "
+                    "chi-square law: unlikely labels count too much, and small p-values may be much "
+                    "too small; null='monte_carlo' is right.",
+                )
         half = max(0.0, 0.5 * (law.factor * question.observed + law.offset))
         greater = float(gammaincc(0.5 * law.degrees, half))
-        return from_sides(greater, float(gammainc(0.5 * law.degrees, half)), question)
+        return from_sides(greater, float(gammainc(0.5 * law.degrees, half)), question, notes)

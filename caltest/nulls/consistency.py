@@ -13,9 +13,9 @@ from caltest._sampling import LabelSampler
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.data import Predictions
-from caltest.exceptions import InputError
-from caltest.forms import Binned, DensityForm, Form
+from caltest.forms import Binned, DensityForm, Form, LabelFunction
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
+from caltest.predictive import Predictive
 from caltest.statistics import Statistic
 
 _BATCH = 16  # resamples a task
@@ -51,12 +51,13 @@ class Consistency(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels."""
-        return not isinstance(form, DensityForm)
+        of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
+        return not (isinstance(form, DensityForm) or of_densities)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
         if not isinstance(question.predictions, Predictions):
-            raise InputError("the null 'consistency' redraws classes; use 'monte_carlo' for densities.")
+            raise TypeError("consistency resampling redraws classes")
         sampler = LabelSampler.of(question.predictions.probs, question.seed)
         resample = partial(_resample, question.statistic, question.predictions, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]

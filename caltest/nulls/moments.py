@@ -18,11 +18,12 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
-from caltest.nulls.saddlepoint import CumulantGenerator, shape, tail
+from caltest.nulls.saddlepoint import nearly_normal, tail
 
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
+_MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
+_NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
 _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
-_NEARLY = 0.5  # skewness and excess kurtosis up to which a distribution is nearly normal
 _WORTH_A_NOTE = 0.05  # error of a skewness
 
 
@@ -60,7 +61,9 @@ class ConditionalMoments(Null):
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = question.form
         if isinstance(form, HasCumulantGenerator):
-            if form.surprises < _SURPRISES and not _nearly_normal(form.cumulant_generator):
+            few = form.surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY)
+            gaps = form.lattice.spread > 0.0 and form.surprises < _MANY_SURPRISES
+            if few or gaps:
                 return _exact_instead(question)
             return self._saddlepoint(form, question)
         if not isinstance(form, HasMoments):
@@ -81,7 +84,7 @@ class ConditionalMoments(Null):
 
     def _saddlepoint(self, form: HasCumulantGenerator, question: Question) -> Answer:
         # On a lattice, P(T ≥ x) is the smooth tail half a step before x.
-        margin = form.resolution + 0.5 * form.span
+        margin = form.resolution + 0.5 * form.lattice.span
         generator = form.cumulant_generator
         # A side more than a standard deviation away has less than half of all (Cantelli's inequality),
         # and the other side, the larger one, need not be computed.
@@ -127,12 +130,6 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     if moments.skewness > 0:
         return float(gammaincc(k, position))
     return max(normal, float(gammainc(k, position)))  # the curve ends, the distribution need not
-
-
-def _nearly_normal(generator: CumulantGenerator) -> bool:
-    """Say whether skewness and excess kurtosis are small: then many outcomes count."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return all(abs(value) <= _NEARLY for value in shape(generator))
 
 
 def _mirrored(cumulants: tuple[float, float, float]) -> tuple[float, float, float]:

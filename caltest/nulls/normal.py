@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,9 @@ from scipy.special import ndtr
 from caltest.exceptions import InputError
 from caltest.forms import Form, HasCumulantGenerator, HasTerms
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
+from caltest.nulls.saddlepoint import nearly_normal
+
+_NEARLY = 0.5  # skewness or excess kurtosis; more is worth a note
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,10 @@ class Normal(Null):
     assumption: ClassVar[str] = "many independent terms, none of which dominates: their sum is normal"
     requires: ClassVar[str] = "a sum of independent terms"
 
+    def __post_init__(self) -> None:
+        if isinstance(self.ddof, bool) or not isinstance(self.ddof, Integral) or self.ddof < 0:
+            raise InputError(f"ddof is {self.ddof!r}; give a whole number that is not negative.")
+
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit sums of independent terms."""
@@ -65,7 +73,13 @@ class Normal(Null):
             greater, less = question.observed <= mean + margin, question.observed >= mean - margin
             return from_sides(float(greater), float(less), question)
         z = (question.observed - mean) / np.sqrt(variance)
-        return from_sides(float(ndtr(-z)), float(ndtr(z)), question)
+        notes: tuple[str, ...] = ()
+        if not nearly_normal(form.cumulant_generator, _NEARLY):
+            notes = (
+                "The statistic hangs on few unlikely labels and is far from normal, so that small "
+                "p-values may be much too small; null='moments' or 'monte_carlo' is right.",
+            )
+        return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)
 
     def _of_terms(self, terms: Array, question: Question) -> Answer:
         if len(terms) <= self.ddof:

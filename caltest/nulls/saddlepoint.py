@@ -75,6 +75,12 @@ def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
     return float((above - below) / (2.0 * step)), float((above + below - 2.0) / step**2)
 
 
+def nearly_normal(cumulants: CumulantGenerator, within: float) -> bool:
+    """Say whether skewness and excess kurtosis are small: then many outcomes count."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return all(abs(value) <= within for value in shape(cumulants))
+
+
 def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:
     """Solve K'(t) = x by Newton's method, kept inside a shrinking bracket."""
     low, high = (0.0, limit) if start > 0 else (-np.inf, 0.0)

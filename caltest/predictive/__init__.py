@@ -10,6 +10,8 @@ instead of probabilities::
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from caltest.predictive.base import Predictive, PredictiveSample
 from caltest.predictive.ensemble import Ensemble
 from caltest.predictive.frozen import FromScipy
@@ -22,7 +24,9 @@ def recognised(given: object) -> Predictive | None:
     """Return predicted distributions if these are some, wrapped if they are scipy's; else None."""
     if isinstance(given, Predictive):
         return given
-    first = given[0] if isinstance(given, list | tuple) and given else given
-    if hasattr(first, "rvs") and hasattr(first, "entropy"):
-        return FromScipy(given)
+    objects = isinstance(given, Iterable) and str(getattr(given, "dtype", "")) == "object"
+    several = list(given) if objects else given  # type: ignore[call-overload]
+    first = several[0] if isinstance(several, list | tuple) and several else several
+    if hasattr(first, "entropy") and (hasattr(first, "rvs") or hasattr(first, "sample")):
+        return FromScipy(several)
     return None

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._sampling import OutcomeSampler
+from caltest.data import check_index
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 
 
 class Predictive(ABC):
-    """n predicted distributions of numbers, or of vectors of d numbers. Subclasses are immutable."""
+    """n predicted distributions of numbers, or of vectors of d numbers; not to be changed once made."""
 
     #: What was done to the input and is worth telling.
     notes: tuple[str, ...] = ()
+    #: There are none; as an attribute of predictions of any kind.
+    n_classes: ClassVar[None] = None
+    #: What the parameters were read from: outcomes in another order of rows are recognised.
+    _given: object = None
 
     @property
     @abstractmethod
@@ -63,6 +68,7 @@ class Predictive(ABC):
         InputError
             If they are not as many finite numbers as the predictions are about.
         """
+        check_index(self._given, values, "predictions", "outcomes")
         n, d = self.n_samples, self.dimension
         wanted = (n,) if d is None else (n, d)
         array = numbers("the outcomes", values)
@@ -97,9 +103,14 @@ class PredictiveSample:
 def numbers(what: str, values: object) -> Array:
     """Return finite float64 numbers."""
     try:
-        array = np.array(values, dtype=np.float64)
+        read: Any = np.ma.array(values)  # a masked entry is missing
+        if read.dtype.kind == "c":
+            raise TypeError
+        array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
     except (TypeError, ValueError):
-        raise InputError(f"{what} could not be read as an array of numbers; give numbers.") from None
+        raise InputError(
+            f"{what} could not be read as an array of real numbers; give numbers."
+        ) from None
     broken = np.argwhere(~np.isfinite(array))
     if len(broken):
         place = tuple(int(i) for i in broken[0])

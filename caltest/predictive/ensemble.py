@@ -15,6 +15,8 @@ from caltest.predictive.gaussian import Gaussian
 
 _CELLS = 2**22  # numbers held at a time
 _POINTS = 256  # at most, about every member, to integrate an entropy
+_ROUNDING = 1e-14  # of the members, relative to the largest
+_NARROWEST = 1e-6  # bandwidth
 _A_SIDE = 16  # of these, at most, in one direction
 
 
@@ -54,29 +56,25 @@ class Ensemble(Predictive):
 
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
         array = numbers("the members", members)
-        if array.ndim not in (2, 3) or array.shape[1] < 2:
+        if array.ndim not in (2, 3) or array.shape[1] < 2 or array.size == 0:
             raise InputError(
                 f"the members have shape {array.shape}; give (n, S) numbers or (n, S, d) vectors, "
                 "two members a row at least."
             )
-        self.members = array
-        points = array.reshape(*array.shape[:2], -1)
-        n, s, d = points.shape
-        rule = isinstance(bandwidth, str) and bandwidth == "scott"
-        valid = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
-        if not rule and not valid:
-            raise InputError(f"bandwidth is {bandwidth!r}; give a positive number or 'scott'.")
-        h = s ** (-1.0 / (d + 4)) if rule else float(bandwidth)
-        centred = points - points.mean(axis=1, keepdims=True)
-        covariance = h**2 * np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
-        try:
-            kernel = Gaussian(np.zeros((n, d)), covariance)
-        except InputError as error:
+        self.members, self._given = array, members
+        self._points = array.reshape(*array.shape[:2], -1)
+        n, s, d = self._points.shape
+        h = s ** (-1.0 / (d + 4)) if bandwidth == "scott" else _positive(bandwidth)
+        centred = self._points - self._points.mean(axis=1, keepdims=True)
+        covariance = np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
+        least = np.linalg.eigvalsh(covariance)[:, 0]
+        rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
+        for row in np.flatnonzero(least <= rounding)[:1]:
             raise InputError(
-                f"the members of a row do not vary in every direction: {error} Give more members."
-            ) from None
-        self._kernel = kernel
-        self._points = points
+                f"the members of row {row} (counting from 0) do not vary"
+                f"{'' if d == 1 else ' in every direction'}; give more members, or leave the row out."
+            )
+        self._kernel = Gaussian(np.zeros((n, d)), h**2 * covariance)
 
     @property
     def n_samples(self) -> int:
@@ -128,6 +126,13 @@ class Ensemble(Predictive):
         chosen = self._points[np.arange(n), rng.integers(s, size=(size, n))]
         drawn = chosen + self._kernel.draw(rng, size)
         return np.asarray(drawn.reshape(size, *self.members[:, 0].shape))
+
+
+def _positive(bandwidth: object) -> float:
+    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool)
+    if not number or not _NARROWEST <= float(bandwidth) <= 1.0 / _NARROWEST:  # type: ignore[arg-type]
+        raise InputError(f"bandwidth is {bandwidth!r}; give a positive number such as 0.5, or 'scott'.")
+    return float(bandwidth)  # type: ignore[arg-type]
 
 
 def _normal_nodes(d: int) -> tuple[Array, Array]:

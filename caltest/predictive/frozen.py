@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from caltest.predictive.base import Array, Predictive
 class FromScipy(Predictive):
     """Predictions that are frozen ``scipy.stats`` distributions.
 
-    Anything with ``logpdf`` or ``logpmf``, ``entropy`` and ``rvs`` will do.
+    Anything with ``entropy``, ``logpdf`` or ``logpmf``, and ``rvs`` or ``sample`` will do, if it takes
+    blocks of outcomes (``scipy.stats.dirichlet`` does not).
 
     Parameters
     ----------
@@ -39,29 +39,61 @@ class FromScipy(Predictive):
     """
 
     def __init__(self, distribution: Any) -> None:
-        alone = not isinstance(distribution, Sequence)
-        parts = [distribution] if alone else list(distribution)
-        for part in parts:
-            missing = [name for name in ("entropy", "rvs") if not hasattr(part, name)]
-            if missing or not (hasattr(part, "logpdf") or hasattr(part, "logpmf")):
-                raise InputError(
-                    f"{part!r} is no frozen distribution of scipy.stats; give one such as "
-                    "scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
-                )
-        self._parts = parts
-        self._alone = alone
-        self._entropy = np.atleast_1d(
-            np.asarray(parts[0].entropy() if alone else [p.entropy() for p in parts], dtype=np.float64)
-        )
-        if self._entropy.ndim != 1 or (alone and np.ndim(parts[0].entropy()) == 0):
+        self._alone = not isinstance(distribution, Sequence)
+        self._parts = [distribution] if self._alone else list(distribution)
+        if not self._parts:
+            raise InputError("there are no distributions; give one with parameters (n,), or a list.")
+        for row, part in enumerate(self._parts):
+            self._check(part, "the distribution" if self._alone else f"the distribution of row {row}")
+        entropies = [np.asarray(part.entropy(), dtype=np.float64) for part in self._parts]
+        self._entropy = np.concatenate([np.atleast_1d(e) for e in entropies])
+
+    def _check(self, part: Any, name: str) -> None:
+        """Try everything that will be asked of a distribution."""
+        if not (
+            hasattr(part, "entropy") and _has(part, "logpdf", "logpmf") and _has(part, "rvs", "sample")
+        ):
             raise InputError(
-                "the distribution does not say how many rows it is about; give parameters of shape "
-                "(n,), or a list of n distributions."
+                f"{name} is {part!r}, which is no frozen distribution of scipy.stats; give one such as "
+                "scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
             )
-        for row in np.flatnonzero(~np.isfinite(self._entropy))[:1]:
+        advice = (
+            "freeze it, as in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes"
+        )
+        try:
+            entropy = np.asarray(part.entropy(), dtype=np.float64)
+            for row in np.flatnonzero(~np.isfinite(entropy))[:1]:
+                raise InputError(
+                    f"{name} has the entropy {np.ravel(entropy)[row]:g} at row {row} (from 0); "
+                    "give parameters in their range, and a finite entropy."
+                )
+            shape = entropy.shape
+            drawn = _drawn(part, (3, *shape), np.random.default_rng(0))
+            density = np.shape(_log_density(part)(drawn))
+        except InputError:
+            raise
+        except Exception as error:
             raise InputError(
-                f"the entropy of row {row} (counting from 0) is {self._entropy[row]}; give "
-                "distributions with parameters in their range and a finite entropy."
+                f"{name} fails to draw, or to state its entropy or density ({error}); {advice}."
+            ) from error
+        if self._alone and len(shape) != 1:
+            raise InputError(
+                f"{name} does not say how many rows it is about; give parameters of shape (n,), or a "
+                "list of n distributions."
+            )
+        entries = drawn.shape[1 + len(shape) :]
+        fits = density == (3, *shape) and len(entries) <= 1
+        if not fits or (not self._alone and np.prod(shape, dtype=int) != 1):
+            raise InputError(
+                f"{name} is about outcomes of shape {drawn.shape[1:]}; give a distribution of a "
+                "number, or of a vector, a row."
+            )
+        if name.endswith("row 0") or self._alone:
+            self._entries = entries
+        elif entries != self._entries:
+            raise InputError(
+                f"{name} is about outcomes of shape {entries}, and that of row 0 about "
+                f"{self._entries}; give distributions of the same kind of outcome."
             )
 
     @property
@@ -69,13 +101,10 @@ class FromScipy(Predictive):
         """Number of rows, n."""
         return len(self._entropy)
 
-    @cached_property
+    @property
     def dimension(self) -> int | None:
         """Number of entries of an outcome; None if it is a number."""
-        if self._alone:
-            return None
-        drawn = np.shape(self._parts[0].rvs(random_state=np.random.default_rng(0)))
-        return drawn[0] if drawn else None
+        return int(self._entries[0]) if self._entries else None
 
     def entropy(self) -> Array:
         """Return the entropies that the distributions state."""
@@ -94,12 +123,22 @@ class FromScipy(Predictive):
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return outcomes drawn by the distributions."""
         if self._alone:
-            drawn = self._parts[0].rvs(size=(size, self.n_samples), random_state=rng)
-            return np.asarray(drawn, dtype=np.float64)
-        shape = (size,) if self.dimension is None else (size, self.dimension)
-        rows = [np.reshape(part.rvs(size=size, random_state=rng), shape) for part in self._parts]
-        return np.stack(rows, axis=1).astype(np.float64)
+            return _drawn(self._parts[0], (size, self.n_samples), rng)
+        shape = (size, *self._entries)
+        return np.stack([_drawn(p, (size,), rng).reshape(shape) for p in self._parts], axis=1)
+
+
+def _has(part: Any, *names: str) -> bool:
+    return any(hasattr(part, name) for name in names)
 
 
 def _log_density(part: Any) -> Any:
     return part.logpdf if hasattr(part, "logpdf") else part.logpmf
+
+
+def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Draw by the method of either generation of scipy's distributions."""
+    if hasattr(part, "rvs"):
+        size: Any = shape if len(shape) > 1 else shape[0]
+        return np.asarray(part.rvs(size=size, random_state=rng), dtype=np.float64)
+    return np.asarray(part.sample(shape[:1], rng=rng), dtype=np.float64)

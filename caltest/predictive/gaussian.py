@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from caltest.exceptions import InputError
@@ -44,21 +42,23 @@ class Gaussian(Predictive):
             raise InputError(
                 f"the mean has shape {location.shape}; give (n,) numbers or (n, d) vectors."
             )
-        self.mean = location
+        self.mean, self._given = location, mean
         self._centre = location.reshape(len(location), -1)
-        self.whitener, self.log_scale = self._factor(numbers("the covariance", covariance))
+        self._factor, self.log_scale = self._factorise(numbers("the covariance", covariance))
+        self.whitener = np.linalg.inv(self._factor)
 
-    def _factor(self, covariance: Array) -> tuple[Array, Array]:
-        """Return the inverse Cholesky factors (n or 1, d, d) and their log determinants' opposites."""
+    def _factorise(self, covariance: Array) -> tuple[Array, Array]:
+        """Return Cholesky factors (n or 1, d, d) and the logarithms of their determinants."""
         n, d = self._centre.shape
-        if self.dimension is None and covariance.ndim <= 1:
+        given = covariance.shape
+        if d == 1 and covariance.ndim <= 1:
             covariance = covariance.reshape(-1, 1, 1)
         elif covariance.ndim == 2:
             covariance = covariance[None]
         if covariance.shape not in ((n, d, d), (1, d, d)):
-            wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d})"
+            wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d}) matrices"
             raise InputError(
-                f"the covariance has shape {covariance.shape}; for means of shape {self.mean.shape} "
+                f"the covariance has shape {given}; for means of shape {self.mean.shape} "
                 f"give {wanted}, or one for all rows."
             )
         asymmetric = np.abs(covariance - covariance.swapaxes(1, 2)).max(axis=(1, 2))
@@ -78,7 +78,7 @@ class Gaussian(Predictive):
                 f"smallest eigenvalue is {smallest[row]:.3g}; give covariances of full rank."
             ) from None
         diagonal = np.einsum("ijj->ij", factor)
-        return np.linalg.inv(factor), np.log(diagonal).sum(axis=1)
+        return np.asarray(factor, dtype=np.float64), np.asarray(np.log(diagonal).sum(axis=1))
 
     @property
     def n_samples(self) -> int:
@@ -121,7 +121,7 @@ class Gaussian(Predictive):
         drawn = self._centre + np.einsum("nij,...nj->...ni", self.factors, normal)
         return np.asarray(drawn.reshape(size, *self.mean.shape))
 
-    @cached_property
+    @property
     def factors(self) -> Array:
         """The Cholesky factors L, (n, d, d)."""
-        return np.broadcast_to(np.linalg.inv(self.whitener), self._shape)
+        return np.broadcast_to(self._factor, self._shape)

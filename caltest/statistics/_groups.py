@@ -1,7 +1,5 @@
 """Groups of rows: who belongs where, and the kernel between groups."""
 
-
-
 from __future__ import annotations
 
 from dataclasses import dataclass

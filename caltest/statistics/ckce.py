@@ -49,7 +49,7 @@ EXACT_UP_TO = 2000
 """Rows up to which method "auto" is "exact": half a second on one core."""
 
 FEATURES = 100
-"""Columns of the Cholesky factor, or Fourier frequencies, unless asked for."""
+"""Fourier frequencies, or columns of the Cholesky factor beyond one a class, unless asked for."""
 
 _METHODS = dict.fromkeys(("auto", "exact", "nystrom", "fourier"), True)
 _RULES: dict[str, Callable[[int], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
@@ -101,7 +101,7 @@ class CKCE(Statistic):
           stay exact and no draw needs a fit of its own. Cross-validation with the labels
           themselves would have to be repeated for every draw, and what it chooses for a
           calibrated model, whose residuals cannot be predicted, is chance. It is a choice for the
-          estimate: λ is smaller than n^(−1/4), and a test has less power, as noise counts for more.
+          estimate: λ was smaller than n^(−1/4), and tests less powerful, as noise counts for more.
     method
         How the inverse is taken.
 
@@ -110,11 +110,12 @@ class CKCE(Statistic):
         * "nystrom": K replaced by its pivoted incomplete Cholesky factorisation, O(n F²). It has no
           randomness, takes any kernel, and says what share of the trace is left out;
         * "fourier": K replaced by random Fourier features, as in the source's Appendix B. Gaussian
-          and linear-Gaussian kernels only. The order of the classes matters, if little. With as many
-          features "nystrom" was a thousand times closer to "exact" on real networks.
+          and linear-Gaussian kernels only. The order of the classes matters, if little. With
+          ``features=100`` its error on real networks was 0.2% (10 classes) and 1.2% (100), that of
+          "nystrom" 0.0003% and 0.3%.
     features
-        Columns of the Cholesky factor, or Fourier frequencies (F = m + 2 ``features``). Default None:
-        100, as in the source.
+        Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns). Default
+        None: 100 frequencies, as in the source, or m + 100 columns: the inner product alone takes m.
     groups
         Group membership of every row, (n,), for calibration within groups (section 3.3): is
         P(Y | g, group) = g? The kernel is then the product of ``kernel`` and one between groups:
@@ -274,7 +275,7 @@ class CKCE(Statistic):
             part, _ = self.kernel.terms[0]
             count = self.features or FEATURES
             return fourier_features(part, predictions.probs, count, int(self.seed)), None
-        return self._incomplete(predictions, self.features or FEATURES)
+        return self._incomplete(predictions, self.features or predictions.n_classes + FEATURES)
 
     def _incomplete(self, predictions: Predictions, columns: int) -> tuple[Array, float]:
         grouped = isinstance(self.groups, Groups)

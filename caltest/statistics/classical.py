@@ -12,8 +12,7 @@ from caltest._tail import Alternative
 from caltest.binning import EqualMass
 from caltest.data import Predictions
 from caltest.forms import Linear, LogisticRecalibration, PearsonGroups
-from caltest.forms.base import Array
-from caltest.forms.pearson import CERTAIN
+from caltest.forms.base import CERTAIN, Array
 from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
 

@@ -22,9 +22,10 @@ class ECD(Statistic):
     """Entropic calibration difference: the mean surprise of the labels less the surprise expected.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
-    over-confident, below 0 under-confident, and 0 on average if it is calibrated. Of two classes, one
-    row is never below −0.2785. The safety question, "is it over-confident?", is the alternative
-    "greater".
+    over-confident, below 0 under-confident, and 0 on average if it is calibrated. The safety question,
+    "is it over-confident?", is the alternative "greater". Of two classes, one row is never below
+    −0.2785; an error y − p counts logit p, so the ECD is blind to predictions of 1/2 (of more classes,
+    to uniform ones).
 
     Predicted distributions of numbers (:mod:`caltest.predictive`) have an ECD too, with densities for
     probabilities.

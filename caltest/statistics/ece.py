@@ -246,9 +246,10 @@ class DebiasedECE(_BinnedStatistic):
 class ESCE(Statistic):
     """Expected signed calibration error: share of positives less mean probability, of two classes.
 
-    Below 0 the model is over-confident, above 0 under-confident. Weighted by their rows, the signed
-    errors of any bins add up to the same number, so there is no binning to choose: it is
-    calibration in the large. More than two classes are seen through the lens "top_label".
+    Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
+    through the lens "top_label", where the event is that the top class is right: below 0 is then
+    over-confident, above 0 under-confident. Weighted by their rows, the signed errors of any bins add
+    up to the same number, so there is no binning to choose: it is calibration in the large.
 
     References
     ----------

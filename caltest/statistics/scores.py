@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,38 +10,22 @@ import numpy as np
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.forms import Linear
-from caltest.forms.base import Array
-from caltest.forms.pearson import CERTAIN
+from caltest.forms.base import CERTAIN, Array
 from caltest.statistics.base import Statistic
-from caltest.statistics.ecd import surprises
+from caltest.statistics.ecd import ECD
 
 _EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class _ScoreDeviation(Statistic):
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
-
-    def given(self, predictions: Predictions) -> Linear:
-        """Fix the predictions: the mean over the rows of score less expected score."""
-        table = self._deviations(predictions.probs)
-        table /= len(table)
-        return Linear(table, predictions.probs)
-
-    @staticmethod
-    @abstractmethod
-    def _deviations(probs: Array) -> Array:
-        """Return score less its expectation for every row and label, (n, m)."""
-
-
-@dataclass(frozen=True)
-class Brier(_ScoreDeviation):
+class Brier(Statistic):
     """Brier score less its expectation: n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)].
 
     A Brier score mixes calibration with how hard the labels are to predict. Its expectation under H0
     depends on the predictions only; what differs from it is miscalibration. Above 0 the model is
     over-confident, below 0 under-confident. For two classes it is the score (y − p)² of the one
-    probability, half the squared norm. It gives weight 0 to predictions of 1/2.
+    probability, half the squared norm. An error y − p counts 1 − 2p, so it is blind to predictions of
+    1/2, of more classes to uniform ones.
 
     References
     ----------
@@ -59,17 +42,20 @@ class Brier(_ScoreDeviation):
     name: ClassVar[str] = "brier"
     measures: ClassVar[str] = "Brier score less its expectation if calibrated"
 
-    @staticmethod
-    def _deviations(probs: Array) -> Array:
-        return _brier_deviations(probs)
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+
+    def given(self, predictions: Predictions) -> Linear:
+        """Fix the predictions: the mean over the rows of score less expected score."""
+        table = _brier_deviations(predictions.probs)
+        return Linear(table / len(table), predictions.probs)
 
 
 @dataclass(frozen=True)
-class LogScore(_ScoreDeviation):
+class LogScore(ECD):
     """Logarithmic score (cross-entropy) less its expectation: n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)].
 
     It is the entropic calibration difference by its older name, see
-    :class:`~caltest.statistics.ECD`.
+    :class:`~caltest.statistics.ECD`, also for ``clip``.
 
     References
     ----------
@@ -84,10 +70,6 @@ class LogScore(_ScoreDeviation):
 
     name: ClassVar[str] = "log_score"
     measures: ClassVar[str] = "logarithmic score less its expectation if calibrated"
-
-    @staticmethod
-    def _deviations(probs: Array) -> Array:
-        return surprises(probs)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Time and peak memory, next to a plain NumPy implementation on the same input.
 
-``python -m validation.benchmarks.speed``
+``python -m validation.benchmarks.speed``, and with ``--scores`` for linear and cumulative statistics
 
 Every case runs in a process of its own, through the public functions, checks of the input included.
 Time is the best of several runs. Memory is the peak resident set during the first run above what was
@@ -76,6 +76,27 @@ def moments(probs: np.ndarray, labels: np.ndarray, jobs: int) -> float:
     return caltest.test(probs, labels, statistic, null="moments", n_jobs=jobs).pvalue
 
 
+def tested(statistic: str, null: str) -> Work:
+    """Return a test of a registered pair, 999 draws if it draws."""
+
+    def work(probs: np.ndarray, labels: np.ndarray, jobs: int) -> float:
+        return caltest.test(probs, labels, statistic, null=null, rng=0, n_jobs=jobs).pvalue
+
+    return work
+
+
+def drawn_in_a_loop(probs: np.ndarray, labels: np.ndarray, jobs: int) -> float:
+    """Rank the ECD among 999 draws, as a script would: one vector of labels at a time."""
+    rng, cumulative = np.random.default_rng(0), probs.cumsum(axis=1)
+    surprise = -np.log(np.maximum(probs, 1e-300))
+    rows, last = np.arange(len(probs)), probs.shape[1] - 1
+    observed, draws = surprise[rows, labels].mean(), []
+    for _ in range(999):
+        drawn = (cumulative < rng.random((len(probs), 1))).sum(axis=1).clip(max=last)
+        draws.append(surprise[rows, drawn].mean())
+    return float((1 + np.sum(np.array(draws) >= observed)) / 1000)
+
+
 WORK: dict[str, Work] = {
     "plain NumPy": plain,
     "estimate": given,
@@ -83,6 +104,14 @@ WORK: dict[str, Work] = {
     "estimate, SKCE_ul": linear,
     "exact test, 999 draws": exact,
     "moments test": moments,
+    "ECD, 999 draws in a loop": drawn_in_a_loop,
+    "ECD, 999 draws": tested("ecd", "monte_carlo"),
+    "ECD, moments": tested("ecd", "moments"),
+    "Brier, moments": tested("brier", "moments"),
+    "KS, 999 draws": tested("ks", "monte_carlo"),
+    "KS, brownian": tested("ks", "brownian"),
+    "Hosmer-Lemeshow, 999 draws": tested("hosmer_lemeshow", "monte_carlo"),
+    "Cox, 999 draws": tested("cox", "monte_carlo"),
 }
 
 
@@ -120,6 +149,18 @@ CASES = (
     Case("estimate", 20_000, 10, 2),
     Case("estimate", 50_000, 10, 2),
     Case("estimate, median", 50_000, 10, 2),
+)
+SCORES = (
+    Case("ECD, 999 draws in a loop", 100_000, 10, 1),
+    Case("ECD, 999 draws", 100_000, 10, 1),
+    Case("ECD, 999 draws", 100_000, 10, 2),
+    Case("ECD, moments", 100_000, 10, 1),
+    Case("ECD, moments", 1_000_000, 10, 1),
+    Case("Brier, moments", 1_000_000, 10, 1),
+    Case("KS, 999 draws", 100_000, 10, 1),
+    Case("KS, brownian", 1_000_000, 10, 1),
+    Case("Hosmer-Lemeshow, 999 draws", 100_000, 10, 1),
+    Case("Cox, 999 draws", 10_000, 10, 1),
 )
 
 # ------------------------------------------------------------------ one case, in its own process
@@ -176,31 +217,34 @@ def main() -> None:
     """Run every case, write the CSV, print the table and the aims."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", type=int, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--scores", action="store_true", help="linear and cumulative statistics"
+    )
     options = parser.parse_args()
     if options.case is not None:
-        print(json.dumps(measure(CASES[options.case])))
+        print(json.dumps(measure((CASES + SCORES)[options.case])))
         return
+    chosen = range(len(CASES), len(CASES + SCORES)) if options.scores else range(len(CASES))
     rows: list[dict[str, Any]] = []
-    for number, case in enumerate(CASES):
+    for number in chosen:
+        case = (CASES + SCORES)[number]
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
         command = [sys.executable, "-m", "validation.benchmarks.speed", "--case", str(number)]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         rows.append(_row(case, json.loads(output), rows) | {"load": round(load, 2)})
         print(rows[-1], flush=True)
-    write_csv(rows, RESULTS / "speed.csv")
+    write_csv(rows, RESULTS / ("speed_scores.csv" if options.scores else "speed.csv"))
     print(markdown(rows))
-    print()
-    print(markdown(aims(rows)))
+    if not options.scores:
+        print()
+        print(markdown(aims(rows)))
 
 
 def _row(case: Case, measured: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     seconds = measured["seconds"]
     estimates = case.work.startswith("estimate") and "ul" not in case.work
-    same = [
-        row
-        for row in rows
-        if estimates and (row["work"], row["n"], row["m"]) == ("plain NumPy", case.n, case.m)
-    ]
+    peer = "plain NumPy" if estimates else f"{case.work} in a loop"
+    same = [row for row in rows if (row["work"], row["n"], row["m"]) == (peer, case.n, case.m)]
     ratio = round(same[0]["milliseconds"] / (1e3 * seconds), 1) if same else ""
     return {
         "work": case.work,

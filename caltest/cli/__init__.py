@@ -1,0 +1,65 @@
+"""The command line: parse, call, write. Everything heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from caltest._version import __version__
+from caltest.cli._compare import run_compare
+from caltest.cli._one_model import run_estimate, run_test
+from caltest.cli._options import WithChoices
+from caltest.cli._output import INTERRUPTED, WRONG_INPUT, write
+
+app = typer.Typer(
+    help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal without Unicode is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
+    try:
+        app(prog_name="caltest")
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # worker threads may still run; their end is not waited for
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        raise
+    except OSError as error:  # help or version, on a full disk
+        print(f"Error: the output cannot be written: {error.strerror}.", file=sys.stderr)  # noqa: T201
+        os._exit(WRONG_INPUT)  # no second try to flush
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        write(f"caltest {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("test", cls=WithChoices)(run_test)
+app.command("estimate", cls=WithChoices)(run_estimate)
+app.command("compare", cls=WithChoices)(run_compare)

@@ -1,0 +1,5 @@
+"""``python -m caltest.cli`` is the command line."""
+
+from caltest.cli import main
+
+main()

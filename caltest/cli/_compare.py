@@ -1,0 +1,197 @@
+"""`caltest compare`: several models on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from caltest.cli._options import (
+    AsJson,
+    Columns,
+    Jobs,
+    Label,
+    LensName,
+    Seed,
+    StatisticName,
+    check_jobs,
+    column_names,
+)
+from caltest.cli._output import errors_reported, to_json, write
+from caltest.exceptions import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from caltest.comparison.resampling import Kind
+    from caltest.data import Predictions, Sample
+
+    Labels = NDArray[np.intp]
+
+_DIGITS = "digits"
+
+
+def run_compare(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            help="Two files or more, of the same rows in the same order, as for caltest test.",
+            show_default=False,
+        ),
+    ] = None,
+    label: Label = None,
+    columns: Columns = None,
+    statistic: StatisticName = "ckce",
+    lens: LensName = None,
+    resampling: Annotated[
+        str, typer.Option(metavar="NAME", help="How rows are drawn: subsampling or bootstrap.")
+    ] = "subsampling",
+    resamples: Annotated[int, typer.Option(metavar="INT", min=2, help="How often.")] = 500,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="INT",
+            help="Rows of a subsample.  [default: 500, or half of the rows if less]",
+            show_default=False,
+        ),
+    ] = None,
+    correction: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="For the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none."
+        ),
+    ] = "holm",
+    seed: Seed = None,
+    as_json: AsJson = False,
+    jobs: Jobs = -1,
+    example: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Bundled predictions instead of files: digits, by all models.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Rank models by a calibration error, and say how sure the ranking is.
+
+    A model is called by its file. Exit status: 0, or 2 if the input is wrong.
+    """
+    with errors_reported():
+        check_jobs(jobs)
+        sources, models, labels = _models(files or [], label, columns, example)
+
+        from caltest import comparison
+
+        found = comparison.compare(
+            models,
+            labels,
+            statistic,
+            lens=lens,
+            resampling=cast("Kind", resampling),
+            n_resamples=resamples,
+            size=size,
+            correction=None if correction == "none" else correction,
+            rng=seed,
+            n_jobs=jobs,
+            progress=True,
+        )
+        if as_json:
+            write(to_json({"files": sources, "example": example, **found.to_dict()}))
+        else:
+            write(found.summary())
+
+
+def _models(
+    files: Sequence[Path], label: str | None, columns: str | None, example: str | None
+) -> tuple[dict[str, str] | None, dict[str, Predictions], Labels]:
+    """Return the files by model (None for an example), the predictions by model, and the labels."""
+    if example is not None:
+        if files:
+            raise InputError(f"both files ({files[0]}, …) and --example ({example}) are given.")
+        if label is not None or columns is not None:
+            raise InputError("--label and --columns are for files; those of an example are known.")
+        return (None, *_digits(example))
+    if len(files) < 2:
+        raise InputError(
+            f"there {'is one file' if files else 'are no files'} to compare; give two or more, "
+            "or --example digits."
+        )
+    names = model_names(files)
+    from caltest.files import read
+
+    samples = {
+        name: read(path, label=label, columns=column_names(columns))
+        for name, path in zip(names, files, strict=True)
+    }
+    sources = {name: str(path) for name, path in zip(names, files, strict=True)}
+    (first, reference), *others = samples.items()
+    predictions = {first: reference.predictions}
+    for name, other in others:
+        predictions[name] = _aligned(sources[first], reference, sources[name], other)
+    return sources, predictions, reference.labels
+
+
+def model_names(files: Sequence[Path]) -> list[str]:
+    """Return the stems of the files, or the whole paths where stems are equal."""
+    if twice := next((str(path) for path in files if files.count(path) > 1), None):
+        raise InputError(f"the file {twice} is given twice; give every model once.")
+    stems = [path.stem for path in files]
+    return [
+        stem if stems.count(stem) == 1 else str(path) for stem, path in zip(stems, files, strict=True)
+    ]
+
+
+def _digits(example: str) -> tuple[dict[str, Predictions], Labels]:
+    from caltest._choices import choose
+    from caltest.data import Predictions
+    from caltest.datasets import digits_models, load_digits_predictions
+
+    choose("example to compare", example, {_DIGITS: True})
+    loaded = [load_digits_predictions(model) for model in digits_models()]
+    return {each.model: Predictions(each.probs, each.classes) for each in loaded}, loaded[0].labels
+
+
+def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Predictions:
+    """Return a file's predictions with its columns in the order of the first one's.
+
+    Raises
+    ------
+    InputError
+        If classes or labels are not the same.
+    """
+    import numpy as np
+
+    from caltest.data import Predictions
+    from caltest.data.containers import listed, row_at
+    from caltest.data.labels import without_prefix
+
+    known, own = reference.predictions, other.predictions
+    labels, probs = other.labels, own.probs
+    if known.probs.shape != own.probs.shape:
+        raise InputError(
+            f"{first} has {known.n_samples} rows of {known.n_classes} classes, {second} "
+            f"{own.n_samples} of {own.n_classes}; give files of the same rows and classes."
+        )
+    names = list(map(str, range(known.n_classes)))
+    if known.classes is not None and own.classes is not None:
+        names, others = (list(without_prefix(each)[0]) for each in (known.classes, own.classes))
+        if set(names) != set(others):
+            raise InputError(
+                f"the classes of {first} are {listed(names, 4)}, those of {second} "
+                f"{listed(others, 4)}; name the columns alike."
+            )
+        order = [others.index(name) for name in names]
+        probs, labels = probs[:, order], np.argsort(order)[labels]
+    differ = np.flatnonzero(reference.labels != labels)
+    if len(differ):
+        row = int(differ[0])
+        raise InputError(
+            f"the labels differ: {row_at(row)} is {names[reference.labels[row]]!r} in {first} and "
+            f"{names[labels[row]]!r} in {second}; give files of the same rows in the same order."
+        )
+    return Predictions(probs, known.classes, own.notes)

@@ -1,0 +1,102 @@
+"""What the commands take, and a help that lists what the registries hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import getdoc
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from caltest.exceptions import InputError
+
+
+class WithChoices(TyperCommand):
+    """A command whose help lists the statistics, nulls and lenses that there are."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from caltest.lenses import LENSES
+        from caltest.nulls import NULLS
+        from caltest.statistics import STATISTICS
+
+        registries: dict[str, Mapping[str, object]]
+        registries = {"statistic": STATISTICS, "null": NULLS, "lens": LENSES}
+        for parameter in self.params:
+            if parameter.name in registries:
+                with formatter.section(f"Values of --{parameter.name}"):
+                    formatter.write_dl(_entries(registries[parameter.name]))
+
+
+def _entries(registry: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return names and first lines of documentation; a name that ends in a colon wants more."""
+    return [
+        (
+            f"{name}…" if name.endswith(":") else name,
+            getattr(of, "measures", None) or (getdoc(of) or "").partition("\n")[0],
+        )
+        for name, of in registry.items()
+    ]
+
+
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, Parquet, NPZ or NPY: a column of probabilities a class, and one of labels.",
+        show_default=False,
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="The column of labels.  [default: label, y, y_true, target or class]",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLS",
+        help="The columns of probabilities, separated by commas.  [default: all but the label]",
+        show_default=False,
+    ),
+]
+StatisticName = Annotated[
+    str, typer.Option("--statistic", metavar="NAME", help="What is computed; see below.")
+]
+LensName = Annotated[
+    str | None,
+    typer.Option(
+        "--lens", metavar="NAME", help="A view of the predictions; see below.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of prose.")]
+Jobs = Annotated[int, typer.Option(metavar="INT", help="Cores to use; -1 is all of them.")]
+Example = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Bundled predictions instead of FILE, for instance digits:naive_bayes.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="INT", min=0, help="Repeats the numbers.  [default: random]", show_default=False
+    ),
+]
+
+
+def check_jobs(jobs: int) -> None:
+    """Raise if there are no cores to use."""
+    if jobs == 0:
+        raise InputError("--jobs is 0; give a number of cores, or -1 for all of them.")
+
+
+def column_names(columns: str | None) -> list[str] | None:
+    """Split the value of --columns."""
+    return None if columns is None else [name.strip() for name in columns.split(",")]

@@ -1,0 +1,179 @@
+"""The result of a comparison: frozen, inert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest._tiles import Array
+from caltest.comparison.resampling import Kind
+from caltest.result import _plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Models ranked by a calibration error. Arrays are in the order of ``names``, and read-only.
+
+    Attributes
+    ----------
+    names
+        The K models, as given.
+    ranking
+        The names, smallest error first; equal ones as given.
+    values
+        The statistic on all rows, (K,).
+    standard_errors
+        Of the values, (K,); infinite where unknown.
+    intervals
+        values ± z · standard_errors, (K, 2): normal, for each model alone.
+    first_proportions, first_intervals
+        Share of resamples in which the model's error is the smallest, ties shared, (K,), and its
+        Wilson interval, (K, 2).
+    pair_proportions, pair_intervals
+        [i, j]: share of resamples in which model i has a smaller error than model j, ties counted
+        half, (K, K), and its Wilson interval, (K, K, 2).
+    order_proportion, order_interval
+        Share of resamples in which no two models are the other way round than in ``ranking``, and its
+        Wilson interval.
+    differences
+        [i, j]: error of model i less that of model j, on all rows, (K, K).
+    difference_errors
+        Their standard errors, (K, K).
+    pvalues, adjusted_pvalues
+        Of the hypothesis that both errors are equal, two-sided, (K, K); adjusted for the K(K − 1)/2
+        pairs. Never 0.
+    statistic
+        Registered name of the statistic, or the name of the function.
+    measures
+        What the statistic measures, in words.
+    signed
+        Whether errors have a sign; the size is what is ranked and compared then.
+    errors_from
+        Where standard errors come from: "u_statistic" or the resampling.
+    confidence
+        Of all intervals.
+    correction
+        Of the p-values; None where they are not adjusted.
+    n_samples, n_classes
+        Rows, and classes as the lens shows them.
+    lens
+        Label of the lens; None for the full probability vector.
+    parameters
+        Options in force for every model, by its name: a fitted bandwidth for instance.
+    resampling, n_resamples, size
+        How rows were drawn, how often, and how many at a time.
+    seed
+        Integer that, given as ``rng``, repeats the numbers.
+    warnings
+        Sentences a reader should know.
+    """
+
+    names: tuple[str, ...]
+    ranking: tuple[str, ...]
+    values: Array
+    standard_errors: Array
+    intervals: Array
+    first_proportions: Array
+    first_intervals: Array = field(repr=False)
+    pair_proportions: Array = field(repr=False)
+    pair_intervals: Array = field(repr=False)
+    order_proportion: float
+    order_interval: tuple[float, float]
+    differences: Array = field(repr=False)
+    difference_errors: Array = field(repr=False)
+    pvalues: Array = field(repr=False)
+    adjusted_pvalues: Array = field(repr=False)
+    statistic: str
+    measures: str
+    signed: bool
+    errors_from: str
+    confidence: float
+    correction: str | None
+    n_samples: int
+    n_classes: int
+    lens: str | None
+    parameters: dict[str, dict[str, Any]] = field(repr=False)
+    resampling: Kind
+    n_resamples: int
+    size: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @property
+    def order(self) -> list[int]:
+        """Where in ``names`` each model of ``ranking`` stands."""
+        return [self.names.index(name) for name in self.ranking]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each model, in the order of the ranking.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index ``model``; columns ``value``, ``standard_error``, ``low``, ``high`` (the interval),
+            ``first`` (share of resamples in which it has the smallest error).
+        """
+        import pandas as pd
+
+        found = {
+            "value": self.values,
+            "standard_error": self.standard_errors,
+            "low": self.intervals[:, 0],
+            "high": self.intervals[:, 1],
+            "first": self.first_proportions,
+        }
+        index = pd.Index(self.names, name="model")
+        return pd.DataFrame(found, index=index).iloc[self.order]
+
+    def pairs(self) -> pd.DataFrame:
+        """Return a row for each pair of models, in the order of the ranking.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``better`` and ``worse`` (by all rows); ``difference`` of their errors, worse less
+            better, with ``standard_error``, ``pvalue`` and ``adjusted`` p-value; ``proportion`` of
+            resamples in which better is better, with its interval ``low``, ``high``.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "better": self.names[i],
+                "worse": self.names[j],
+                "difference": self.differences[j, i],
+                "standard_error": self.difference_errors[j, i],
+                "pvalue": self.pvalues[i, j],
+                "adjusted": self.adjusted_pvalues[i, j],
+                "proportion": self.pair_proportions[i, j],
+                "low": self.pair_intervals[i, j, 0],
+                "high": self.pair_intervals[i, j, 1],
+            }
+            for i, j in combinations(self.order, 2)
+        ]
+        return pd.DataFrame(rows)
+
+    def summary(self) -> str:
+        """Return the comparison in plain language: who is best, how sure, and which pairs differ."""
+        from caltest.comparison.words import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()

@@ -1,0 +1,152 @@
+"""A comparison in plain language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from caltest.comparison.result import Comparison
+from caltest.result import _paragraph, _row, _short
+
+_NAMED_PAIRS = 12
+_SMALLEST_PRINTED = 1e-9  # a normal tail is not printed beyond this
+
+_ERRORS = {
+    "u_statistic": "from the variance of a U-statistic, of both orders",
+    "subsampling": "approximate, from the subsamples",
+    "bootstrap": "approximate, from the bootstrap samples",
+}
+
+
+def summary(comparison: Comparison) -> str:
+    """Return what was compared, the ranking, how sure it is, and which pairs are told apart."""
+    c = comparison
+    view = f", seen through the lens {c.lens}" if c.lens else ""
+    rows = [
+        ("compared", f"{len(c.names)} models on {c.n_samples} rows of {c.n_classes} classes{view}"),
+        ("statistic", f"{c.statistic}  ({c.measures}); smallest first"),
+    ]
+    if options := _options(c):
+        rows.append(("with", options))
+    rows.append(("errors", _ERRORS[c.errors_from]))
+    lines = ["Comparison of calibration", *(_row(name, text) for name, text in rows), ""]
+    lines += [*_ranking(c), ""]
+    for paragraph in (_how_sure(c), _told_apart(c), _caution(c)):
+        lines += [*_paragraph(paragraph), ""]
+    for warning in c.warnings:
+        lines += [*_paragraph(f"Note: {warning}"), ""]
+    return "\n".join(lines[:-1])
+
+
+def _options(c: Comparison) -> str:
+    """Name the options that all models share, then those that differ."""
+    first, *others = (c.parameters[name] for name in c.names)
+    shared = [key for key in first if all(each.get(key) == first[key] for each in others)]
+    own = [key for key in first if key not in shared]
+    texts = [f"{key} {_short(first[key])}" for key in shared]
+    texts += [f"{key} of its own for each model" for key in own]
+    return ", ".join(texts)
+
+
+def _ranking(c: Comparison) -> list[str]:
+    width = max(len("model"), *(len(name) for name in c.names))
+    title = f"{_percent(c.confidence)} interval"
+    lines = [f"  {'':>3}  {'model':<{width}}  {c.statistic:>11}  {title:^25}  first in"]
+    for place, i in enumerate(c.order, 1):
+        low, high = c.intervals[i]
+        between = f"{low:>11.4g} to {high:<11.4g}"
+        share = _percent(float(c.first_proportions[i]))
+        lines.append(
+            f"  {place:>3}  {c.names[i]:<{width}}  {c.values[i]:>11.4g}  {between:^25}  {share:>8}"
+        )
+    return lines
+
+
+def _how_sure(c: Comparison) -> str:
+    best = c.order[0]
+    leaders = [c.names[j] for j in c.order if c.differences[best, j] == 0.0]
+    alone = len(leaders) == 1
+    text = (
+        f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows. "
+        f"{'It' if alone else c.names[best]} came first in "
+        f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {_kind(c)} of {c.size:,} "
+        f"rows (with more of them {_between(c.first_intervals[best])}), and all models came in this "
+        f"order in {_percent(c.order_proportion)} ({_between(c.order_interval)}). "
+    )
+    often = int(c.first_proportions.argmax())
+    if c.first_proportions[often] > c.first_proportions[best]:
+        share = _percent(float(c.first_proportions[often]))
+        text += f"{c.names[often]} came first more often ({share}). "
+    return text + (
+        f"These shares say how stable the ranking is under chance in the choice of {c.size:,} rows; "
+        "they are no probabilities that it is right."
+    )
+
+
+def _told_apart(c: Comparison) -> str:
+    alpha = 1.0 - c.confidence
+    pairs = list(combinations(c.order, 2))
+    tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
+    apart = [pair for pair in tested if c.adjusted_pvalues[pair] <= alpha]
+    together = [pair for pair in tested if c.adjusted_pvalues[pair] > alpha]
+    family = f"{c.correction}, {len(pairs)} pairs" if c.correction else "not corrected for their number"
+    if len(pairs) == 1:
+        family = "one pair"
+    text = f"Tests of equal error, two-sided at level {alpha:.4g} ({family}): "
+    if not tested:
+        return f"{text}none was possible."
+    if not together:
+        return f"{text}all told apart, the better one first: {_listed(c, apart)}."
+    proof = "Not to be told apart is no proof of being equal."
+    if not apart:
+        return f"{text}none told apart: {_listed(c, together)}. {proof}"
+    text += f"{len(apart)} of {len(tested)} told apart"
+    if len(apart) <= len(together):
+        return f"{text}, the better one first: {_listed(c, apart)}. {proof}"
+    return f"{text}, all but {_listed(c, together)}. {proof}"
+
+
+def _caution(c: Comparison) -> str:
+    text = "Smallest is not calibrated: whether a model is, caltest.test says."
+    if c.errors_from != "u_statistic":
+        text += (
+            " Values of a statistic that is biased in small samples differ by their biases too, "
+            "which depend on how the predictions are spread."
+        )
+    return text
+
+
+def _listed(c: Comparison, pairs: Sequence[tuple[int, int]]) -> str:
+    named = [
+        f"{c.names[i]} and {c.names[j]} ({_p(float(c.adjusted_pvalues[i, j]))})"
+        for i, j in pairs[:_NAMED_PAIRS]
+    ]
+    rest = len(pairs) - len(named)
+    return ", ".join(named) + (f", and {rest} more" if rest else "")
+
+
+def _p(pvalue: float) -> str:
+    return f"p < {_SMALLEST_PRINTED:g}" if pvalue < _SMALLEST_PRINTED else f"p = {pvalue:.2g}"
+
+
+def _kind(c: Comparison) -> str:
+    return "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
+
+
+def _between(interval: Sequence[float]) -> str:
+    low, high = interval
+    return f"between {_percent(low)} and {_percent(high)}"
+
+
+def _percent(share: float) -> str:
+    """Write a share; one that is not quite all or nothing does not look as if it were.
+
+    >>> _percent(0.93), _percent(0.9996), _percent(1.0), _percent(0.004)
+    ('93%', '99.9%', '100%', '0.4%')
+    """
+    percent = 100.0 * share
+    if 1.0 <= percent <= 99.0 or percent in (0.0, 100.0):
+        return f"{percent:.3g}%" if percent == round(percent) else f"{percent:.0f}%"
+    return f"{min(max(percent, 0.1), 99.9):.1f}%".replace(".0%", "%")

@@ -1,0 +1,204 @@
+"""`caltest compare`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import caltest
+from caltest.cli import app
+from caltest.datasets import digits_models, load_digits_predictions
+from caltest.lenses import LENSES
+from caltest.statistics import STATISTICS
+
+CLASSES = ["ant", "bee", "cat"]
+QUICK = ["--statistic", "skce_uq", "--resamples", "20", "--seed", "1"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def fails(*arguments):
+    """Return the message: one sentence on standard error, nothing on standard output."""
+    result = run("compare", *arguments)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert len(result.stderr.splitlines()) == 1
+    return result.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+def strict_json(text):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.ones(3), size=100)
+    labels = (rng.random((100, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    sharp = probs**4 / (probs**4).sum(axis=1, keepdims=True)
+    return probs, sharp, labels
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("models")
+    probs, sharp, labels = data
+    names = np.array(CLASSES)[labels]
+
+    def write(name, table, truth=names, label="label", columns=CLASSES):
+        pd.DataFrame(table, columns=columns).assign(**{label: truth}).to_csv(folder / name, index=False)
+
+    write("good.csv", probs)
+    write("sharp.csv", sharp)
+    write("prefixed.csv", probs, columns=[f"p_{name}" for name in CLASSES])
+    write("swapped.csv", sharp[:, [2, 0, 1]], columns=["cat", "ant", "bee"])
+    write(
+        "other.csv", sharp, columns=["ant", "bee", "dog"], truth=np.where(names == "cat", "dog", names)
+    )
+    write("verdict.csv", probs, label="verdict")
+    write("verdict_sharp.csv", sharp, label="verdict")
+    write("shuffled.csv", sharp, truth=names[::-1])
+    pd.read_csv(folder / "sharp.csv")[:90].to_csv(folder / "short.csv", index=False)
+    pd.read_csv(folder / "sharp.csv").assign(run=7).to_csv(folder / "extra.csv", index=False)
+    np.savez(folder / "arrays.npz", probs=sharp, labels=labels)
+    (folder / "again").mkdir()
+    write("again/good.csv", sharp)
+    return folder
+
+
+def test_the_output_is_the_summary(folder, data):
+    labels = data[2]
+    result = run("compare", folder / "good.csv", folder / "sharp.csv", *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "")
+    models = {
+        name: pd.read_csv(folder / f"{name}.csv", usecols=CLASSES).to_numpy()
+        for name in ("good", "sharp")
+    }
+    expected = caltest.compare(models, labels, "skce_uq", n_resamples=20, rng=1)
+    assert result.stdout == expected.summary() + "\n"
+
+
+def test_json(folder):
+    files = [folder / "sharp.csv", folder / "good.csv"]
+    printed = strict_json(run("compare", *files, *QUICK, "--json").stdout)
+    assert printed["files"] == {"sharp": str(files[0]), "good": str(files[1])}
+    assert printed["example"] is None
+    assert printed["names"] == ["sharp", "good"]
+    assert printed["ranking"] == ["good", "sharp"]
+    assert (printed["seed"], printed["n_resamples"], printed["size"]) == (1, 20, 50)
+
+
+def test_options_reach_the_comparison(folder):
+    printed = strict_json(
+        run(
+            *("compare", folder / "verdict.csv", folder / "verdict_sharp.csv", "--label", "verdict"),
+            *("--statistic", "ece", "--lens", "top_label", "--resampling", "bootstrap", "--seed", "3"),
+            *("--resamples", "30", "--correction", "none", "--jobs", "1", "--json"),
+        ).stdout
+    )
+    assert (printed["statistic"], printed["lens"]) == ("ece", "top_label")
+    assert (printed["resampling"], printed["size"], printed["n_resamples"]) == ("bootstrap", 100, 30)
+    assert printed["correction"] is None
+    sized = run(
+        "compare", folder / "good.csv", folder / "sharp.csv", *QUICK, "--size", "30", "--json"
+    ).stdout
+    assert strict_json(sized)["size"] == 30
+
+
+def test_jobs_and_seed_repeat_the_numbers(folder):
+    files = [folder / "good.csv", folder / "sharp.csv"]
+    one, two = (run("compare", *files, *QUICK, "--json", "--jobs", n).stdout for n in ("1", "2"))
+    assert one == two
+
+
+def test_columns(folder):
+    files = [folder / "good.csv", folder / "extra.csv"]
+    named = run("compare", *files, *QUICK, "--columns", "ant, bee, cat", "--json")
+    assert strict_json(named.stdout)["n_classes"] == 3
+    assert "run" in fails(*files, *QUICK)
+
+
+@pytest.mark.parametrize("other", ["swapped.csv", "arrays.npz"])
+def test_columns_are_brought_into_one_order(folder, other):
+    plain, mixed = (
+        strict_json(run("compare", folder / "good.csv", folder / name, *QUICK, "--json").stdout)
+        for name in ("sharp.csv", other)
+    )
+    assert mixed["values"] == pytest.approx(plain["values"], rel=1e-9)
+    assert mixed["pvalues"][0][1] == pytest.approx(plain["pvalues"][0][1], rel=1e-6)
+
+
+def test_a_shared_prefix_does_not_matter(folder):
+    result = run("compare", folder / "good.csv", folder / "prefixed.csv", *QUICK, "--json")
+    assert strict_json(result.stdout)["differences"][0][1] == 0.0
+
+
+def test_equal_stems_are_called_by_their_paths(folder):
+    one, two = folder / "good.csv", folder / "again" / "good.csv"
+    printed = strict_json(run("compare", one, two, folder / "sharp.csv", *QUICK, "--json").stdout)
+    assert printed["names"] == [str(one), str(two), "sharp"]
+
+
+def test_example():
+    result = run("compare", "--example", "digits", *QUICK, "--json")
+    printed = strict_json(result.stdout)
+    assert (result.exit_code, printed["example"], printed["files"]) == (0, "digits", None)
+    assert printed["names"] == list(digits_models())
+    digits = load_digits_predictions("naive_bayes")
+    value = caltest.estimate(digits.probs, digits.labels)
+    assert printed["values"][-1] == pytest.approx(value, rel=1e-12)
+
+
+# --- what is wrong
+
+
+def test_too_few_files(folder):
+    assert fails() == "there are no files to compare; give two or more, or --example digits."
+    assert fails(folder / "good.csv").startswith("there is one file to compare")
+    assert "is given twice" in fails(folder / "good.csv", folder / "good.csv")
+
+
+def test_labels_must_agree(folder):
+    good, shuffled = folder / "good.csv", folder / "shuffled.csv"
+    one, two = (pd.read_csv(file)["label"] for file in (good, shuffled))
+    row = int(np.flatnonzero(one != two)[0])
+    assert fails(good, folder / "sharp.csv", shuffled, *QUICK) == (
+        f"the labels differ: row {row} (counting from 0) is {one[row]!r} in {good} and {two[row]!r} "
+        f"in {shuffled}; give files of the same rows in the same order."
+    )
+
+
+def test_rows_and_classes_must_agree(folder):
+    message = fails(folder / "good.csv", folder / "short.csv", *QUICK)
+    assert "good.csv has 100 rows of 3 classes" in message
+    assert "short.csv 90 of 3" in message
+    assert "those of" in fails(folder / "good.csv", folder / "other.csv", *QUICK)
+
+
+def test_wrong_options(folder):
+    files = [folder / "good.csv", folder / "sharp.csv"]
+    assert "did you mean 'ckce'" in fails(*files, "--statistic", "ckse")
+    assert "top_label" in fails(*files, "--lens", "top_lable")
+    assert "there is no resampling 'jackknife'" in fails(*files, "--resampling", "jackknife")
+    assert "did you mean 'holm'" in fails(*files, "--correction", "hol")
+    assert "size is 100" in fails(*files, "--size", "100")
+    assert "--jobs is 0" in fails(*files, "--jobs", "0")
+    assert "missing.csv" in fails(files[0], folder / "missing.csv")
+    assert "both files" in fails(*files, "--example", "digits")
+    assert "--label and --columns are for files" in fails("--example", "digits", "--label", "y")
+    assert "did you mean 'digits'" in fails("--example", "digit")
+
+
+def test_help_lists_what_there_is():
+    shown = run("compare", "--help").stdout
+    for name in (*STATISTICS, *LENSES):
+        assert f"\n  {name}" in shown
+    assert "Values of --null" not in shown

@@ -1,0 +1,616 @@
+"""`compare`: standard errors, rankings, tests of equal error, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError
+from itertools import permutations
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+from support import P6, Y6, binomial_limits, dirichlet, h_matrix, labels_from
+
+import caltest
+from caltest import InputError
+from caltest.comparison.resampling import GROWTH, Resampling, signs
+from caltest.comparison.u_statistics import standard_errors
+from caltest.data import Predictions, sample
+from caltest.kernels import Exponential
+from caltest.lenses import find_lens
+from caltest.multiplicity import CORRECTIONS, SMALLEST, adjusted
+from caltest.predictive import Gaussian
+from caltest.statistics import STATISTICS, UnbiasedSKCE
+
+ROWS = 120
+TRUTH = dirichlet(ROWS, 3, 0)
+LABELS = labels_from(TRUTH, np.random.default_rng(0))
+
+
+def tempered(g, factor):
+    return softmax(factor * np.log(g), axis=1)
+
+
+def raised(g, target, bias=1.0):
+    logits = np.log(np.maximum(g, 1e-300))
+    logits[:, target] += bias
+    return softmax(logits, axis=1)
+
+
+MODELS = {"sharp": tempered(TRUTH, 3.0), "true": TRUTH, "biased": raised(TRUTH, 0, 1.5)}
+
+
+def quick(models=MODELS, labels=LABELS, statistic="skce_uq", **options):
+    return caltest.compare(models, labels, statistic, **{"n_resamples": 20, "rng": 0, **options})
+
+
+# ------------------------------------------------------------------ variance of U-statistics
+
+
+def matrix_errors(*matrices):
+    """Standard errors of the matrices' U-statistics, by way of tiles."""
+    tiles = [lambda i, j, h=h: h[i, j].copy() for h in matrices]
+    return standard_errors(tiles, len(matrices[0]))
+
+
+def by_loops(h):
+    """Hoeffding's variance with unbiased ζ, by loops over different rows."""
+    n = len(h)
+    chained = [h[i, j] * h[i, k] for i, j, k in permutations(range(n), 3)]
+    apart = [h[i, j] * h[k, m] for i, j, k, m in permutations(range(n), 4)]
+    squares = [h[i, j] ** 2 for i, j in permutations(range(n), 2)]
+    first, second = np.mean(chained) - np.mean(apart), np.mean(squares) - np.mean(apart)
+    return np.sqrt((4 * (n - 2) * max(first, 0) + 2 * max(second, 0)) / (n * (n - 1)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_standard_errors_by_loops(seed):
+    rng = np.random.default_rng(seed)
+    one, other = (x + x.T for x in rng.normal(loc=seed, size=(2, 7, 7)))
+    found = matrix_errors(one, other)
+    assert found.values == pytest.approx([by_loops(one), by_loops(other)])
+    assert found.differences[0, 1] == found.differences[1, 0] == pytest.approx(by_loops(one - other))
+    assert np.diagonal(found.differences).tolist() == [0, 0]
+
+
+def test_the_variance_of_the_sample_variance():
+    """½(x − y)² gives the sample variance s²: var s² = (μ₄ − σ⁴(n − 3)/(n − 1))/n, unbiasedly."""
+    rng, n, repetitions = np.random.default_rng(0), 12, 4000
+    found = []
+    for _ in range(repetitions):
+        x = rng.exponential(size=n)
+        found.append(matrix_errors(0.5 * (x[:, None] - x) ** 2).values[0] ** 2)
+    known = (9.0 - (n - 3) / (n - 1)) / n
+    assert abs(np.mean(found) - known) < 4 * np.std(found) / np.sqrt(repetitions)
+
+
+def test_standard_errors_of_skce_by_the_jackknife():
+    """For a model that is badly calibrated the first-order term rules, which the jackknife has."""
+    found = quick(
+        {"a": MODELS["sharp"], "b": MODELS["biased"]}, statistic=UnbiasedSKCE(Exponential(0.5))
+    )
+    h = [h_matrix(Exponential(0.5), MODELS[name], LABELS) for name in ("sharp", "biased")]
+
+    def jackknife(h):
+        keep = ~np.eye(ROWS, dtype=bool)
+        left_out = [h[np.ix_(row, row)][keep[:-1, :-1]].mean() for row in keep]
+        return np.sqrt((ROWS - 1) * np.var(left_out))
+
+    errors = [*found.standard_errors, found.difference_errors[0, 1]]
+    assert errors == pytest.approx([jackknife(each) for each in (*h, h[0] - h[1])], rel=0.1)
+    assert errors == pytest.approx([_by_sums(each) for each in (*h, h[0] - h[1])], rel=1e-9)
+
+
+def _by_sums(h):
+    """The same as `by_loops`, from sums."""
+    h = h - np.diag(np.diagonal(h))
+    n, r, q = len(h), h.sum(axis=1), (h**2).sum()
+    apart = (r.sum() ** 2 - 4 * (r @ r - q) - 2 * q) / (n * (n - 1) * (n - 2) * (n - 3))
+    first = (r @ r - q) / (n * (n - 1) * (n - 2)) - apart
+    second = q / (n * (n - 1)) - apart
+    return np.sqrt((4 * (n - 2) * max(first, 0) + 2 * max(second, 0)) / (n * (n - 1)))
+
+
+@pytest.mark.parametrize("names", [("true", "half"), ("sharp", "biased")], ids=["calibrated", "not"])
+def test_standard_errors_by_simulation(names):
+    """On average the stated variances are those over repeated data, of values and differences."""
+    rng, n, repetitions = np.random.default_rng(1), 100, 400
+    differences, variances, values, own = [], [], [], []
+    for _ in range(repetitions):
+        g = rng.dirichlet(np.ones(3), n)
+        y = labels_from(g, rng)
+        coin = rng.random((n, 1)) < 0.5
+        every = {
+            "true": np.where(coin, g, 1 / 3),
+            "half": np.where(coin, 1 / 3, g),
+            "sharp": tempered(g, 2.0),
+            "biased": raised(g, 0),
+        }
+        found = quick(
+            {name: every[name] for name in names}, y, UnbiasedSKCE(Exponential(0.5)), n_resamples=2
+        )
+        differences.append(found.differences[0, 1])
+        variances.append(found.difference_errors[0, 1] ** 2)
+        values.append(found.values[0])
+        own.append(found.standard_errors[0] ** 2)
+    # A variance of 400 values has a relative standard error of some 10% (heavy tails). Where ζ₁ is 0,
+    # taking its negative estimates for 0 makes the stated variance too large.
+    top = 2.2 if names[0] == "true" else 1.3
+    assert 0.75 < np.mean(variances) / np.var(differences) < top
+    assert 0.75 < np.mean(own) / np.var(values) < top
+
+
+def test_many_rows_need_no_square_of_memory():
+    import tracemalloc
+
+    g = dirichlet(6000, 3, 0)
+    y = labels_from(g, np.random.default_rng(0))
+    models = {"a": g, "b": tempered(g, 1.5)}
+    tracemalloc.start()
+    caltest.compare(models, y, UnbiasedSKCE(Exponential(0.5)), n_resamples=2, size=100, rng=0)
+    assert tracemalloc.get_traced_memory()[1] < 6000**2 * 8 / 4
+    tracemalloc.stop()
+
+
+# ------------------------------------------------------------------ standard errors by resampling
+
+
+def brier_score(probs, labels):
+    return float(((np.eye(probs.shape[1])[labels] - probs) ** 2).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize(
+    ("resampling", "size"), [("subsampling", None), ("subsampling", 100), ("bootstrap", None)]
+)
+def test_the_standard_error_of_a_mean(resampling, size):
+    found = quick(statistic=brier_score, resampling=resampling, size=size, n_resamples=2000)
+    rows = np.array([((np.eye(3)[LABELS] - g) ** 2).sum(axis=1) for g in MODELS.values()])
+    assert found.values == pytest.approx(rows.mean(axis=1))
+    assert found.standard_errors == pytest.approx(rows.std(axis=1) / np.sqrt(ROWS), rel=0.08)
+    gaps = (rows[0] - rows[2]).std() / np.sqrt(ROWS)
+    assert found.difference_errors[0, 2] == pytest.approx(gaps, rel=0.08)
+    assert found.errors_from == resampling
+    z = (found.values[0] - found.values[2]) / found.difference_errors[0, 2]
+    assert found.pvalues[0, 2] == pytest.approx(2 * norm.sf(abs(z)))
+
+
+@pytest.mark.parametrize(
+    "name", [s for s in STATISTICS if s not in ("skce_uq", "jkce", "ece_debiased")]
+)
+def test_how_statistics_grow(name):
+    """Every row twice: a statistic that estimates a number stays the same, the others are listed."""
+    view = sample(MODELS["sharp"], LABELS)
+    lens = find_lens(STATISTICS[name].default_lens)
+    view = lens.view(view) if lens else view
+    probs, labels = view.predictions.probs, view.labels
+    measure = STATISTICS[name]().fitted(view.predictions)
+    once = measure.given(view.predictions).value(labels)
+    twice = measure.given(Predictions(np.tile(probs, (2, 1)))).value(np.tile(labels, 2))
+    assert twice / once == pytest.approx(2.0 ** GROWTH.get(name, 0.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", GROWTH)
+def test_errors_of_statistics_that_grow(name):
+    """Whatever is drawn, the standard error on all rows is about the same."""
+    g = dirichlet(400, 2, 3)
+    y = labels_from(g, np.random.default_rng(3))
+    models = {"a": raised(g, 0, 1.5), "b": raised(g, 1)}
+    small, large, boot = (
+        quick(models, y, name, n_resamples=200, **options).standard_errors
+        for options in ({"size": 80}, {"size": 250}, {"resampling": "bootstrap"})
+    )
+    assert small == pytest.approx(large, rel=0.3)
+    assert boot == pytest.approx(large, rel=0.3)
+
+
+# ------------------------------------------------------------------ tests of equal error
+
+
+def two_models(design, rng, n=100):
+    """Two models of the same rows, by one truth."""
+    g = rng.dirichlet(np.full(4, 0.5), n)
+    y = labels_from(g, rng)
+    if design == "equal":
+        return {"a": raised(g, 0), "b": raised(g, 1)}, y
+    if design == "calibrated":
+        coin = rng.random((n, 1)) < 0.5
+        return {"a": np.where(coin, g, 0.25), "b": np.where(coin, 0.25, g)}, y
+    return {"a": g, "b": tempered(np.maximum(g, 1e-300), 4.0)}, y
+
+
+def rejections(design, statistic, repetitions, n_resamples=2, **options):
+    rng = np.random.default_rng(7)
+    found = [
+        quick(*two_models(design, rng), statistic, n_resamples=n_resamples, **options).pvalues[0, 1]
+        for _ in range(repetitions)
+    ]
+    return np.mean(np.array(found) <= 0.05)
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
+def test_size_of_the_test(statistic):
+    """Equal errors by symmetry, not 0: the rate is .05 up to small samples, false alarm 1e-4."""
+    low, _ = binomial_limits(500, 0.03)
+    _, high = binomial_limits(500, 0.06)
+    assert low <= rejections("equal", statistic, 500) <= high
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
+def test_size_of_the_test_where_both_are_calibrated(statistic):
+    """The first-order variance is 0, and the level is kept all the same; false alarm 1e-4."""
+    assert rejections("calibrated", statistic, 500) <= binomial_limits(500, 0.05)[1]
+
+
+def test_power():
+    assert rejections("sharper", "skce_uq", 40) >= 0.6
+    assert rejections("sharper", "ece", 40, n_resamples=50, lens="top_label") >= 0.6
+
+
+def test_size_where_errors_come_from_resamples():
+    """Approximate: not far from the level."""
+    assert rejections("equal", "brier", 300, n_resamples=50) <= binomial_limits(300, 0.08)[1]
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "ckce", "ece", brier_score])
+def test_identical_models(statistic):
+    found = quick({"a": TRUTH, "b": TRUTH.copy(), "c": MODELS["sharp"]}, statistic=statistic)
+    assert found.differences[0, 1] == 0.0
+    assert found.pvalues[0, 1] == found.adjusted_pvalues[0, 1] == 1.0
+    assert found.pair_proportions[0, 1] == found.pair_proportions[1, 0] == 0.5
+    assert found.ranking.index("b") == found.ranking.index("a") + 1
+    shared = "a and b share the smallest error" in found.summary()
+    assert shared == (found.ranking[0] == "a")
+    assert "nan" not in json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_models_equal_up_to_rounding():
+    near = tempered(TRUTH, 1.0 + 1e-15)
+    found = quick({"a": TRUTH, "b": near}, statistic=UnbiasedSKCE(Exponential(0.5)))
+    assert found.pvalues[0, 1] == 1.0
+    assert found.differences[0, 1] == 0.0
+
+
+def test_a_difference_without_variation_is_not_tested():
+    labels = np.zeros(20, int)
+    models = {"a": np.tile([0.9, 0.1], (20, 1)), "b": np.tile([0.6, 0.4], (20, 1))}
+    found = quick(models, labels)
+    assert found.pvalues[0, 1] == 1.0
+    assert any("cannot be tested" in note for note in found.warnings)
+
+
+def test_no_pvalue_is_0():
+    g = dirichlet(2000, 2, 1)
+    y = g.argmax(axis=1)
+    models = {"a": np.where(g > 0.5, 0.99, 0.01), "b": np.where(g > 0.5, 0.01, 0.99)}
+    found = quick(models, y, brier_score)
+    assert 0.0 < found.pvalues[0, 1] < 1e-100
+    assert "p < 1e-09" in found.summary()
+
+
+def test_infinite_values_rank_last():
+    labels = LABELS.copy()
+    wrong = TRUTH.copy()
+    wrong[0] = np.eye(3)[(labels[0] + 1) % 3]
+    found = quick({"a": wrong, "b": TRUTH, "c": wrong.copy()}, labels, "ecd")
+    assert found.ranking == ("b", "a", "c")
+    assert found.pvalues.tolist() == np.ones((3, 3)).tolist()
+    assert found.differences[0, 2] == 0.0
+    assert found.standard_errors[1] < np.inf
+    assert found.intervals[0].tolist() == [-np.inf, np.inf]
+    assert "none was possible" in found.summary()
+    assert any(note.startswith("a, c: The value is infinite") for note in found.warnings)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["values"][0] == "inf"
+
+
+# ------------------------------------------------------------------ multiplicity
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_corrections_are_those_of_statsmodels(correction):
+    raw = np.array([0.001, 0.3, 0.02, 0.04, 0.9])
+    assert adjusted(raw, correction) == pytest.approx(multipletests(raw, method=correction)[1])
+    assert adjusted([0.02], correction).tolist() == [0.02]
+    assert (adjusted([SMALLEST, SMALLEST, 1.0], correction) > 0).all()
+    assert adjusted([], correction).shape == (0,)
+
+
+def test_no_correction():
+    assert adjusted([0.01, 0.04], None).tolist() == [0.01, 0.04]
+    assert "not corrected" in quick(correction=None).summary()
+
+
+def test_pairs_are_adjusted_together():
+    found = quick()
+    raw = [found.pvalues[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+    after = [found.adjusted_pvalues[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert after == pytest.approx(multipletests(raw, method="holm")[1])
+    for matrix in (found.pvalues, found.adjusted_pvalues):
+        assert np.array_equal(matrix, matrix.T)
+        assert np.diagonal(matrix).tolist() == [1, 1, 1]
+
+
+# ------------------------------------------------------------------ ranking
+
+
+def test_ranking_and_proportions_by_hand():
+    """The statistic is the mean of the first column: all can be counted."""
+    columns = {"a": [0.1, 0.2, 0.9, 0.3, 0.5, 0.4], "b": [0.3, 0.1, 0.4, 0.4, 0.5, 0.9]}
+    columns["c"] = columns["a"]
+    models = {name: np.column_stack([x, 1 - np.array(x)]) for name, x in columns.items()}
+
+    def first_column(probs, labels):
+        return float(probs[:, 0].mean())
+
+    found = quick(models, [0, 1] * 3, first_column, size=2, n_resamples=40, rng=3)
+    plan = Resampling("subsampling", 2, 40, 3)
+    means = np.array([[np.mean(np.take(columns[x], plan.draw(b, 6))) for x in "ab"] for b in range(40)])
+    gap = np.round(means[:, 1] - means[:, 0], 12)
+    below = np.mean(gap > 0) + 0.5 * np.mean(gap == 0)
+    assert found.ranking == ("a", "c", "b")
+    assert found.pair_proportions[0] == pytest.approx([0.5, below, 0.5])
+    assert found.pair_proportions + found.pair_proportions.T == pytest.approx(np.ones((3, 3)))
+    assert found.order_proportion == pytest.approx(np.mean(gap >= 0))
+    firsts = np.mean(gap > 0) / 2 + np.mean(gap == 0) / 3
+    assert found.first_proportions == pytest.approx([firsts, 1 - 2 * firsts, firsts])
+    low, high = proportion_confint(np.sum(gap >= 0), 40, method="wilson")
+    assert found.order_interval == pytest.approx((low, high))
+    low, high = proportion_confint(40 * below, 40, method="wilson")
+    assert found.pair_intervals[0, 1] == pytest.approx([low, high])
+
+
+def test_rows_of_resamples():
+    plan = Resampling("subsampling", 30, 10, 5)
+    rows = plan.draw(3, 100)
+    assert len(np.unique(rows)) == 30
+    assert (np.diff(rows) > 0).all()
+    assert rows.tolist() == plan.draw(3, 100).tolist() != plan.draw(4, 100).tolist()
+    with_replacement = Resampling("bootstrap", 100, 10, 5).draw(3, 100)
+    assert len(with_replacement) == 100
+    assert len(np.unique(with_replacement)) < 80
+
+
+def test_ties():
+    one, other = np.array([1.0, np.inf, np.inf, 1.0, -np.inf]), np.array([1.0, np.inf, 1.0, 2.0, 0.0])
+    assert signs(one, other, 0.0).tolist() == [0, 0, -1, 1, 1]
+    assert signs(np.array([1.0]), np.array([1.0 + 1e-13]), 0.0).tolist() == [0]
+    assert signs(np.array([1e-17]), np.array([2e-17]), 1e-15).tolist() == [0]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_every_statistic(statistic):
+    found = quick(statistic=statistic)
+    assert found.statistic == statistic
+    for name, value in zip(found.names, found.values, strict=True):
+        assert value == caltest.estimate(MODELS[name], LABELS, statistic)
+    assert np.isfinite(found.standard_errors).all()
+    assert ((found.pvalues > 0) & (found.pvalues <= 1)).all()
+    assert np.array_equal(found.differences, -found.differences.T)
+    for shares in (found.first_proportions, found.pair_proportions):
+        assert ((shares >= 0) & (shares <= 1)).all()
+    assert found.first_proportions.sum() == pytest.approx(1.0)
+    keys = np.abs(found.values) if found.signed else found.values
+    assert [found.names[i] for i in np.argsort(keys, kind="stable")] == list(found.ranking)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["ranking"] == list(found.ranking)
+    assert statistic in found.summary()
+    assert found.signed == (STATISTICS[statistic].alternatives[0] == "two-sided")
+    assert ("whatever the sign" in found.measures) == found.signed
+
+
+def test_sensible_rankings():
+    truth = dirichlet(600, 3, 1)
+    labels = labels_from(truth, np.random.default_rng(5))
+    models = {"sharp": tempered(truth, 2.0), "calibrated": truth}
+    for statistic in ("skce_uq", "jkce", "ckce", "mmce", "smooth_ece", "ecd"):
+        found = quick(models, labels, statistic)
+        assert found.ranking == ("calibrated", "sharp")
+        assert found.pair_proportions[1, 0] > 0.9
+
+
+def test_signed_statistics_are_compared_by_size():
+    g = dirichlet(3000, 2, 2, alpha=5.0)
+    y = labels_from(g, np.random.default_rng(2))
+    models = {"over": tempered(g, 1.5), "under": tempered(g, 1 / 1.5)}
+    found = quick(models, y, "ecd", n_resamples=100)
+    assert found.values[0] > 0 > found.values[1]
+    sizes = np.abs(found.values)
+    assert found.differences[0, 1] == pytest.approx(sizes[0] - sizes[1])
+    assert found.difference_errors[0, 1] < found.standard_errors.sum()
+
+
+# ------------------------------------------------------------------ input
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "ckce", brier_score])
+@pytest.mark.parametrize("resampling", ["subsampling", "bootstrap"])
+def test_the_same_seed_gives_the_same_numbers(statistic, resampling):
+    def numbers(**options):
+        return quick(statistic=statistic, resampling=resampling, rng=4, **options).to_dict()
+
+    alone = numbers(n_jobs=1)
+    assert numbers(n_jobs=2) == alone
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert numbers() == alone
+    assert quick(statistic=statistic, rng=alone["seed"], resampling=resampling).to_dict() == alone
+    other = quick(statistic=statistic, rng=5, resampling=resampling).to_dict()
+    assert other["values"] == alone["values"]
+
+
+def test_another_seed_draws_other_rows():
+    near = {"a": TRUTH, "b": tempered(TRUTH, 1.1)}
+    one, other = (quick(near, statistic="brier", rng=seed) for seed in (1, 2))
+    assert one.standard_errors.tolist() != other.standard_errors.tolist()
+
+
+def test_adding_a_model_leaves_the_others_alone():
+    two = {name: MODELS[name] for name in ("sharp", "true")}
+    less, more = (quick(models, statistic="ece") for models in (two, MODELS))
+    assert more.pair_proportions[0, 1] == less.pair_proportions[0, 1]
+    assert more.standard_errors[:2] == pytest.approx(less.standard_errors)
+
+
+def test_a_lens():
+    found = quick(lens="top_label", statistic="ece")
+    assert (found.lens, found.n_classes) == ("top_label", 2)
+    assert found.values[0] == caltest.estimate(MODELS["sharp"], LABELS, "ece", lens="top_label")
+    assert quick(statistic="ks").lens == "top_label"
+
+
+def test_defaults():
+    n = 1200
+    g = dirichlet(n, 2, 0)
+    y = labels_from(g, np.random.default_rng(0))
+    found = caltest.compare({"a": g, "b": tempered(g, 2.0)}, y, brier_score, rng=0)
+    assert (found.size, found.n_resamples, found.resampling) == (500, 500, "subsampling")
+    assert (found.confidence, found.correction) == (0.95, "holm")
+    assert quick().size == ROWS // 2
+    assert quick(resampling="bootstrap").size == ROWS
+
+
+def test_binary_columns_frames_and_names():
+    frame = pd.DataFrame(TRUTH, columns=["p_ant", "p_bee", "p_cat"])
+    names = np.array(["ant", "bee", "cat"])[LABELS]
+    swapped = frame[["p_cat", "p_ant", "p_bee"]]
+    found = quick({"a": frame, "b": swapped}, names)
+    assert found.differences[0, 1] == pytest.approx(0.0, abs=1e-15)
+    binary = quick({"a": TRUTH[:, 0], "b": TRUTH[:, 1].tolist()}, LABELS % 2)
+    assert binary.warnings == ("One column, read as P(class 1).",)
+
+
+REFUSED = [
+    ({"models": {"a": P6}}, "two different ones at least"),
+    ({"models": [P6, P6]}, "models is of type list; give predictions by name"),
+    ({"models": {"1": P6, 1: P6}}, "models has the names '1', 1"),
+    ({"models": {"a": P6, "b": P6[:5]}}, "model 'b': "),
+    ({"models": {"a": P6, "b": 3 * P6}}, "model 'b': "),
+    ({"models": {"a": P6, "b": P6[:, :2]}}, "model 'b': "),
+    ({"models": {"a": P6, "b": np.hstack([P6, np.zeros((6, 1))])}}, "there are 4 classes, and 3 in"),
+    (
+        {"models": {"a": P6, "b": Gaussian(np.zeros(6), np.ones(6))}},
+        "model 'b': these are distributions of numbers",
+    ),
+    ({"statistic": "ckse"}, "did you mean 'ckce'"),
+    ({"lens": "top_lable"}, "there is no lens 'top_lable'"),
+    ({"lens": "class:7"}, "model 'a': the lens asks for class '7'"),
+    ({"statistic": "ece", "lens": 3}, "lens is 3"),
+    ({"resampling": "jackknife"}, "there is no resampling 'jackknife'"),
+    ({"resampling": "bootstrap", "size": 3}, "size is for subsampling"),
+    ({"size": 6}, "size is 6; of 6 rows, a subsample has from 2 to 5"),
+    ({"size": 1}, "size is 1"),
+    ({"size": 2.5}, "size is 2.5"),
+    ({"n_resamples": 1}, "n_resamples is 1; give from 2"),
+    ({"n_resamples": 10**9}, "give from 2 to 100,000"),
+    ({"n_resamples": "many"}, "n_resamples is 'many'"),
+    ({"confidence": 95}, "confidence is 95; give one between 0 and 1"),
+    ({"confidence": None}, "confidence is None"),
+    ({"correction": "hom"}, "did you mean 'holm'"),
+    ({"correction": 3}, "correction is 3"),
+    ({"rng": -1}, "rng is -1"),
+    ({"n_jobs": 0}, "n_jobs is 0"),
+    ({"statistic": lambda probs, labels: None}, "model 'a': the statistic <lambda> returned None"),
+    (
+        {"statistic": lambda probs, labels: 1.0 if len(labels) == 6 else np.nan},
+        "model 'a': on a subsample of 3 rows, the statistic <lambda> returned nan",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED, ids=[text[:40] for _, text in REFUSED])
+def test_refusals(options, message):
+    with pytest.raises(InputError) as caught:
+        quick(**{"models": {"a": P6, "b": P6[:, [1, 0, 2]]}, "labels": Y6, **options})
+    assert message in str(caught.value)
+
+
+def test_few_rows():
+    with pytest.raises(InputError, match="there are 3 rows; a comparison needs 4 at least"):
+        quick({"a": P6[:3], "b": P6[:3]}, Y6[:3])
+    assert quick({"a": P6[:4], "b": P6[1:5]}, Y6[:4]).size == 2
+
+
+def test_columns_in_another_order_are_noticed():
+    frame = pd.DataFrame(P6, columns=["ant", "bee", "cat"])
+    with pytest.raises(InputError, match=r"model 'b': the columns are 'bee', 'ant', 'cat', .* row 0"):
+        quick({"a": frame, "b": frame[["bee", "ant", "cat"]]}, Y6)
+
+
+# ------------------------------------------------------------------ the result
+
+
+def test_the_result_is_frozen_and_plain():
+    found = quick()
+    with pytest.raises(FrozenInstanceError):
+        found.size = 3
+    with pytest.raises(ValueError, match="read-only"):
+        found.values[0] = 1.0
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["parameters"]["true"]["kernel"] == "Exponential"
+    assert plain["order_interval"][0] <= plain["order_proportion"] <= plain["order_interval"][1]
+
+
+def test_tables():
+    found = quick()
+    table, pairs = found.table(), found.pairs()
+    assert tuple(table.index) == found.ranking
+    assert table.loc["sharp", "value"] == found.values[0]
+    assert len(pairs) == 3
+    assert (pairs["difference"] >= 0).all()
+    assert (pairs["better"].iloc[0], pairs["worse"].iloc[0]) == found.ranking[:2]
+    assert (pairs["adjusted"] >= pairs["pvalue"]).all()
+
+
+def test_summary():
+    found = quick({"sharp": MODELS["sharp"], "true": TRUTH}, statistic=UnbiasedSKCE(Exponential(0.5)))
+    assert found.summary() == str(found) == SUMMARY
+
+
+SUMMARY = """\
+Comparison of calibration
+  compared   2 models on 120 rows of 3 classes
+  statistic  skce_uq  (squared kernel calibration error); smallest first
+  with       kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
+  errors     from the variance of a U-statistic, of both orders
+
+       model      skce_uq        95% interval         first in
+    1  true      0.007631    -0.004232 to 0.01949           95%
+    2  sharp      0.01522    0.0007331 to 0.0297             5%
+
+true has the smallest error on all rows. It came first in 95% of 20 subsamples of 60 rows (with
+more of them between 76% and 99.1%), and all models came in this order in 95% (between 76% and
+99.1%). These shares say how stable the ranking is under chance in the choice of 60 rows; they
+are no probabilities that it is right.
+
+Tests of equal error, two-sided at level 0.05 (one pair): none told apart: true and sharp (p =
+0.093). Not to be told apart is no proof of being equal.
+
+Smallest is not calibrated: whether a model is, caltest.test says."""
+
+
+def test_summary_names_the_more_frequent_first():
+    def moody(probs, labels):
+        return float(probs[0, 0]) if len(labels) == ROWS else 1.0 - float(probs[0, 0])
+
+    first, second = np.tile([0.2, 0.8], (ROWS, 1)), np.tile([0.7, 0.3], (ROWS, 1))
+    found = quick({"a": first, "b": second}, np.arange(ROWS) % 2, moody)
+    assert found.ranking == ("a", "b")
+    assert "b came first more often (100%)" in found.summary().replace("\n", " ")
+
+
+def test_summary_of_many_models():
+    many = {f"model_{k}": tempered(TRUTH, 1.0 + 0.02 * k) for k in range(7)}
+    text = quick(many, statistic="skce_uq").summary()
+    assert "and 9 more" in text.replace("\n", " ")
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_what_cannot_be_resampled_is_said():
+    from caltest.statistics import CKCE
+
+    grouped = CKCE(groups=["x", "y"] * (ROWS // 2))
+    with pytest.raises(InputError, match="model 'sharp': on a subsample of 60 rows, groups has 120"):
+        quick(statistic=grouped)
