@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
 from caltest._parallel import single_threaded_blas
+from caltest._prose import paragraph, plain, row
 from caltest.data import sample
 from caltest.forms.logistic import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
-from caltest.result import _paragraph, _plain, _row
 from caltest.statistics import CoxRecalibration
 from caltest.statistics.ece import two_classes
 
@@ -118,7 +118,7 @@ class Recalibration:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         intervals = {f"{name}_interval": getattr(self, f"{name}_interval") for name in _ESTIMATES}
-        return {name: _plain(value) for name, value in (asdict(self) | intervals).items()}
+        return {name: plain(value) for name, value in (asdict(self) | intervals).items()}
 
     def summary(self) -> str:
         """Return the fit in plain language."""
@@ -132,11 +132,11 @@ class Recalibration:
             ("", f"intercept 0 at slope 1: {self.test_in_the_large}"),
             ("", f"slope 1: {self.test_slope}"),
         ]
-        lines = ["Logistic recalibration", *(_row(name, text) for name, text in rows), ""]
-        lines += _paragraph(f"A calibrated model has intercept 0 and slope 1. {self._reading()}")
-        lines += _paragraph(_ADVICE)
+        lines = ["Logistic recalibration", *(row(name, text) for name, text in rows), ""]
+        lines += paragraph(f"A calibrated model has intercept 0 and slope 1. {self._reading()}")
+        lines += paragraph(_ADVICE)
         for warning in self.warnings:
-            lines += ["", *_paragraph(f"Note: {warning}")]
+            lines += ["", *paragraph(f"Note: {warning}")]
         return "\n".join(lines)
 
     def _reading(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._prose import paragraph, plain, row, short
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.nulls import GUARANTEES, Guarantee
@@ -103,7 +102,7 @@ class CalibrationResult:
             Include the null distribution. Default False: it is long.
         """
         skipped = set() if draws else {"null_distribution"}
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
 
     def summary(self) -> str:
         """Return the result in plain language: what was tested, found, and may be concluded."""
@@ -116,13 +115,13 @@ class CalibrationResult:
             ("statistic", f"{self.name} = {self.statistic:.6g}  ({self.measures})"),
         ]
         if self.parameters:
-            rows.append(("with", ", ".join(f"{k} {_short(v)}" for k, v in self.parameters.items())))
+            rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in self.parameters.items())))
         rows.append(("null", f"{self.null}, {self.guarantee}: {GUARANTEES[self.guarantee]}"))
         rows.append(("p-value", _pvalue_text(self)))
-        lines = ["Calibration test", *(_row(name, text) for name, text in rows), ""]
-        lines += _paragraph(self._reading())
+        lines = ["Calibration test", *(row(name, text) for name, text in rows), ""]
+        lines += paragraph(self._reading())
         for warning in self.warnings:
-            lines += ["", *_paragraph(f"Note: {warning}")]
+            lines += ["", *paragraph(f"Note: {warning}")]
         return "\n".join(lines)
 
     def _reading(self) -> str:
@@ -158,29 +157,3 @@ def _pvalue_text(result: CalibrationResult) -> str:
         f"{result.pvalue:.4g}  ({result.n_resamples} resamples; with more of them "
         f"between {low:.2g} and {high:.2g}, 95% interval)"
     )
-
-
-def _row(name: str, text: str) -> str:
-    return textwrap.fill(text, 96, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
-
-
-def _paragraph(text: str) -> list[str]:
-    return textwrap.wrap(text, 96)
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return [_plain(v) for v in value.tolist()]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
-    return value

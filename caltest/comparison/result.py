@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._prose import plain
 from caltest._tiles import Array
 from caltest.comparison.resampling import Kind
-from caltest.result import _plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
 
     def table(self) -> pd.DataFrame:
         """Return a row for each model, in the order of the ranking.

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
+from caltest._prose import paragraph, row, short
 from caltest.comparison.result import Comparison
-from caltest.result import _paragraph, _row, _short
 
 _NAMED_PAIRS = 12
 _SMALLEST_PRINTED = 1e-9  # a normal tail is not printed beyond this
@@ -31,12 +31,12 @@ def summary(comparison: Comparison) -> str:
     if options := _options(c):
         rows.append(("with", options))
     rows.append(("errors", _ERRORS[c.errors_from]))
-    lines = ["Comparison of calibration", *(_row(name, text) for name, text in rows), ""]
+    lines = ["Comparison of calibration", *(row(name, text) for name, text in rows), ""]
     lines += [*_ranking(c), ""]
-    for paragraph in (_how_sure(c), _told_apart(c), _caution(c)):
-        lines += [*_paragraph(paragraph), ""]
+    for text in (_how_sure(c), _told_apart(c), _caution(c)):
+        lines += [*paragraph(text), ""]
     for warning in c.warnings:
-        lines += [*_paragraph(f"Note: {warning}"), ""]
+        lines += [*paragraph(f"Note: {warning}"), ""]
     return "\n".join(lines[:-1])
 
 
@@ -45,7 +45,7 @@ def _options(c: Comparison) -> str:
     first, *others = (c.parameters[name] for name in c.names)
     shared = [key for key in first if all(each.get(key) == first[key] for each in others)]
     own = [key for key in first if key not in shared]
-    texts = [f"{key} {_short(first[key])}" for key in shared]
+    texts = [f"{key} {short(first[key])}" for key in shared]
     texts += [f"{key} of its own for each model" for key in own]
     return ", ".join(texts)
 

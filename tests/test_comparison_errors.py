@@ -1,0 +1,302 @@
+"""`compare`: standard errors, tests of equal error, and their correction for multiplicity."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pytest
+from compared import LABELS, MODELS, ROWS, TRUTH, brier_score, quick, raised, tempered
+from scipy.stats import norm
+from statsmodels.stats.multitest import multipletests
+from support import binomial_limits, dirichlet, h_matrix, labels_from
+
+import caltest
+from caltest.comparison.resampling import GROWTH
+from caltest.comparison.u_statistics import standard_errors
+from caltest.data import Predictions, sample
+from caltest.kernels import Exponential
+from caltest.lenses import find_lens
+from caltest.multiplicity import CORRECTIONS, SMALLEST, adjusted
+from caltest.statistics import STATISTICS, UnbiasedSKCE
+
+# ------------------------------------------------------------------ variance of U-statistics
+
+
+def matrix_errors(*matrices):
+    """Standard errors of the matrices' U-statistics, by way of tiles."""
+    tiles = [lambda i, j, h=h: h[i, j].copy() for h in matrices]
+    return standard_errors(tiles, len(matrices[0]))
+
+
+def by_loops(h):
+    """Hoeffding's variance with unbiased ζ, by loops over different rows."""
+    n = len(h)
+    chained = [h[i, j] * h[i, k] for i, j, k in permutations(range(n), 3)]
+    apart = [h[i, j] * h[k, m] for i, j, k, m in permutations(range(n), 4)]
+    squares = [h[i, j] ** 2 for i, j in permutations(range(n), 2)]
+    first, second = np.mean(chained) - np.mean(apart), np.mean(squares) - np.mean(apart)
+    return np.sqrt((4 * (n - 2) * max(first, 0) + 2 * max(second, 0)) / (n * (n - 1)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_standard_errors_by_loops(seed):
+    rng = np.random.default_rng(seed)
+    one, other = (x + x.T for x in rng.normal(loc=seed, size=(2, 7, 7)))
+    found = matrix_errors(one, other)
+    assert found.values == pytest.approx([by_loops(one), by_loops(other)])
+    assert found.differences[0, 1] == found.differences[1, 0] == pytest.approx(by_loops(one - other))
+    assert np.diagonal(found.differences).tolist() == [0, 0]
+
+
+def test_the_variance_of_the_sample_variance():
+    """½(x − y)² gives the sample variance s²: var s² = (μ₄ − σ⁴(n − 3)/(n − 1))/n, unbiasedly."""
+    rng, n, repetitions = np.random.default_rng(0), 12, 4000
+    found = []
+    for _ in range(repetitions):
+        x = rng.exponential(size=n)
+        found.append(matrix_errors(0.5 * (x[:, None] - x) ** 2).values[0] ** 2)
+    known = (9.0 - (n - 3) / (n - 1)) / n
+    assert abs(np.mean(found) - known) < 4 * np.std(found) / np.sqrt(repetitions)
+
+
+def test_standard_errors_of_skce_by_the_jackknife():
+    """For a model that is badly calibrated the first-order term rules, which the jackknife has."""
+    found = quick(
+        {"a": MODELS["sharp"], "b": MODELS["biased"]}, statistic=UnbiasedSKCE(Exponential(0.5))
+    )
+    h = [h_matrix(Exponential(0.5), MODELS[name], LABELS) for name in ("sharp", "biased")]
+
+    def jackknife(h):
+        keep = ~np.eye(ROWS, dtype=bool)
+        left_out = [h[np.ix_(row, row)][keep[:-1, :-1]].mean() for row in keep]
+        return np.sqrt((ROWS - 1) * np.var(left_out))
+
+    errors = [*found.standard_errors, found.difference_errors[0, 1]]
+    assert errors == pytest.approx([jackknife(each) for each in (*h, h[0] - h[1])], rel=0.1)
+    assert errors == pytest.approx([_by_sums(each) for each in (*h, h[0] - h[1])], rel=1e-9)
+
+
+def _by_sums(h):
+    """The same as `by_loops`, from sums."""
+    h = h - np.diag(np.diagonal(h))
+    n, r, q = len(h), h.sum(axis=1), (h**2).sum()
+    apart = (r.sum() ** 2 - 4 * (r @ r - q) - 2 * q) / (n * (n - 1) * (n - 2) * (n - 3))
+    first = (r @ r - q) / (n * (n - 1) * (n - 2)) - apart
+    second = q / (n * (n - 1)) - apart
+    return np.sqrt((4 * (n - 2) * max(first, 0) + 2 * max(second, 0)) / (n * (n - 1)))
+
+
+@pytest.mark.parametrize("names", [("true", "half"), ("sharp", "biased")], ids=["calibrated", "not"])
+def test_standard_errors_by_simulation(names):
+    """On average the stated variances are those over repeated data, of values and differences."""
+    rng, n, repetitions = np.random.default_rng(1), 100, 400
+    differences, variances, values, own = [], [], [], []
+    for _ in range(repetitions):
+        g = rng.dirichlet(np.ones(3), n)
+        y = labels_from(g, rng)
+        coin = rng.random((n, 1)) < 0.5
+        every = {
+            "true": np.where(coin, g, 1 / 3),
+            "half": np.where(coin, 1 / 3, g),
+            "sharp": tempered(g, 2.0),
+            "biased": raised(g, 0),
+        }
+        found = quick(
+            {name: every[name] for name in names}, y, UnbiasedSKCE(Exponential(0.5)), n_resamples=2
+        )
+        differences.append(found.differences[0, 1])
+        variances.append(found.difference_errors[0, 1] ** 2)
+        values.append(found.values[0])
+        own.append(found.standard_errors[0] ** 2)
+    # A variance of 400 values has a relative standard error of some 10% (heavy tails). Where ζ₁ is 0,
+    # taking its negative estimates for 0 makes the stated variance too large.
+    top = 2.2 if names[0] == "true" else 1.3
+    assert 0.75 < np.mean(variances) / np.var(differences) < top
+    assert 0.75 < np.mean(own) / np.var(values) < top
+
+
+def test_many_rows_need_no_square_of_memory():
+    import tracemalloc
+
+    g = dirichlet(6000, 3, 0)
+    y = labels_from(g, np.random.default_rng(0))
+    models = {"a": g, "b": tempered(g, 1.5)}
+    tracemalloc.start()
+    caltest.compare(models, y, UnbiasedSKCE(Exponential(0.5)), n_resamples=2, size=100, rng=0)
+    assert tracemalloc.get_traced_memory()[1] < 6000**2 * 8 / 4
+    tracemalloc.stop()
+
+
+# ------------------------------------------------------------------ standard errors by resampling
+
+
+@pytest.mark.parametrize(
+    ("resampling", "size"), [("subsampling", None), ("subsampling", 100), ("bootstrap", None)]
+)
+def test_the_standard_error_of_a_mean(resampling, size):
+    found = quick(statistic=brier_score, resampling=resampling, size=size, n_resamples=2000)
+    rows = np.array([((np.eye(3)[LABELS] - g) ** 2).sum(axis=1) for g in MODELS.values()])
+    assert found.values == pytest.approx(rows.mean(axis=1))
+    assert found.standard_errors == pytest.approx(rows.std(axis=1) / np.sqrt(ROWS), rel=0.08)
+    gaps = (rows[0] - rows[2]).std() / np.sqrt(ROWS)
+    assert found.difference_errors[0, 2] == pytest.approx(gaps, rel=0.08)
+    assert found.errors_from == resampling
+    z = (found.values[0] - found.values[2]) / found.difference_errors[0, 2]
+    assert found.pvalues[0, 2] == pytest.approx(2 * norm.sf(abs(z)))
+
+
+@pytest.mark.parametrize(
+    "name", [s for s in STATISTICS if s not in ("skce_uq", "jkce", "ece_debiased")]
+)
+def test_how_statistics_grow(name):
+    """Every row twice: a statistic that estimates a number stays the same, the others are listed."""
+    view = sample(MODELS["sharp"], LABELS)
+    lens = find_lens(STATISTICS[name].default_lens)
+    view = lens.view(view) if lens else view
+    probs, labels = view.predictions.probs, view.labels
+    measure = STATISTICS[name]().fitted(view.predictions)
+    once = measure.given(view.predictions).value(labels)
+    twice = measure.given(Predictions(np.tile(probs, (2, 1)))).value(np.tile(labels, 2))
+    assert twice / once == pytest.approx(2.0 ** GROWTH.get(name, 0.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", GROWTH)
+def test_errors_of_statistics_that_grow(name):
+    """Whatever is drawn, the standard error on all rows is about the same."""
+    g = dirichlet(400, 2, 3)
+    y = labels_from(g, np.random.default_rng(3))
+    models = {"a": raised(g, 0, 1.5), "b": raised(g, 1)}
+    small, large, boot = (
+        quick(models, y, name, n_resamples=200, **options).standard_errors
+        for options in ({"size": 80}, {"size": 250}, {"resampling": "bootstrap"})
+    )
+    assert small == pytest.approx(large, rel=0.3)
+    assert boot == pytest.approx(large, rel=0.3)
+
+
+# ------------------------------------------------------------------ tests of equal error
+
+
+def two_models(design, rng, n=100):
+    """Two models of the same rows, by one truth."""
+    g = rng.dirichlet(np.full(4, 0.5), n)
+    y = labels_from(g, rng)
+    if design == "equal":
+        return {"a": raised(g, 0), "b": raised(g, 1)}, y
+    if design == "calibrated":
+        coin = rng.random((n, 1)) < 0.5
+        return {"a": np.where(coin, g, 0.25), "b": np.where(coin, 0.25, g)}, y
+    return {"a": g, "b": tempered(np.maximum(g, 1e-300), 4.0)}, y
+
+
+def rejections(design, statistic, repetitions, n_resamples=2, **options):
+    rng = np.random.default_rng(7)
+    found = [
+        quick(*two_models(design, rng), statistic, n_resamples=n_resamples, **options).pvalues[0, 1]
+        for _ in range(repetitions)
+    ]
+    return np.mean(np.array(found) <= 0.05)
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
+def test_size_of_the_test(statistic):
+    """Equal errors by symmetry, not 0: the rate is .05 up to small samples, false alarm 1e-4."""
+    low, _ = binomial_limits(500, 0.03)
+    _, high = binomial_limits(500, 0.06)
+    assert low <= rejections("equal", statistic, 500) <= high
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
+def test_size_of_the_test_where_both_are_calibrated(statistic):
+    """The first-order variance is 0, and the level is kept all the same; false alarm 1e-4."""
+    assert rejections("calibrated", statistic, 500) <= binomial_limits(500, 0.05)[1]
+
+
+def test_power():
+    assert rejections("sharper", "skce_uq", 40) >= 0.6
+    assert rejections("sharper", "ece", 40, n_resamples=50, lens="top_label") >= 0.6
+
+
+def test_size_where_errors_come_from_resamples():
+    """Approximate: not far from the level."""
+    assert rejections("equal", "brier", 300, n_resamples=50) <= binomial_limits(300, 0.08)[1]
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "ckce", "ece", brier_score])
+def test_identical_models(statistic):
+    found = quick({"a": TRUTH, "b": TRUTH.copy(), "c": MODELS["sharp"]}, statistic=statistic)
+    assert found.differences[0, 1] == 0.0
+    assert found.pvalues[0, 1] == found.adjusted_pvalues[0, 1] == 1.0
+    assert found.pair_proportions[0, 1] == found.pair_proportions[1, 0] == 0.5
+    assert found.ranking.index("b") == found.ranking.index("a") + 1
+    shared = "a and b share the smallest error" in found.summary()
+    assert shared == (found.ranking[0] == "a")
+    assert "nan" not in json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_models_equal_up_to_rounding():
+    near = tempered(TRUTH, 1.0 + 1e-15)
+    found = quick({"a": TRUTH, "b": near}, statistic=UnbiasedSKCE(Exponential(0.5)))
+    assert found.pvalues[0, 1] == 1.0
+    assert found.differences[0, 1] == 0.0
+
+
+def test_a_difference_without_variation_is_not_tested():
+    labels = np.zeros(20, int)
+    models = {"a": np.tile([0.9, 0.1], (20, 1)), "b": np.tile([0.6, 0.4], (20, 1))}
+    found = quick(models, labels)
+    assert found.pvalues[0, 1] == 1.0
+    assert any("cannot be tested" in note for note in found.warnings)
+
+
+def test_no_pvalue_is_0():
+    g = dirichlet(2000, 2, 1)
+    y = g.argmax(axis=1)
+    models = {"a": np.where(g > 0.5, 0.99, 0.01), "b": np.where(g > 0.5, 0.01, 0.99)}
+    found = quick(models, y, brier_score)
+    assert 0.0 < found.pvalues[0, 1] < 1e-100
+    assert "p < 1e-09" in found.summary()
+
+
+def test_infinite_values_rank_last():
+    labels = LABELS.copy()
+    wrong = TRUTH.copy()
+    wrong[0] = np.eye(3)[(labels[0] + 1) % 3]
+    found = quick({"a": wrong, "b": TRUTH, "c": wrong.copy()}, labels, "ecd")
+    assert found.ranking == ("b", "a", "c")
+    assert found.pvalues.tolist() == np.ones((3, 3)).tolist()
+    assert found.differences[0, 2] == 0.0
+    assert found.standard_errors[1] < np.inf
+    assert found.intervals[0].tolist() == [-np.inf, np.inf]
+    assert "none was possible" in found.summary()
+    assert any(note.startswith("a, c: The value is infinite") for note in found.warnings)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["values"][0] == "inf"
+
+
+# ------------------------------------------------------------------ multiplicity
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_corrections_are_those_of_statsmodels(correction):
+    raw = np.array([0.001, 0.3, 0.02, 0.04, 0.9])
+    assert adjusted(raw, correction) == pytest.approx(multipletests(raw, method=correction)[1])
+    assert adjusted([0.02], correction).tolist() == [0.02]
+    assert (adjusted([SMALLEST, SMALLEST, 1.0], correction) > 0).all()
+    assert adjusted([], correction).shape == (0,)
+
+
+def test_no_correction():
+    assert adjusted([0.01, 0.04], None).tolist() == [0.01, 0.04]
+    assert "not corrected" in quick(correction=None).summary()
+
+
+def test_pairs_are_adjusted_together():
+    found = quick()
+    raw = [found.pvalues[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+    after = [found.adjusted_pvalues[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert after == pytest.approx(multipletests(raw, method="holm")[1])
+    for matrix in (found.pvalues, found.adjusted_pvalues):
+        assert np.array_equal(matrix, matrix.T)
+        assert np.diagonal(matrix).tolist() == [1, 1, 1]
