@@ -13,7 +13,6 @@ from statsmodels.stats.multitest import multipletests
 from support import binomial_limits, dirichlet, h_matrix, labels_from
 
 import caltest
-from caltest.comparison.resampling import GROWTH
 from caltest.comparison.u_statistics import standard_errors
 from caltest.data import Predictions, sample
 from caltest.kernels import Exponential
@@ -143,8 +142,17 @@ def test_the_standard_error_of_a_mean(resampling, size):
     gaps = (rows[0] - rows[2]).std() / np.sqrt(ROWS)
     assert found.difference_errors[0, 2] == pytest.approx(gaps, rel=0.08)
     assert found.errors_from == resampling
-    z = (found.values[0] - found.values[2]) / found.difference_errors[0, 2]
+    gap = found.differences[0, 2]
+    bias = found.if_calibrated[0] - found.if_calibrated[2]
+    z = (gap - np.clip(gap, min(bias, 0), max(bias, 0))) / found.difference_errors[0, 2]
     assert found.pvalues[0, 2] == pytest.approx(2 * norm.sf(abs(z)))
+
+
+def test_what_is_expected_of_calibrated_models():
+    found = quick(statistic=brier_score)
+    known = [1 - (g**2).sum(axis=1).mean() for g in MODELS.values()]
+    assert found.if_calibrated == pytest.approx(known, abs=0.02)
+    assert quick(statistic="skce_uq").if_calibrated.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -159,10 +167,10 @@ def test_how_statistics_grow(name):
     measure = STATISTICS[name]().fitted(view.predictions)
     once = measure.given(view.predictions).value(labels)
     twice = measure.given(Predictions(np.tile(probs, (2, 1)))).value(np.tile(labels, 2))
-    assert twice / once == pytest.approx(2.0 ** GROWTH.get(name, 0.0), rel=1e-3)
+    assert twice / once == pytest.approx(2.0**measure.growth, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", GROWTH)
+@pytest.mark.parametrize("name", [name for name in STATISTICS if STATISTICS[name].growth])
 def test_errors_of_statistics_that_grow(name):
     """Whatever is drawn, the standard error on all rows is about the same."""
     g = dirichlet(400, 2, 3)
@@ -212,6 +220,19 @@ def test_size_of_the_test(statistic):
 def test_size_of_the_test_where_both_are_calibrated(statistic):
     """The first-order variance is 0, and the level is kept all the same; false alarm 1e-4."""
     assert rejections("calibrated", statistic, 500) <= binomial_limits(500, 0.05)[1]
+
+
+def test_differences_of_biases_do_not_count():
+    """B hides half of the rows: both are calibrated, and their ECEs are biased very differently."""
+    rng, found = np.random.default_rng(3), []
+    for _ in range(60):
+        g = rng.dirichlet(np.full(6, 0.3), 200)
+        models = {"a": g, "b": np.where(rng.random((200, 1)) < 0.5, 1 / 6, g)}
+        found.append(quick(models, labels_from(g, rng), "ece", n_resamples=30))
+    gaps = np.array([each.differences[0, 1] / each.difference_errors[0, 1] for each in found])
+    assert np.mean(np.abs(gaps) > 1.96) > 0.5  # what a test that forgets the biases would find
+    rate = np.mean([each.pvalues[0, 1] <= 0.05 for each in found])
+    assert rate <= binomial_limits(60, 0.05)[1]
 
 
 def test_power():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from scipy.special import ndtr, ndtri
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
+from caltest.comparison.inputs import check_confidence, views_of
 from caltest.comparison.resampling import (
-    GROWTH,
     Candidate,
     Kind,
     Resampling,
@@ -24,17 +23,15 @@ from caltest.comparison.resampling import (
     signs,
 )
 from caltest.comparison.result import Comparison
-from caltest.comparison.u_statistics import FEWEST_ROWS, StandardErrors, standard_errors
-from caltest.data import Sample, sample
-from caltest.data.containers import listed, row_at
-from caltest.data.labels import without_prefix
-from caltest.exceptions import InputError
-from caltest.forms import HasGram
-from caltest.lenses import Lens, find_lens
+from caltest.comparison.u_statistics import StandardErrors, standard_errors
+from caltest.data import Sample
+from caltest.forms import Form, HasGram
+from caltest.lenses import Lens
 from caltest.multiplicity import SMALLEST, adjusted, check_correction
-from caltest.predictive import recognised
 from caltest.statistics import Statistic
-from caltest.testing import StatisticLike, find_statistic, viewed
+from caltest.testing import StatisticLike, find_statistic
+
+_LABEL_DRAWS = 50
 
 
 def compare(
@@ -109,9 +106,13 @@ def compare(
     Of other statistics, from the resamples: the standard deviation over subsamples of b rows, times
     √(b/n)/√(1 − b/n). That is right for a smooth statistic of a model that is not calibrated; of a
     calibrated one the error falls faster than 1/√n, so what is stated is too large and the test
-    cautious. A statistic that is biased in small samples ("ckce", "skce_b", "ece", …) has a bias of
-    its own for every model, and two calibrated models whose predictions are spread differently may be
-    told apart by that. Intervals and p-values are normal.
+    cautious. Intervals and p-values are normal.
+
+    *Bias*: what a statistic such as "ece" or "ckce" is on average for a calibrated model depends on
+    how its predictions are spread, so that two calibrated models can differ greatly. That average is
+    estimated from labels drawn from the predictions (``if_calibrated``), and a difference counts in
+    the test only as far as it exceeds the one of these averages. The ranking is by the values as they
+    are: for one without bias take "jkce" or "skce_uq".
 
     *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
     intervals account for the number of resamples only.
@@ -135,13 +136,15 @@ def compare(
     """
     measure = find_statistic(statistic)
     check_correction(correction)
-    _check_confidence(confidence)
-    views, lens_label = _views(models, labels, lens, measure.default_lens)
+    check_confidence(confidence)
+    views, lens_label = views_of(models, labels, lens, measure.default_lens)
     n = len(next(iter(views.values())).labels)
     plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng))
     workers = Workers(n_jobs, progress)
     with single_threaded_blas():
-        candidates = [_candidate(name, measure, view, workers) for name, view in views.items()]
+        candidates = [
+            _candidate(name, measure, view, plan.label_seed, workers) for name, view in views.items()
+        ]
         drawn = plan.values(candidates, workers)
         errors = _standard_errors(candidates, plan, drawn, workers)
     values = np.array([each.value for each in candidates])
@@ -149,12 +152,14 @@ def compare(
     resolution = max(each.resolution for each in candidates)
     order = [int(i) for i in np.argsort(keys, kind="stable")]
     held = order_of(np.abs(drawn) if _signed(measure) else drawn, order, resolution, confidence)
-    differences, pvalues = _tests(keys, errors.differences, resolution)
+    biases = np.array([each.if_calibrated for each in candidates])
+    differences, pvalues = _tests(keys, biases, errors.differences, resolution)
     names = tuple(each.name for each in candidates)
     return Comparison(
         names=names,
         ranking=tuple(names[i] for i in order),
         values=values,
+        if_calibrated=biases,
         standard_errors=errors.values,
         intervals=_intervals(values, errors.values, confidence),
         first_proportions=held.first,
@@ -185,73 +190,6 @@ def compare(
     )
 
 
-# ------------------------------------------------------------------ input
-
-
-def _check_confidence(confidence: float) -> None:
-    if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
-
-
-def _views(
-    models: Mapping[str, Any], labels: object, lens: str | Lens | None, default: str | None
-) -> tuple[dict[str, Sample], str | None]:
-    """Check every model's input, see it through the lens, and check that all are of the same rows."""
-    if not isinstance(models, Mapping):
-        raise InputError(
-            f"models is of type {type(models).__name__}; give predictions by name, as in "
-            "{'a': probs_a, 'b': probs_b}."
-        )
-    if len(models) < 2 or len({str(name) for name in models}) < len(models):
-        raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
-    find_lens(lens)  # a wrong name is no model's fault
-    wholes: dict[str, Sample] = {}
-    views: dict[str, Sample] = {}
-    lens_label = None
-    for name, probs in models.items():
-        with about_model(str(name)):
-            if recognised(probs) is not None:
-                raise InputError("these are distributions of numbers; give probabilities of classes.")
-            whole = wholes[str(name)] = sample(probs, labels)
-            view, lens_label = viewed(whole.predictions, whole.labels, lens, default)
-            assert isinstance(view, Sample)  # class probabilities stay such through a lens
-            views[str(name)] = view
-    _check_alike(wholes)
-    return views, lens_label
-
-
-def _check_alike(wholes: dict[str, Sample]) -> None:
-    """Raise unless all have as many classes, in the same order where names tell."""
-    (reference, first), *others = wholes.items()
-    n, m = first.predictions.probs.shape
-    if n < FEWEST_ROWS:
-        raise InputError(f"there are {n} rows; a comparison needs {FEWEST_ROWS} at least.")
-    for name, other in others:
-        with about_model(name):
-            if other.predictions.n_classes != m:
-                raise InputError(
-                    f"there are {other.predictions.n_classes} classes, and {m} in model {reference!r}; "
-                    "give probabilities of the same classes."
-                )
-            _check_names(reference, first, other)
-
-
-def _check_names(reference: str, first: Sample, other: Sample) -> None:
-    one, two = first.predictions.classes, other.predictions.classes
-    if one is None or two is None:
-        return
-    known, own = without_prefix(one)[0], without_prefix(two)[0]
-    if known == own or set(known) != set(own):
-        return
-    differ = np.array(known)[first.labels] != np.array(own)[other.labels]
-    if differ.any():
-        raise InputError(
-            f"the columns are {listed(own, 4)}, those of model {reference!r} {listed(known, 4)}, so "
-            f"that the label of {row_at(int(differ.argmax()))} is not the same class for both; order "
-            "the columns alike, or give labels as class names."
-        )
-
-
 # ------------------------------------------------------------------ numbers
 
 
@@ -259,13 +197,26 @@ def _signed(measure: Statistic) -> bool:
     return measure.alternatives[0] == "two-sided"
 
 
-def _candidate(name: str, measure: Statistic, view: Sample, workers: Workers) -> Candidate:
+def _candidate(
+    name: str, measure: Statistic, view: Sample, label_seed: int, workers: Workers
+) -> Candidate:
     with about_model(name):
         fitted = measure.fitted(view.predictions)
         form = fitted.given(view.predictions)
         value = checked_value(fitted, form.value(view.labels, workers))
+        bias = _if_calibrated(fitted, view, form, label_seed, workers)
     gram = form.gram(view.labels) if isinstance(form, HasGram) else None
-    return Candidate(name, fitted, view, value, gram, form.resolution)
+    return Candidate(name, fitted, view, value, bias, gram, form.resolution)
+
+
+def _if_calibrated(
+    measure: Statistic, view: Sample, form: Form, label_seed: int, workers: Workers
+) -> float:
+    """Return the mean size of the statistic over labels drawn from the predictions."""
+    if isinstance(form, HasGram):
+        return 0.0  # unbiased
+    drawn = form.evaluate(view.predictions.sampler(label_seed).draw(0, _LABEL_DRAWS), workers)
+    return float(np.mean(np.abs(drawn) if _signed(measure) else drawn))
 
 
 def _standard_errors(
@@ -276,7 +227,7 @@ def _standard_errors(
     if tiles:
         return standard_errors(tiles, n, workers)
     keys = np.abs(drawn) if _signed(measure) else drawn
-    errors = plan.standard_errors(drawn, keys, n, GROWTH.get(measure.name, 0.0))
+    errors = plan.standard_errors(drawn, keys, n, measure.growth)
     finite = np.isfinite([each.value for each in candidates])
     both = finite[:, None] & finite
     return StandardErrors(
@@ -292,13 +243,19 @@ def _intervals(values: Array, errors: Array, confidence: float) -> Array:
     return np.column_stack([centre - reach, centre + reach])
 
 
-def _tests(keys: Array, errors: Array, resolution: float) -> tuple[Array, Array]:
-    """Return differences of keys and two-sided normal p-values; equal keys have difference 0, p 1."""
+def _tests(keys: Array, biases: Array, errors: Array, resolution: float) -> tuple[Array, Array]:
+    """Return differences of keys and two-sided normal p-values; equal keys have difference 0, p 1.
+
+    What the difference is if both errors are equal lies between 0 and the difference of the biases of
+    calibrated models: only what is outside of that interval counts.
+    """
     tied = signs(keys[:, None], keys, resolution) == 0
     with np.errstate(invalid="ignore"):  # inf − inf
         differences = np.where(tied, 0.0, keys[:, None] - keys)
-    usable = ~tied & np.isfinite(errors) & (errors > 0.0)
-    z = np.abs(differences) / np.where(usable, errors, 1.0)
+        expected = biases[:, None] - biases
+    usable = ~tied & np.isfinite(errors) & (errors > 0.0) & np.isfinite(expected)
+    inside = np.clip(differences, np.minimum(expected, 0.0), np.maximum(expected, 0.0))
+    z = np.abs(np.where(usable, differences - inside, 0.0)) / np.where(usable, errors, 1.0)
     return differences, np.where(usable, np.clip(2.0 * ndtr(-z), SMALLEST, 1.0), 1.0)
 
 

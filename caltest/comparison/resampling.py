@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest._choices import choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._seeds import generator
+from caltest._seeds import generator, seed_of
 from caltest._tail import TIE_TOLERANCE
 from caltest._tiles import Array, Tile, blocks
 from caltest.comparison.u_statistics import StandardErrors
@@ -29,10 +29,6 @@ MOST_RESAMPLES = 100_000
 _LARGEST_DEFAULT = 500  # the source's
 _BATCH = 8  # resamples a task
 
-# Statistics that grow with the number of rows n when the model stays the same, as n to this power.
-# The others estimate a number that does not depend on n.
-GROWTH = {"spiegelhalter": 0.5, "citl": 0.5, "hosmer_lemeshow": 1.0, "cox": 1.0}
-
 
 class Candidate(NamedTuple):
     """One model: what its statistic is on all rows, and what it takes to compute it on others.
@@ -47,6 +43,8 @@ class Candidate(NamedTuple):
         Predictions and labels as the lens shows them.
     value
         On all rows.
+    if_calibrated
+        Mean size of the statistic on all rows if the model were calibrated.
     gram
         h_ij of a U-statistic of degree two, else None.
     resolution
@@ -57,6 +55,7 @@ class Candidate(NamedTuple):
     measure: Statistic
     view: Sample
     value: float
+    if_calibrated: float
     gram: Tile | None
     resolution: float
 
@@ -97,6 +96,11 @@ class Resampling:
         if not 2 <= rows < n:
             raise InputError(f"size is {size}; of {n} rows, a subsample has from 2 to {n - 1}.")
         return cls(kind, rows, resamples, seed)
+
+    @property
+    def label_seed(self) -> int:
+        """The seed of labels drawn from the predictions, apart from those of the resamples."""
+        return seed_of(np.random.SeedSequence(self.seed, spawn_key=(0, 0)))
 
     @property
     def described(self) -> str:

@@ -28,6 +28,9 @@ class Comparison:
         The names, smallest error first; equal ones as given.
     values
         The statistic on all rows, (K,).
+    if_calibrated
+        What ``values`` (their size, if signed) would be on average if each model were calibrated, (K,):
+        the bias. 0 for "skce_uq" and "jkce", else from 50 draws of labels.
     standard_errors
         Of the values, (K,); infinite where unknown.
     intervals
@@ -46,8 +49,8 @@ class Comparison:
     difference_errors
         Their standard errors, (K, K).
     pvalues, adjusted_pvalues
-        Of the hypothesis that both errors are equal, two-sided, (K, K); adjusted for the K(K − 1)/2
-        pairs. Never 0.
+        Of the hypothesis that both errors are equal, up to the difference of ``if_calibrated``,
+        two-sided, (K, K); adjusted for the K(K − 1)/2 pairs. Never 0.
     statistic
         Registered name of the statistic, or the name of the function.
     measures
@@ -77,6 +80,7 @@ class Comparison:
     names: tuple[str, ...]
     ranking: tuple[str, ...]
     values: Array
+    if_calibrated: Array
     standard_errors: Array
     intervals: Array
     first_proportions: Array
@@ -126,13 +130,14 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            Index ``model``; columns ``value``, ``standard_error``, ``low``, ``high`` (the interval),
-            ``first`` (share of resamples in which it has the smallest error).
+            Index ``model``; columns ``value``, ``if_calibrated``, ``standard_error``, ``low``, ``high``
+            (the interval), ``first`` (share of resamples in which it has the smallest error).
         """
         import pandas as pd
 
         found = {
             "value": self.values,
+            "if_calibrated": self.if_calibrated,
             "standard_error": self.standard_errors,
             "low": self.intervals[:, 0],
             "high": self.intervals[:, 1],

@@ -53,14 +53,16 @@ def _options(c: Comparison) -> str:
 def _ranking(c: Comparison) -> list[str]:
     width = max(len("model"), *(len(name) for name in c.names))
     title = f"{_percent(c.confidence)} interval"
-    lines = [f"  {'':>3}  {'model':<{width}}  {c.statistic:>11}  {title:^25}  first in"]
+    biased = c.errors_from != "u_statistic"
+    bias = f"{'if calibrated':>13}  " if biased else ""
+    lines = [f"  {'':>3}  {'model':<{width}}  {c.statistic:>11}  {title:^25}  {bias}first in"]
     for place, i in enumerate(c.order, 1):
         low, high = c.intervals[i]
         between = f"{low:>11.4g} to {high:<11.4g}"
         share = _percent(float(c.first_proportions[i]))
-        lines.append(
-            f"  {place:>3}  {c.names[i]:<{width}}  {c.values[i]:>11.4g}  {between:^25}  {share:>8}"
-        )
+        bias = f"{c.if_calibrated[i]:>13.4g}  " if biased else ""
+        found = f"{c.values[i]:>11.4g}  {between:^25}  {bias}{share:>8}"
+        lines.append(f"  {place:>3}  {c.names[i]:<{width}}  {found}")
     return lines
 
 
@@ -112,8 +114,9 @@ def _caution(c: Comparison) -> str:
     text = "Smallest is not calibrated: whether a model is, caltest.test says."
     if c.errors_from != "u_statistic":
         text += (
-            " Values of a statistic that is biased in small samples differ by their biases too, "
-            "which depend on how the predictions are spread."
+            " The column 'if calibrated' is the size that a calibrated model with these predictions "
+            "would show on average, a bias: the ranking is by the values as they are, but in the tests "
+            "a difference counts only as far as it exceeds that of the biases."
         )
     return text
 

@@ -96,6 +96,7 @@ class Spiegelhalter(Statistic):
     """
 
     name: ClassVar[str] = "spiegelhalter"
+    growth: ClassVar[float] = 0.5
     measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
 

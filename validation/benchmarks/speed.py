@@ -217,9 +217,7 @@ def main() -> None:
     """Run every case, write the CSV, print the table and the aims."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", type=int, help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--scores", action="store_true", help="linear and cumulative statistics"
-    )
+    parser.add_argument("--scores", action="store_true", help="linear and cumulative statistics")
     options = parser.parse_args()
     if options.case is not None:
         print(json.dumps(measure((CASES + SCORES)[options.case])))

@@ -1,0 +1,224 @@
+"""How `caltest.compare` keeps its level, what it finds, and how stable rankings of networks are.
+
+``python -m validation.comparison tests --repetitions 1000 --jobs 2``: rejection rates of the pairwise
+test at level .05. Every design has two models of the same rows and labels, with a truth g ~ Dir(α):
+
+* equal: A puts the log-odds of class 0 too high by 1, B those of class 1: equal errors by symmetry;
+* calibrated: A states g in a random half of the rows and the mean of g in the others, B the other way
+  round: both calibrated and alike, so that the first-order term of the variance is 0;
+* uninformed: A states g, B the mean of g in half of the rows: both calibrated, spread differently, so
+  that biased statistics differ;
+* sharper: A is too confident by a logit factor 1.25, B by 2;
+* found: A is calibrated, B has its class 0 too high by 1.
+
+``python -m validation.comparison networks --resamples 1000 --jobs 2``: DenseNet-121, ResNet-18,
+VGG-19, GoogLeNet and DenseNet-40 on the CIFAR-10 test set. Their labels agree row by row, so all five
+are ranked jointly; how often 500 rows give the order of all 10 000. Published, on other networks and
+1000 subsamples of 500: CKCE 700, JKCE about 50%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from scipy.stats import binomtest
+from threadpoolctl import threadpool_limits
+
+import caltest
+from caltest.statistics import CKCE, ECE, JKCE, Statistic
+from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+
+Array = NDArray[np.float64]
+Pair = dict[str, Array]
+
+LEVEL = 0.05
+ALPHAS = {"m=3, alpha=1": np.ones(3), "m=10, alpha=.1": np.full(10, 0.1)}
+SIZES = (250, 500)
+U_STATISTICS = ("skce_uq", "jkce")
+NETWORKS = ("densenet121", "resnet18", "vgg19_bn", "googlenet")
+ROWS = 500
+REFERENCE = Path(
+    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+
+
+# ------------------------------------------------------------------ size and power
+
+
+def stated(g: Array, factor: float = 1.0, target: int | None = None, bias: float = 1.0) -> Array:
+    """Return g with its logits multiplied by a factor, and those of one class raised."""
+    logits = factor * np.log(np.maximum(g, 1e-300))
+    if target is not None:
+        logits[:, target] += bias
+    return np.asarray(softmax(logits, axis=1))
+
+
+def hidden(g: Array, rows: NDArray[np.bool_]) -> Array:
+    """Return g, and its mean (all classes alike) in some rows."""
+    return np.where(rows[:, None], 1.0 / g.shape[1], g)
+
+
+DESIGNS: dict[str, Callable[[Array, NDArray[np.bool_]], Pair]] = {
+    "equal": lambda g, _: {"a": stated(g, target=0), "b": stated(g, target=1)},
+    "calibrated": lambda g, coin: {"a": hidden(g, coin), "b": hidden(g, ~coin)},
+    "uninformed": lambda g, coin: {"a": g, "b": hidden(g, coin)},
+    "sharper": lambda g, _: {"a": stated(g, 1.25), "b": stated(g, 2.0)},
+    "found": lambda g, _: {"a": g, "b": stated(g, target=0)},
+}
+
+
+def draw(design: str, n: int, alpha: Array, rng: np.random.Generator) -> tuple[Pair, NDArray[np.intp]]:
+    """Draw two models of the same rows, and the labels."""
+    g = rng.dirichlet(alpha, n)
+    labels = (rng.random((n, 1)) > g.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return DESIGNS[design](g, rng.random(n) < 0.5), labels
+
+
+def pvalue(
+    design: str, n: int, alpha: Array, statistic: str, resamples: int, seed: np.random.SeedSequence
+) -> float:
+    """Draw one data set and compare its two models."""
+    data, test = seed.spawn(2)
+    models, labels = draw(design, n, alpha, np.random.default_rng(data))
+    with threadpool_limits(1):
+        found = caltest.compare(models, labels, statistic, n_resamples=resamples, rng=test)
+    return float(found.pvalues[0, 1])
+
+
+def test_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield the rejection rate of every design, size and statistic."""
+    cells = [(s, d, a, n) for s in options.statistics for d in DESIGNS for a in ALPHAS for n in SIZES]
+    for statistic, design, alpha, n in cells:
+        start = perf_counter()
+        exact = statistic in U_STATISTICS  # needs no resamples
+        count = options.repetitions if exact else options.slow_repetitions
+        resamples = 2 if exact else options.resamples
+        key = [ord(letter) for letter in f"{design}{alpha}{n}"]  # the same data for all statistics
+        seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
+        tasks = (
+            joblib.delayed(pvalue)(design, n, ALPHAS[alpha], statistic, resamples, s) for s in seeds
+        )
+        found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
+        rejections = int(np.count_nonzero(found <= LEVEL))
+        interval = binomtest(rejections, count).proportion_ci(CONFIDENCE)
+        print(f"{statistic} {design} {alpha} n={n}: {perf_counter() - start:.0f} s", flush=True)
+        yield {
+            "study": "tests",
+            "statistic": statistic,
+            "design": design,
+            "predictions": alpha,
+            "n": n,
+            "resamples": "" if exact else resamples,
+            "found": rejections,
+            "of": count,
+            "rate": round(rejections / count, 4),
+            "low": round(interval.low, 4),
+            "high": round(interval.high, 4),
+            "detail": "",
+        }
+
+
+# ------------------------------------------------------------------ networks
+
+
+def networks() -> tuple[Pair, NDArray[np.intp]]:
+    """Return the predictions of the five networks, and the labels they share."""
+    models, truths = {}, {}
+    for name in NETWORKS:
+        with np.load(REFERENCE / f"cifar10_{name}.npz") as arrays:
+            models[name], truths[name] = arrays["probs"], arrays["labels"]
+    with np.load(REFERENCE / "cifar10_densenet40_logits.npz") as arrays:
+        models["densenet40"] = softmax(arrays["test_logits"].astype(np.float64), axis=1)
+        truths["densenet40"] = arrays["test_labels"].ravel()
+    labels = truths[NETWORKS[0]]
+    for name, other in truths.items():
+        if not np.array_equal(labels, other):
+            raise SystemExit(f"the labels of {name} are not those of {NETWORKS[0]}: other rows")
+    return models, labels
+
+
+def network_statistics(rows: int) -> dict[str, Statistic]:
+    """Return the source's statistics; λ is the one of so many rows, for all 10 000 too."""
+    return {
+        "ckce": CKCE(regularization=rows**-0.25),
+        "jkce": JKCE(),
+        "ece": ECE(caltest.binning.Uniform(3), distance="l1"),
+    }
+
+
+def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield how often the order of all rows is found, and every model's value and share of firsts."""
+    models, labels = networks()
+    for marginal in (False, True):
+        chosen = dict(models)
+        if marginal:
+            chosen["marginal"] = np.full_like(models["densenet40"], 0.1)
+        for name, statistic in network_statistics(ROWS).items():
+            start = perf_counter()
+            found = caltest.compare(
+                chosen,
+                labels,
+                statistic,
+                size=ROWS,
+                n_resamples=options.resamples,
+                rng=options.seed,
+                n_jobs=options.jobs,
+            )
+            print(f"\n{found}\n{perf_counter() - start:.0f} s", flush=True)
+            low, high = found.order_interval
+            values = found.table()["value"]
+            yield {
+                "study": "networks",
+                "statistic": name,
+                "design": "with marginal" if marginal else "five networks",
+                "predictions": "CIFAR-10",
+                "n": ROWS,
+                "resamples": found.n_resamples,
+                "found": round(found.order_proportion * found.n_resamples),
+                "of": found.n_resamples,
+                "rate": round(found.order_proportion, 4),
+                "low": round(low, 4),
+                "high": round(high, 4),
+                "detail": " < ".join(f"{model} {value:.5g}" for model, value in values.items()),
+            }
+
+
+def main() -> None:
+    """Run one study, and replace the rows of its statistics in the results."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    given.add_argument("study", choices=("tests", "networks"))
+    given.add_argument("--repetitions", type=int, default=1000)
+    given.add_argument("--slow-repetitions", type=int, default=200, help="where resamples are needed")
+    given.add_argument("--resamples", type=int, default=100)
+    given.add_argument("--statistics", nargs="+", default=[*U_STATISTICS, "ckce", "ece"])
+    given.add_argument("--jobs", type=int, default=1)
+    given.add_argument("--seed", type=int, default=20_250_217)
+    options = given.parse_args()
+    rows = list((test_rates if options.study == "tests" else network_ranking)(options))
+    print(markdown(rows))
+    path = RESULTS / "comparison.csv"
+    anew = {(row["study"], row["statistic"]) for row in rows}
+    kept = [row for row in _written(path) if (row["study"], row["statistic"]) not in anew]
+    write_csv([*kept, *rows], path)
+
+
+def _written(path: Path) -> list[dict[str, str]]:
+    """Return the rows that are there already."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+if __name__ == "__main__":
+    main()
