@@ -147,7 +147,13 @@ class LowRankWeights:
         return np.asarray(np.einsum("if,if->i", self.features, self.features))
 
 
-def incomplete_cholesky(weights: Weights, order: NDArray[np.intp], columns: int) -> tuple[Array, float]:
+def incomplete_cholesky(
+    weights: Weights,
+    order: NDArray[np.intp],
+    columns: int,
+    fewest: int | None = None,
+    enough: float = 0.0,
+) -> tuple[Array, float]:
     """Approximate W by LLᵀ, L of few columns: the pivoted incomplete Cholesky factorisation.
 
     The next pivot is always the row with the largest residual, of tied rows the first in ``order``:
@@ -162,6 +168,9 @@ def incomplete_cholesky(weights: Weights, order: NDArray[np.intp], columns: int)
         (n,) an order of the rows.
     columns
         The most columns L has. It has fewer if nothing is left but rounding.
+    fewest, enough
+        Stop after ``fewest`` columns if no more than the share ``enough`` of the trace is left out.
+        Default: all columns.
 
     Returns
     -------
@@ -187,7 +196,8 @@ def incomplete_cholesky(weights: Weights, order: NDArray[np.intp], columns: int)
     factor = np.empty((min(columns, n), n))  # rows of it are contiguous
     for number, column in enumerate(factor):
         largest = float(residual.max())
-        if largest <= floor:
+        sufficient = fewest is not None and number >= fewest and residual.sum() <= enough * trace
+        if largest <= floor or sufficient:
             factor = factor[:number]
             break
         tied = np.flatnonzero(residual >= (1.0 - _EQUAL) * largest)

@@ -49,12 +49,13 @@ EXACT_UP_TO = 2000
 """Rows up to which method "auto" is "exact": half a second on one core."""
 
 FEATURES = 100
-"""Fourier frequencies, or columns of the Cholesky factor beyond one a class, unless asked for."""
+"""Fourier frequencies, or the fewest columns beyond one a class, unless asked for."""
 
 _METHODS = dict.fromkeys(("auto", "exact", "nystrom", "fourier"), True)
 _RULES: dict[str, Callable[[int], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
 _CV_FEATURES = 300  # columns that the risk of a regularization is read off
-_MUCH = 0.01  # share of the trace that is worth a note
+_MOST_COLUMNS, _ENOUGH = 500, 1e-4  # columns beyond one a class; share of the trace left out
+_MUCH = 1e-3  # share of the trace that is worth a note
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class CKCE(Statistic):
           "nystrom" 0.0003% and 0.3%.
     features
         Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns). Default
-        None: 100 frequencies, as in the source, or m + 100 columns: the inner product alone takes m.
+        None: 100 frequencies, as in the source; from m + 100 to m + 500 columns, no more than it takes
+        to leave out 1e-4 of the trace. The value is then too small by about 1e-3 of itself at most.
     groups
         Group membership of every row, (n,), for calibration within groups (section 3.3): is
         P(Y | g, group) = g? The kernel is then the product of ``kernel`` and one between groups:
@@ -244,7 +246,8 @@ class CKCE(Statistic):
             columns = cast("Array", self._fit.factor).shape[1]
             notes += (
                 f"The {columns} columns that stand for the kernel matrix leave out "
-                f"{self._fit.trace_error:.1%} of its trace; give more features.",
+                f"{self._fit.trace_error:.2%} of its trace, and the value may be too small by some ten "
+                "times that share; give more features.",
             )
         return notes
 
@@ -275,12 +278,19 @@ class CKCE(Statistic):
             part, _ = self.kernel.terms[0]
             count = self.features or FEATURES
             return fourier_features(part, predictions.probs, count, int(self.seed)), None
-        return self._incomplete(predictions, self.features or predictions.n_classes + FEATURES)
+        if self.features is None:
+            m = predictions.n_classes  # the inner product alone takes as many columns
+            return self._incomplete(predictions, m + _MOST_COLUMNS, m + FEATURES, _ENOUGH)
+        return self._incomplete(predictions, self.features)
 
-    def _incomplete(self, predictions: Predictions, columns: int) -> tuple[Array, float]:
+    def _incomplete(
+        self, predictions: Predictions, columns: int, fewest: int | None = None, enough: float = 0.0
+    ) -> tuple[Array, float]:
         grouped = isinstance(self.groups, Groups)
         rows = np.hstack([predictions.probs, self.groups.values]) if grouped else predictions.probs
-        return incomplete_cholesky(self._kernel_matrix(predictions), fixed_order(rows), columns)
+        return incomplete_cholesky(
+            self._kernel_matrix(predictions), fixed_order(rows), columns, fewest, enough
+        )
 
     def _cross_validated(self, predictions: Predictions, factor: Array | None) -> float:
         features = self._incomplete(predictions, _CV_FEATURES)[0] if factor is None else factor
