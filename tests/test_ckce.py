@@ -556,7 +556,7 @@ def test_options_of_a_fitted_statistic_can_be_replaced():
 
 
 def test_too_little_memory_is_said_beforehand(monkeypatch):
-    monkeypatch.setattr(ckce, "available_memory", lambda: 4e9)
+    monkeypatch.setattr(_ridge, "available_memory", lambda: 4e9)
     predictions = Predictions(np.broadcast_to([0.5, 0.5], (20_000, 2)))
     message = r"about 6.8 GB of memory for 20000 rows, but 4 GB are available; use method='nystrom'"
     with pytest.raises(InputError, match=message):
@@ -569,7 +569,8 @@ def test_too_little_memory_is_said_beforehand(monkeypatch):
     [
         ({"kernel": "gaussian"}, "kernel is 'gaussian'; give an object of caltest.kernels"),
         ({"kernel": MatrixKernel([(Gaussian(), np.eye(3))] * 2)}, "kernel has 2 parts; ckce takes one"),
-        ({"regularization": 0.0}, "regularization is 0.0; give a positive number, 'n"),
+        ({"regularization": 0.0}, r"regularization is 0.0; give a positive number up to 1e\+06, 'n"),
+        ({"regularization": 1e12}, "regularization is 1000000000000.0; give a positive number up to"),
         ({"regularization": True}, "regularization is True; give a positive number"),
         ({"regularization": float("nan")}, "regularization is nan; give a positive number"),
         (
@@ -612,3 +613,19 @@ def test_calibrated_model_is_not_rejected_at_any_size():
     result = caltest.test(data.probs, data.labels, "ckce", rng=0)
     assert result.parameters["method"] == "nystrom"
     assert result.pvalue > 0.01
+
+
+def test_columns_too_few_for_a_small_regularization_are_said():
+    probs = dirichlet(2500, 10, 0)
+    statistic = CKCE(LinearGaussian(0.3), regularization=1e-5, method="nystrom")
+    (note,) = statistic.fitted(Predictions(probs)).notes
+    assert "much for so small a regularization" in note
+    assert CKCE(method="nystrom").fitted(Predictions(probs[:600])).notes == ()
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+def test_the_default_columns_are_enough(alpha):
+    probs = dirichlet(700, 10, 1, alpha)
+    labels = labels_from(probs, np.random.default_rng(1))
+    exact = caltest.estimate(probs, labels, CKCE(method="exact"))
+    assert caltest.estimate(probs, labels, CKCE(method="nystrom")) == pytest.approx(exact, rel=3e-3)

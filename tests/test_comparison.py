@@ -174,7 +174,10 @@ REFUSED = [
     ({"models": {"a": P6, "b": P6[:5]}}, "model 'b': "),
     ({"models": {"a": P6, "b": 3 * P6}}, "model 'b': "),
     ({"models": {"a": P6, "b": P6[:, :2]}}, "model 'b': "),
-    ({"models": {"a": P6, "b": np.hstack([P6, np.zeros((6, 1))])}}, "there are 4 classes, and 3 in"),
+    (
+        {"models": {"a": P6, "b": np.hstack([P6, np.zeros((6, 1))])}},
+        "a has 6 rows of 3 classes, b 6 of 4",
+    ),
     (
         {"models": {"a": P6, "b": Gaussian(np.zeros(6), np.ones(6))}},
         "model 'b': these are distributions of numbers",
@@ -298,5 +301,32 @@ def test_what_cannot_be_resampled_is_said():
     from caltest.statistics import CKCE
 
     grouped = CKCE(groups=["x", "y"] * (ROWS // 2))
-    with pytest.raises(InputError, match="model 'sharp': on a subsample of 60 rows, groups has 120"):
+    with pytest.raises(InputError, match="model 'sharp': groups belong to fixed rows"):
         quick(statistic=grouped)
+
+
+def test_models_in_another_order_of_rows_or_columns():
+    rng = np.random.default_rng(4)
+    probs = pd.DataFrame(rng.dirichlet(np.ones(3), 60), columns=["x", "y", "z"])
+    other = pd.DataFrame(rng.dirichlet(np.ones(3), 60), columns=["x", "y", "z"])
+    labels = pd.Series(rng.choice(["x", "y", "z"], 60))
+    models = {"a": probs, "b": other}
+    usual = caltest.compare(models, labels, "skce_uq", lens="class:0", n_resamples=5, rng=0)
+    turned = {"a": probs, "b": other[["z", "x", "y"]]}
+    again = caltest.compare(turned, labels, "skce_uq", lens="class:0", n_resamples=5, rng=0)
+    assert again.values == pytest.approx(usual.values, rel=1e-12)
+    with pytest.raises(InputError, match="the pandas indexes of probs and labels differ"):
+        caltest.compare(models, labels.sample(frac=1, random_state=0), "skce_uq")
+    shuffled = {"a": probs, "b": other.sample(frac=1, random_state=0)}
+    with pytest.raises(InputError, match="the pandas indexes of a and b differ"):
+        caltest.compare(shuffled, np.zeros(60, dtype=int), "skce_uq")
+    renamed = {"a": probs, "b": other.rename(columns={"z": "w"})}
+    with pytest.raises(InputError, match="the classes of a are 'x', 'y', 'z', those of b"):
+        caltest.compare(renamed, np.zeros(60, dtype=int), "skce_uq")
+
+
+def test_a_statistic_without_a_size():
+    with pytest.raises(InputError, match="−∞, which is no size"):
+        caltest.compare(
+            {"a": P6, "b": P6[::-1]}, [0, 1, 0, 0, 2, 2], lambda p, y: -np.inf, n_resamples=3
+        )

@@ -111,3 +111,20 @@ def test_given_axes():
     assert display.axes_ == tuple(axes[:2])
     with pytest.raises(InputError, match="there are 3 axes; give two"):
         display.plot(axes)
+
+
+def test_names_are_taken_as_they_are():
+    """A pair of dollar signs makes no formula, and long names that differ stay different."""
+    display = draw(ComparisonDisplay.from_comparison(comparison(2, name="a $\\q$ {}")))
+    assert "$" in display.axes_[0].get_yticklabels()[0].get_text()
+    long = "resnet50_imagenet_seed_{}_trained_for_90_epochs_final"
+    labels = (
+        draw(ComparisonDisplay.from_comparison(comparison(3, name=long))).axes_[0].get_yticklabels()
+    )
+    assert len({label.get_text().split("  ")[1] for label in labels}) == 3
+
+
+def test_the_size_of_a_calibrated_model_is_drawn_where_there_is_a_bias():
+    biased = ComparisonDisplay.from_comparison(comparison(3, "ece", lens="top_label"))
+    assert biased.axes_[0].get_legend().get_texts()[0].get_text() == "mean if calibrated"
+    assert ComparisonDisplay.from_comparison(comparison(3)).axes_[0].get_legend() is None

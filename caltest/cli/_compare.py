@@ -138,7 +138,8 @@ def _models(
 
 def model_names(files: Sequence[Path]) -> list[str]:
     """Return the stems of the files, or the whole paths where stems are equal."""
-    if twice := next((str(path) for path in files if files.count(path) > 1), None):
+    places = [path.resolve() for path in files]
+    if twice := next((str(path) for path in files if places.count(path.resolve()) > 1), None):
         raise InputError(f"the file {twice} is given twice; give every model once.")
     stems = [path.stem for path in files]
     return [
@@ -166,32 +167,17 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Predi
     """
     import numpy as np
 
-    from caltest.data import Predictions
-    from caltest.data.containers import listed, row_at
-    from caltest.data.labels import without_prefix
+    from caltest.comparison.inputs import aligned
+    from caltest.data.containers import row_at
 
-    known, own = reference.predictions, other.predictions
-    labels, probs = other.labels, own.probs
-    if known.probs.shape != own.probs.shape:
-        raise InputError(
-            f"{first} has {known.n_samples} rows of {known.n_classes} classes, {second} "
-            f"{own.n_samples} of {own.n_classes}; give files of the same rows and classes."
-        )
-    names = list(map(str, range(known.n_classes)))
-    if known.classes is not None and own.classes is not None:
-        names, others = (list(without_prefix(each)[0]) for each in (known.classes, own.classes))
-        if set(names) != set(others):
-            raise InputError(
-                f"the classes of {first} are {listed(names, 4)}, those of {second} "
-                f"{listed(others, 4)}; name the columns alike."
-            )
-        order = [others.index(name) for name in names]
-        probs, labels = probs[:, order], np.argsort(order)[labels]
-    differ = np.flatnonzero(reference.labels != labels)
+    found = aligned(first, reference, second, other)
+    differ = np.flatnonzero(reference.labels != found.labels)
     if len(differ):
         row = int(differ[0])
+        classes = reference.predictions.classes or range(reference.predictions.n_classes)
+        names = [str(each) for each in classes]
         raise InputError(
             f"the labels differ: {row_at(row)} is {names[reference.labels[row]]!r} in {first} and "
-            f"{names[labels[row]]!r} in {second}; give files of the same rows in the same order."
+            f"{names[found.labels[row]]!r} in {second}; give files of the same rows in the same order."
         )
-    return Predictions(probs, known.classes, own.notes)
+    return found.predictions

@@ -10,7 +10,7 @@ import numpy as np
 
 from caltest.comparison.resampling import about_model
 from caltest.comparison.u_statistics import FEWEST_ROWS
-from caltest.data import Sample, sample
+from caltest.data import Predictions, Sample, check_index, sample
 from caltest.data.containers import listed, row_at
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError
@@ -34,51 +34,77 @@ def views_of(
             f"models is of type {type(models).__name__}; give predictions by name, as in "
             "{'a': probs_a, 'b': probs_b}."
         )
+    if not models:
+        raise InputError("there are no models; give two different ones at least.")
     if len(models) < 2 or len({str(name) for name in models}) < len(models):
         raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
     find_lens(lens)  # a wrong name is no model's fault
-    wholes: dict[str, Sample] = {}
     views: dict[str, Sample] = {}
     lens_label = None
-    for name, probs in models.items():
-        with about_model(str(name)):
-            if recognised(probs) is not None:
-                raise InputError("these are distributions of numbers; give probabilities of classes.")
-            whole = wholes[str(name)] = sample(probs, labels)
+    for name, whole in _alike({str(key): probs for key, probs in models.items()}, labels).items():
+        with about_model(name):
             view, lens_label = viewed(whole.predictions, whole.labels, lens, default)
             assert isinstance(view, Sample)  # class probabilities stay such through a lens
-            views[str(name)] = view
-    _check_alike(wholes)
+            views[name] = view
     return views, lens_label
 
 
-def _check_alike(wholes: dict[str, Sample]) -> None:
-    """Raise unless all have as many classes, in the same order where names tell."""
-    (reference, first), *others = wholes.items()
-    n, m = first.predictions.probs.shape
-    if n < FEWEST_ROWS:
-        raise InputError(f"there are {n} rows; a comparison needs {FEWEST_ROWS} at least.")
-    for name, other in others:
+def _alike(models: dict[str, Any], labels: object) -> dict[str, Sample]:
+    """Check every model's input; the same rows and classes, the classes in one order."""
+    wholes: dict[str, Sample] = {}
+    for name, probs in models.items():
         with about_model(name):
-            if other.predictions.n_classes != m:
-                raise InputError(
-                    f"there are {other.predictions.n_classes} classes, and {m} in model {reference!r}; "
-                    "give probabilities of the same classes."
-                )
-            _check_names(reference, first, other)
-
-
-def _check_names(reference: str, first: Sample, other: Sample) -> None:
-    one, two = first.predictions.classes, other.predictions.classes
-    if one is None or two is None:
-        return
-    known, own = without_prefix(one)[0], without_prefix(two)[0]
-    if known == own or set(known) != set(own):
-        return
-    differ = np.array(known)[first.labels] != np.array(own)[other.labels]
-    if differ.any():
+            if recognised(probs) is not None:
+                raise InputError("these are distributions of numbers; give probabilities of classes.")
+            wholes[name] = sample(probs, labels)
+    (reference, first), *others = wholes.items()
+    if len(first.labels) < FEWEST_ROWS:
         raise InputError(
-            f"the columns are {listed(own, 4)}, those of model {reference!r} {listed(known, 4)}, so "
-            f"that the label of {row_at(int(differ.argmax()))} is not the same class for both; order "
-            "the columns alike, or give labels as class names."
+            f"there are {len(first.labels)} rows; a comparison needs {FEWEST_ROWS} at least."
+        )
+    for name, other in others:
+        check_index(models[reference], models[name], reference, name)
+        wholes[name] = aligned(reference, first, name, other)
+        _check_labels(reference, first, name, wholes[name], other)
+    return wholes
+
+
+def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
+    """Return a sample with its columns in the order of the first one's, where names tell.
+
+    Raises
+    ------
+    InputError
+        If rows or classes are not the same.
+    """
+    known, own = first.predictions, other.predictions
+    if known.probs.shape != own.probs.shape:
+        raise InputError(
+            f"{reference} has {known.n_samples} rows of {known.n_classes} classes, {name} "
+            f"{own.n_samples} of {own.n_classes}; give the same rows and classes."
+        )
+    if known.classes is None or own.classes is None:
+        return other
+    names, others = (list(without_prefix(each)[0]) for each in (known.classes, own.classes))
+    if set(names) != set(others):
+        raise InputError(
+            f"the classes of {reference} are {listed(names, 4)}, those of {name} {listed(others, 4)}; "
+            "name the columns alike."
+        )
+    order = [others.index(each) for each in names]
+    return Sample(
+        Predictions(own.probs[:, order], known.classes, own.notes), np.argsort(order)[other.labels]
+    )
+
+
+def _check_labels(reference: str, first: Sample, name: str, other: Sample, as_given: Sample) -> None:
+    """Raise if one vector of labels means other classes in another model's order of columns."""
+    differ = first.labels != other.labels
+    if differ.any():
+        own, known = (each.predictions.classes or () for each in (as_given, first))
+        raise InputError(
+            f"model {name!r}: the columns are {listed(own, 4)}, those of model {reference!r} "
+            f"{listed(known, 4)}, so that the label of "
+            f"{row_at(int(differ.argmax()))} is not the same class for both; order the columns alike, "
+            "or give labels as class names."
         )

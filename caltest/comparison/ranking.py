@@ -25,10 +25,11 @@ from caltest.comparison.resampling import (
 from caltest.comparison.result import Comparison
 from caltest.comparison.u_statistics import StandardErrors, standard_errors
 from caltest.data import Sample
+from caltest.exceptions import InputError
 from caltest.forms import Form, HasGram
 from caltest.lenses import Lens
 from caltest.multiplicity import SMALLEST, adjusted, check_correction
-from caltest.statistics import Statistic
+from caltest.statistics import CKCE, Statistic
 from caltest.testing import StatisticLike, find_statistic
 
 _LABEL_DRAWS = 50
@@ -110,9 +111,11 @@ def compare(
 
     *Bias*: what a statistic such as "ece" or "ckce" is on average for a calibrated model depends on
     how its predictions are spread, so that two calibrated models can differ greatly. That average is
-    estimated from labels drawn from the predictions (``if_calibrated``), and a difference counts in
-    the test only as far as it exceeds the one of these averages. The ranking is by the values as they
-    are: for one without bias take "jkce" or "skce_uq".
+    estimated from labels drawn from the predictions (``if_calibrated``). A model's bias is between 0
+    and that, so a difference counts in the test only as far as it exceeds it: a cautious test, which
+    for a binned statistic of few rows finds little. The ranking is by the values as they are, and an
+    interval is about the value's mean, its bias included: for one without bias take "jkce" or
+    "skce_uq".
 
     *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
     intervals account for the number of resamples only.
@@ -201,6 +204,10 @@ def _candidate(
     name: str, measure: Statistic, view: Sample, label_seed: int, workers: Workers
 ) -> Candidate:
     with about_model(name):
+        if isinstance(measure, CKCE) and measure.groups is not None:
+            raise InputError(
+                "groups belong to fixed rows, which a comparison draws anew; leave them out."
+            )
         fitted = measure.fitted(view.predictions)
         form = fitted.given(view.predictions)
         value = checked_value(fitted, form.value(view.labels, workers))
@@ -246,15 +253,17 @@ def _intervals(values: Array, errors: Array, confidence: float) -> Array:
 def _tests(keys: Array, biases: Array, errors: Array, resolution: float) -> tuple[Array, Array]:
     """Return differences of keys and two-sided normal p-values; equal keys have difference 0, p 1.
 
-    What the difference is if both errors are equal lies between 0 and the difference of the biases of
-    calibrated models: only what is outside of that interval counts.
+    The bias of a model is at most what it is if calibrated: a bin that is far off has none. Of equal
+    errors, the difference of i's and j's values therefore lies between −bias j and bias i on average,
+    and only what is outside of that interval counts.
     """
     tied = signs(keys[:, None], keys, resolution) == 0
     with np.errstate(invalid="ignore"):  # inf − inf
         differences = np.where(tied, 0.0, keys[:, None] - keys)
-        expected = biases[:, None] - biases
-    usable = ~tied & np.isfinite(errors) & (errors > 0.0) & np.isfinite(expected)
-    inside = np.clip(differences, np.minimum(expected, 0.0), np.maximum(expected, 0.0))
+    known = np.isfinite(biases)
+    usable = ~tied & np.isfinite(errors) & (errors > 0.0) & known & known[:, None]
+    reach = np.where(known, biases, 0.0)
+    inside = np.clip(differences, -reach, reach[:, None])
     z = np.abs(np.where(usable, differences - inside, 0.0)) / np.where(usable, errors, 1.0)
     return differences, np.where(usable, np.clip(2.0 * ndtr(-z), SMALLEST, 1.0), 1.0)
 
@@ -273,8 +282,8 @@ def _notes(candidates: Sequence[Candidate], differences: Array, errors: Array) -
         own = [*each.view.predictions.notes, *each.measure.notes]
         if not np.isfinite(each.value):
             own.append(
-                "The value is infinite: a label came true that was called impossible. Its standard "
-                "error is unknown, and it is not tested against the others."
+                "The value is infinite, as it is where a label came true that was called impossible. "
+                "Its standard error is unknown, and it is not tested against the others."
             )
         for note in own:
             notes.setdefault(note, []).append(each.name)

@@ -159,6 +159,8 @@ def checked_value(measure: Statistic, value: float) -> float:
     """Return a value that is a number, or raise."""
     if np.isnan(value):
         raise InputError(f"the statistic {measure.name!r} is not a number.")
+    if value == -np.inf:
+        raise InputError(f"the statistic {measure.name!r} is −∞, which is no size of an error.")
     return value
 
 

@@ -99,6 +99,8 @@ def _told_apart(c: Comparison) -> str:
     text = f"Tests of equal error, two-sided at level {alpha:.4g} ({family}): "
     if not tested:
         return f"{text}none was possible."
+    if len(tested) < len(pairs):
+        text += f"{len(tested)} of {len(pairs)} pairs could be tested; "
     if not together:
         return f"{text}all told apart, the better one first: {_listed(c, apart)}."
     proof = "Not to be told apart is no proof of being equal."
@@ -115,8 +117,8 @@ def _caution(c: Comparison) -> str:
     if c.errors_from != "u_statistic":
         text += (
             " The column 'if calibrated' is the size that a calibrated model with these predictions "
-            "would show on average, a bias: the ranking is by the values as they are, but in the tests "
-            "a difference counts only as far as it exceeds that of the biases."
+            "would show on average, a bias: it is in the values, by which the ranking is, and in their "
+            "intervals; in the tests a difference counts only as far as it exceeds the biases."
         )
     return text
 

@@ -213,15 +213,16 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         return
     count = list(range(len(first)))
     one, other = first.tolist(), second.tolist()
-    if count in (one, other):
+    same = set(one) == set(other)
+    if not same and count in (one, other):
         return  # the default index: rows correspond by position
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
-    same = set(one) == set(other)
-    advice = (
-        f"they are the same rows in another order, so give {second_name}.loc[{first_name}.index]"
+    align = (
+        f"give {second_name}.loc[{first_name}.index], as the rows are the same"
         if same
-        else "align them, or call .reset_index(drop=True) on both if rows correspond by position"
+        else "align them"
     )
+    advice = f"{align}, or call .reset_index(drop=True) on both if rows correspond by position"
     raise InputError(
         f"the pandas indexes of {first_name} and {second_name} differ: {row_at(row)} is "
         f"{one[row]!r} in {first_name} and {other[row]!r} in {second_name}; {advice}."

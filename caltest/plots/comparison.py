@@ -125,7 +125,21 @@ def _draw_intervals(ax: Any, comparison: Comparison) -> None:
             color=VERMILION,
             va="center",
         )
-    ax.set_yticks(places, [f"{i}  {_shortened(c.names[j])}" for i, j in enumerate(order, 1)])
+    biased = finite & (c.if_calibrated[order] > 0.0)
+    if biased.any():
+        ax.plot(
+            c.if_calibrated[order][biased],
+            places[biased],
+            "D",
+            markersize=5.5,
+            markerfacecolor="white",
+            markeredgecolor=VERMILION,
+            zorder=4,
+            label="mean if calibrated",
+        )
+        ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), frameon=False, fontsize="small")
+    names = [f"{i}  {name}" for i, name in enumerate(_labels(c.names, order), 1)]
+    ax.set_yticks(places, names, parse_math=False)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.margins(x=0.06)
     ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
@@ -183,6 +197,12 @@ def _number(percent: float) -> str:
     if 99.0 < percent < 100.0:
         return ">99"
     return "<1" if 0.0 < percent < 1.0 else f"{percent:.0f}"
+
+
+def _labels(names: Sequence[str], order: Sequence[int]) -> list[str]:
+    """Return short names that differ; whole ones if short ones would not."""
+    short = [_shortened(names[j]) for j in order]
+    return short if len(set(short)) == len(short) else [names[j] for j in order]
 
 
 def _shortened(name: str) -> str:

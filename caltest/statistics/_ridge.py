@@ -7,13 +7,16 @@ W = K_c⁻¹ K K_c⁻¹. From features with K = ΦΦᵀ, W = ΨΨᵀ for Ψ = Φ
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from numbers import Real
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
+from caltest._choices import choose
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
@@ -22,6 +25,10 @@ from caltest.kernels import Gaussian, Kernel, LinearGaussian
 
 Array: TypeAlias = NDArray[np.float64]
 
+#: Rules for λ, as functions of the number of rows; cross-validation is none.
+RULES: dict[str, Callable[[int], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
+
+LARGEST = 1e6  # λ; beyond, the CKCE is SKCE_b over λ² but for rounding
 BYTES_A_PAIR = 17  # peak of `dense_weights`: two n×n matrices; measured 16.3 at n = 10 000
 GRID = 10.0 ** np.arange(-6.0, 0.25, 0.5)  # values of λ that cross-validation compares
 _NEGLIGIBLE = 1e-13  # share of the largest eigenvalue of W below which one is dropped
@@ -147,3 +154,25 @@ def available_memory() -> float:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return np.inf
+
+
+def check_regularization(value: object) -> None:
+    """Raise unless it is a positive number or the name of a rule."""
+    if isinstance(value, str):
+        choose("rule for the regularization", value, RULES)
+        return
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not number or not 0.0 < float(cast("float", value)) <= LARGEST:
+        raise InputError(
+            f"regularization is {value!r}; give a positive number up to {LARGEST:g}, 'n^-1/4' or 'cv'."
+        )
+
+
+def check_memory(n: int) -> None:
+    """Raise if the exact inverse of n rows needs more memory than there is."""
+    needed, available = float(BYTES_A_PAIR) * n**2, available_memory()
+    if needed > available:
+        raise InputError(
+            f"method='exact' needs about {needed / 1e9:.3g} GB of memory for {n} rows, but "
+            f"{available / 1e9:.3g} GB are available; use method='nystrom' or 'fourier'."
+        )

@@ -6,10 +6,8 @@ calibration with conditional mean operators", 2025.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import isfinite
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
@@ -31,9 +29,10 @@ from caltest.kernels import Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.statistics._groups import Groups
 from caltest.statistics._ridge import (
-    BYTES_A_PAIR,
+    RULES,
     Array,
-    available_memory,
+    check_memory,
+    check_regularization,
     cross_validated,
     dense_weights,
     feature_weights,
@@ -52,10 +51,10 @@ FEATURES = 100
 """Fourier frequencies, or the fewest columns beyond one a class, unless asked for."""
 
 _METHODS = dict.fromkeys(("auto", "exact", "nystrom", "fourier"), True)
-_RULES: dict[str, Callable[[int], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
 _CV_FEATURES = 300  # columns that the risk of a regularization is read off
-_MOST_COLUMNS, _ENOUGH = 500, 1e-4  # columns beyond one a class; share of the trace left out
-_MUCH = 1e-3  # share of the trace that is worth a note
+_MOST_COLUMNS = 500  # beyond one a class, unless asked for
+# What the columns leave out of the trace, over λ n: about a quarter of it is missing from the value.
+_ENOUGH, _MUCH = 0.004, 0.04
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,7 @@ class _Fit:
     rule: str
     factor: Array | None  # Φ (n, F), ΦΦᵀ ≈ K
     trace_error: float | None  # (tr K − tr ΦΦᵀ) / tr K
+    ratio: float  # (tr K − tr ΦΦᵀ) / (λ n)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ class CKCE(Statistic):
         * "auto" (default): "exact" up to 2000 rows, "nystrom" beyond or where ``features`` is given;
         * "exact": by Cholesky factorisation, O(n³) and 17 n² bytes;
         * "nystrom": K replaced by its pivoted incomplete Cholesky factorisation, O(n F²). It has no
-          randomness, takes any kernel, and says what share of the trace is left out;
+          randomness, takes any kernel, and says what share of the trace is left out. Where pivots
+          tie, the order of the classes may matter within that error;
         * "fourier": K replaced by random Fourier features, as in the source's Appendix B. Gaussian
           and linear-Gaussian kernels only. The order of the classes matters, if little. With
           ``features=100`` its error on real networks was 0.2% (10 classes) and 1.2% (100), that of
@@ -117,7 +118,8 @@ class CKCE(Statistic):
     features
         Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns). Default
         None: 100 frequencies, as in the source; from m + 100 to m + 500 columns, no more than it takes
-        to leave out 1e-4 of the trace. The value is then too small by about 1e-3 of itself at most.
+        for the value to be right to about 1e-3 of itself. What the columns leave out of the trace, over
+        λ n, tells; a note says so where it is much.
     groups
         Group membership of every row, (n,), for calibration within groups (section 3.3): is
         P(Y | g, group) = g? The kernel is then the product of ``kernel`` and one between groups:
@@ -160,7 +162,7 @@ class CKCE(Statistic):
 
     def __post_init__(self) -> None:
         _check_kernel(self.kernel)
-        _check_regularization(self.regularization)
+        check_regularization(self.regularization)
         choose("method", self.method, _METHODS)
         if self.features is not None:
             positive_integer("features", self.features)
@@ -197,17 +199,18 @@ class CKCE(Statistic):
         self._check_rows(n)
         method = self._method_for(n)
         if method == "exact":
-            _check_memory(n)
+            check_memory(n)
         fitted = replace(self, kernel=self.kernel.fitted(predictions.probs), method=method)
         factor, trace_error = fitted._factor(predictions)
         regularization, rule = self.regularization, "given"
         if isinstance(regularization, str):
-            rule, explicit = regularization, _RULES[regularization]
+            rule, explicit = regularization, RULES[regularization]
             regularization = explicit(n) if explicit else fitted._cross_validated(predictions, factor)
         elif self._fit is not None:
             rule = self._fit.rule
         fitted = replace(fitted, regularization=regularization)
-        fit = _Fit(fitted._options, predictions, rule, factor, trace_error)
+        ratio = (trace_error or 0.0) * fitted._trace(predictions) / (regularization * n)
+        fit = _Fit(fitted._options, predictions, rule, factor, trace_error, ratio)
         return replace(fitted, _fit=fit)
 
     def given(self, predictions: Predictions) -> Pairwise | FeatureSquares:
@@ -242,12 +245,13 @@ class CKCE(Statistic):
     def notes(self) -> tuple[str, ...]:
         """The bandwidth's notes, and a word where the factorisation leaves much out."""
         notes = self.kernel.notes
-        if self._fit is not None and (self._fit.trace_error or 0.0) > _MUCH:
+        if self._fit is not None and self._fit.ratio > _MUCH:
             columns = cast("Array", self._fit.factor).shape[1]
             notes += (
                 f"The {columns} columns that stand for the kernel matrix leave out "
-                f"{self._fit.trace_error:.2%} of its trace, and the value may be too small by some ten "
-                "times that share; give more features.",
+                f"{self._fit.trace_error:.2%} of its trace, much for so small a regularization: "
+                f"the value may be too small by about {min(self._fit.ratio / 4, 1):.0%}; give more "
+                "features, or method='exact'.",
             )
         return notes
 
@@ -279,8 +283,12 @@ class CKCE(Statistic):
             count = self.features or FEATURES
             return fourier_features(part, predictions.probs, count, int(self.seed)), None
         if self.features is None:
-            m = predictions.n_classes  # the inner product alone takes as many columns
-            return self._incomplete(predictions, m + _MOST_COLUMNS, m + FEATURES, _ENOUGH)
+            m, n = predictions.n_classes, predictions.n_samples  # the inner product takes m columns
+            rule = RULES.get(str(self.regularization))
+            strength = rule(n) if rule else self.regularization
+            left = 0.0 if isinstance(strength, str) else _ENOUGH * strength * n
+            enough = left / self._trace(predictions)
+            return self._incomplete(predictions, m + _MOST_COLUMNS, m + FEATURES, enough)
         return self._incomplete(predictions, self.features)
 
     def _incomplete(
@@ -291,6 +299,9 @@ class CKCE(Statistic):
         return incomplete_cholesky(
             self._kernel_matrix(predictions), fixed_order(rows), columns, fewest, enough
         )
+
+    def _trace(self, predictions: Predictions) -> float:
+        return float(self._kernel_matrix(predictions).diagonal().sum())
 
     def _cross_validated(self, predictions: Predictions, factor: Array | None) -> float:
         features = self._incomplete(predictions, _CV_FEATURES)[0] if factor is None else factor
@@ -335,25 +346,4 @@ def _check_kernel(kernel: object) -> None:
         raise InputError(
             f"kernel has {len(kernel.terms)} parts; ckce takes one kernel between predictions and one "
             "matrix between classes."
-        )
-
-
-def _check_regularization(value: object) -> None:
-    if isinstance(value, str):
-        choose("rule for the regularization", value, _RULES)
-    elif (
-        isinstance(value, bool | np.bool_)
-        or not isinstance(value, Real)
-        or not isfinite(value)
-        or value <= 0
-    ):
-        raise InputError(f"regularization is {value!r}; give a positive number, 'n^-1/4' or 'cv'.")
-
-
-def _check_memory(n: int) -> None:
-    needed, available = float(BYTES_A_PAIR) * n**2, available_memory()
-    if needed > available:
-        raise InputError(
-            f"method='exact' needs about {needed / 1e9:.3g} GB of memory for {n} rows, but "
-            f"{available / 1e9:.3g} GB are available; use method='nystrom' or 'fourier'."
         )
