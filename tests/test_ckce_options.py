@@ -1,0 +1,257 @@
+"""CKCE: regularization, groups and other options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from ridge import CLASSES, GROUPS, dense, kernel_matrix, some_labels
+from support import (
+    P6,
+    Y6,
+    dirichlet,
+    labels_from,
+    residuals,
+)
+
+import caltest
+from caltest import InputError, estimate
+from caltest.data import Predictions
+from caltest.forms import (
+    FeatureSquares,
+    KernelWeights,
+    Pairwise,
+    ProductWeights,
+)
+from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
+from caltest.simulation import m1
+from caltest.statistics import CKCE, _ridge, ckce
+
+# ------------------------------------------------------------------ regularization
+
+
+@pytest.mark.parametrize("A", [None, CLASSES])
+def test_cross_validation_is_leave_one_out_in_the_mean(A):
+    """Against the mean over drawn labels, each row left out and predicted by the others."""
+    probs = dirichlet(12, 3, 4)
+    kernel, metric = Gaussian(0.4), np.eye(3) if A is None else A
+    K, n = kernel(probs, probs), 12
+
+    def left_out(regularization, labels):
+        total, Y = 0.0, np.eye(3)[labels]
+        for i in range(n):
+            others = np.delete(np.arange(n), i)
+            inner = K[np.ix_(others, others)] + regularization * n * np.eye(n - 1)
+            error = Y[i] - K[i, others] @ np.linalg.solve(inner, Y[others])
+            total += error @ metric @ error
+        return total
+
+    draws = [labels_from(probs, np.random.default_rng(seed)) for seed in range(300)]
+    risks = {value: np.mean([left_out(value, y) for y in draws]) for value in _ridge.GRID[::2]}
+    statistic = CKCE(kernel if A is None else MatrixKernel([(kernel, A)]), "cv")
+    chosen = statistic.fitted(Predictions(probs)).regularization
+    best = min(risks, key=risks.get)
+    assert 0.09 < chosen / best < 11  # the neighbours of the best of every other value
+
+
+@pytest.mark.parametrize("method", ["exact", "nystrom", "fourier"])
+def test_cross_validation_sees_no_labels(method):
+    probs = dirichlet(200, 3, 0)
+    statistic = CKCE(regularization="cv", method=method)
+    fitted = statistic.fitted(Predictions(probs))
+    assert fitted.regularization in _ridge.GRID
+    assert fitted.parameters["regularization_rule"] == "cv"
+    forms = [s.given(Predictions(probs)) for s in (statistic, fitted)]
+    labels = some_labels(probs)
+    assert forms[0].value(labels) == forms[1].value(labels)
+
+
+def test_more_rows_are_regularized_less():
+    chosen = [
+        CKCE(regularization="cv").fitted(Predictions(dirichlet(n, 3, 1))).regularization
+        for n in (20, 200, 2000)
+    ]
+    assert chosen[0] > chosen[1] > chosen[2]
+
+
+# ------------------------------------------------------------------ groups
+
+
+def test_groups_multiply_the_kernel():
+    labels = np.array([g == h for g, h in product(GROUPS, GROUPS)]).reshape(6, 6)
+    expected = dense(kernel_matrix(P6) * labels, residuals(P6, Y6), 6**-0.25)
+    for method in ("exact", "nystrom"):
+        found = estimate(P6, Y6, CKCE(groups=GROUPS, method=method))
+        assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_numeric_groups_are_smoothed():
+    age = np.array([20.0, 35.0, 31.0, 62.0, 48.0, 22.0])
+    distances = np.abs(age[:, None] - age)
+    width = np.median(distances[np.triu_indices(6, 1)])
+    K = kernel_matrix(P6) * np.exp(-(distances**2) / (2 * width**2))
+    expected = dense(K, residuals(P6, Y6), 6**-0.25)
+    assert estimate(P6, Y6, CKCE(groups=age)) == pytest.approx(expected, rel=1e-10)
+    assert estimate(P6, Y6, CKCE(groups=1e9 * age)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_names_of_groups_do_not_matter():
+    values = [
+        estimate(P6, Y6, CKCE(groups=groups))
+        for groups in (GROUPS, np.array(GROUPS, dtype=object), [3, 1, 1, 3, 7, 3])
+    ]
+    assert values == pytest.approx([values[0]] * 3, rel=1e-12)
+    one_group = estimate(P6, Y6, CKCE(groups=[True] * 6))
+    assert one_group == pytest.approx(estimate(P6, Y6, "ckce"), rel=1e-12)
+
+
+def test_groups_find_what_cancels_overall():
+    """Too high in one group, too low in the other: calibrated, but in neither group."""
+    rng = np.random.default_rng(0)
+    p, group = rng.uniform(0.3, 0.7, 600), np.arange(600) % 2
+    labels = (rng.random(600) < p + np.where(group, 0.2, -0.2)).astype(int)
+    assert caltest.test(p, labels, "ckce", rng=0).pvalue > 0.05
+    found = caltest.test(p, labels, CKCE(groups=group), rng=0)
+    assert found.pvalue == 0.001
+    assert found.parameters["groups"] == 2
+
+
+def test_groups_are_compared_by_what_they_hold():
+    assert CKCE(groups=GROUPS) == CKCE(groups=list(GROUPS))
+    assert hash(CKCE(groups=GROUPS)) == hash(CKCE(groups=list(GROUPS)))
+    assert CKCE(groups=GROUPS) != CKCE(groups=GROUPS[::-1])
+    assert CKCE(groups=GROUPS) != CKCE()
+    assert "groups=<3, 6 rows>" in repr(CKCE(groups=GROUPS))
+
+
+def test_products_of_weights():
+    first, second = KernelWeights(Gaussian(0.5), P6), KernelWeights(Linear(), P6)
+    both, rows = ProductWeights((first, second)), slice(1, 4)
+    assert np.array_equal(both(rows, rows), first(rows, rows) * second(rows, rows))
+    assert np.array_equal(both.diagonal(), first.diagonal() * second.diagonal())
+
+
+# ------------------------------------------------------------------ options
+
+
+def test_parameters_say_what_was_done(monkeypatch):
+    probs = dirichlet(50, 3, 0)
+    labels = some_labels(probs)
+
+    def parameters(**options):
+        return caltest.test(probs, labels, CKCE(**options), n_resamples=9, rng=0).parameters
+
+    assert parameters() == {
+        "kernel": "LinearGaussian",
+        "bandwidth": LinearGaussian().fitted(probs).bandwidth,
+        "bandwidth_rule": "median",
+        "distance": "euclidean",
+        "regularization": 50**-0.25,
+        "regularization_rule": "n^-1/4",
+        "method": "exact",
+    }
+    assert parameters(regularization=0.2)["regularization_rule"] == "given"
+    low_rank = parameters(features=8)
+    assert (low_rank["method"], low_rank["features"]) == ("nystrom", 8)
+    assert 0 < low_rank["trace_error"] < 0.02
+    assert parameters(method="fourier", seed=5)["feature_seed"] == 5
+    monkeypatch.setattr(ckce, "EXACT_UP_TO", 49)
+    assert parameters()["method"] == "nystrom"
+    assert isinstance(CKCE().given(Predictions(probs)), FeatureSquares)
+    assert isinstance(CKCE(method="exact").given(Predictions(probs)), Pairwise)
+
+
+def test_a_coarse_factorisation_is_said():
+    probs = dirichlet(60, 5, 0, 0.3)
+    result = caltest.test(probs, some_labels(probs), CKCE(features=2), n_resamples=9, rng=0)
+    assert any("leave out" in note and "% of its trace" in note for note in result.warnings)
+
+
+def test_options_of_a_fitted_statistic_can_be_replaced():
+    predictions = Predictions(dirichlet(50, 3, 0))
+    fitted = CKCE(features=5).fitted(predictions)
+    assert fitted.fitted(predictions) is fitted
+    other = replace(fitted, features=9, regularization=0.5).fitted(predictions)
+    assert other.parameters["features"] == 9
+    assert other.parameters["regularization_rule"] == "given"
+    elsewhere = fitted.fitted(Predictions(dirichlet(30, 3, 1)))
+    assert elsewhere.regularization == fitted.regularization
+    assert elsewhere.parameters["regularization_rule"] == "n^-1/4"
+
+
+def test_too_little_memory_is_said_beforehand(monkeypatch):
+    monkeypatch.setattr(_ridge, "available_memory", lambda: 4e9)
+    predictions = Predictions(np.broadcast_to([0.5, 0.5], (20_000, 2)))
+    message = r"about 6.8 GB of memory for 20000 rows, but 4 GB are available; use method='nystrom'"
+    with pytest.raises(InputError, match=message):
+        CKCE(method="exact").given(predictions)
+    assert _ridge.available_memory() > 1e6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "gaussian"}, "kernel is 'gaussian'; give an object of caltest.kernels"),
+        ({"kernel": MatrixKernel([(Gaussian(), np.eye(3))] * 2)}, "kernel has 2 parts; ckce takes one"),
+        ({"regularization": 0.0}, r"regularization is 0.0; give a positive number up to 1e\+06, 'n"),
+        ({"regularization": 1e12}, "regularization is 1000000000000.0; give a positive number up to"),
+        ({"regularization": True}, "regularization is True; give a positive number"),
+        ({"regularization": float("nan")}, "regularization is nan; give a positive number"),
+        (
+            {"regularization": "n^-1/3"},
+            "there is no rule for the regularization 'n.-1/3'; did you mean",
+        ),
+        ({"method": "cholesky"}, "there is no method 'cholesky'"),
+        ({"features": 0}, "features is 0; give a positive whole number"),
+        ({"features": 20, "method": "exact"}, "features goes with method='nystrom' or 'fourier'"),
+        (
+            {"method": "fourier", "kernel": Exponential()},
+            "not Exponential.*; method='nystrom' takes any",
+        ),
+        ({"method": "fourier", "kernel": Gaussian(distance="hellinger")}, "method='nystrom' takes any"),
+        ({"method": "fourier", "groups": GROUPS}, "does not go with groups; use method='nystrom'"),
+        ({"groups": [0.5, float("inf")]}, r"groups has the entry inf in row 1 \(counting from 0\)"),
+        ({"groups": [[1, 2], [3, 4]]}, r"groups has shape \(2, 2\); give one column"),
+        ({"groups": ["a", None]}, "groups has missing values"),
+        ({"seed": -1}, "seed is -1; give a whole number that is not negative"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(InputError, match=message):
+        CKCE(**options)
+
+
+def test_groups_of_another_length():
+    with pytest.raises(InputError, match="groups has 4 entries, but there are 6 rows; give one a row"):
+        estimate(P6, Y6, CKCE(groups=GROUPS[:4]))
+
+
+def test_a_singular_matrix_is_refused():
+    probs = np.tile(P6, (30, 1))
+    with pytest.raises(InputError, match="singular to rounding; give a larger regularization"):
+        estimate(probs, np.tile(Y6, 30), CKCE(regularization=1e-30, method="exact"))
+
+
+def test_calibrated_model_is_not_rejected_at_any_size():
+    data = m1(3000, 10, rng=1)
+    result = caltest.test(data.probs, data.labels, "ckce", rng=0)
+    assert result.parameters["method"] == "nystrom"
+    assert result.pvalue > 0.01
+
+
+def test_columns_too_few_for_a_small_regularization_are_said():
+    probs = dirichlet(2500, 10, 0)
+    statistic = CKCE(LinearGaussian(0.3), regularization=1e-5, method="nystrom")
+    (note,) = statistic.fitted(Predictions(probs)).notes
+    assert "much for so small a regularization" in note
+    assert CKCE(method="nystrom").fitted(Predictions(probs[:600])).notes == ()
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+def test_the_default_columns_are_enough(alpha):
+    probs = dirichlet(700, 10, 1, alpha)
+    labels = labels_from(probs, np.random.default_rng(1))
+    exact = caltest.estimate(probs, labels, CKCE(method="exact"))
+    assert caltest.estimate(probs, labels, CKCE(method="nystrom")) == pytest.approx(exact, rel=3e-3)
