@@ -128,3 +128,13 @@ def test_the_size_of_a_calibrated_model_is_drawn_where_there_is_a_bias():
     biased = ComparisonDisplay.from_comparison(comparison(3, "ece", lens="top_label"))
     assert biased.axes_[0].get_legend().get_texts()[0].get_text() == "mean if calibrated"
     assert ComparisonDisplay.from_comparison(comparison(3)).axes_[0].get_legend() is None
+
+
+def test_pairs_that_could_not_be_tested_look_different():
+    probs = np.array(TRUTH)
+    probs[0] = np.eye(3)[(LABELS[0] + 1) % 3]  # what came true was called impossible
+    models = {"broken": probs, "truth": TRUTH, "sharp": tempered(2.0)}
+    found = caltest.compare(models, LABELS, "ecd", n_resamples=20, rng=0)
+    right = draw(ComparisonDisplay.from_comparison(found)).axes_[1]
+    assert right.get_xlabel().endswith("italic: not tested")
+    assert {text.get_style() for text in right.texts} == {"normal", "italic"}

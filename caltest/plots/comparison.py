@@ -158,6 +158,7 @@ def _draw_proportions(ax: Any, comparison: Comparison) -> None:
     c, order = comparison, comparison.order
     percent = 100.0 * c.pair_proportions[np.ix_(order, order)]
     adjusted = c.adjusted_pvalues[np.ix_(order, order)]
+    tested = np.isfinite(c.difference_errors[np.ix_(order, order)])
     count = len(order)
     shown = np.ma.masked_where(np.eye(count, dtype=bool), percent)
     ax.imshow(shown, cmap="Blues", vmin=0.0, vmax=125.0, aspect="auto")
@@ -165,13 +166,14 @@ def _draw_proportions(ax: Any, comparison: Comparison) -> None:
         if i == j:
             ax.text(j, i, "·", ha="center", va="center", color=FAINT)
             continue
-        apart = adjusted[i, j] <= 1.0 - c.confidence
+        apart = tested[i, j] and adjusted[i, j] <= 1.0 - c.confidence
         ax.text(
             *(j, i, _number(float(percent[i, j]))),
             ha="center",
             va="center",
             color="white" if percent[i, j] > 125.0 * _DARK else BLACK,
             weight="bold" if apart else "normal",
+            style="normal" if tested[i, j] else "italic",
         )
     numbers = [str(place) for place in range(1, count + 1)]
     ax.set_xticks(range(count), numbers)
@@ -179,7 +181,8 @@ def _draw_proportions(ax: Any, comparison: Comparison) -> None:
     ax.tick_params(length=0)
     for side in ("top", "right", "bottom", "left"):
         ax.spines[side].set_visible(False)
-    ax.set_xlabel("bold: told apart" + (f" ({c.correction})" if c.correction else ""))
+    meaning = "bold: told apart" + (f" ({c.correction})" if c.correction else "")
+    ax.set_xlabel(meaning if tested.all() else f"{meaning}; italic: not tested")
     kind = "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
     ax.set_title(
         f"row's error below column's, in % of\n{c.n_resamples:,} {kind} of {c.size:,} rows",
