@@ -23,6 +23,7 @@ from support import (
 
 import caltest
 from caltest import estimate
+from caltest.binning import EqualWidth
 from caltest.data import Predictions
 from caltest.forms import (
     DenseWeights,
@@ -34,7 +35,7 @@ from caltest.forms import (
 from caltest.forms._quadratic_moments import _identity_tile
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.simulation import m2, m3
-from caltest.statistics import CKCE, JKCE, UnbiasedSKCE, _ridge
+from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE, _ridge
 
 # ------------------------------------------------------------------ definitions
 
@@ -128,6 +129,8 @@ def test_toy_model(p, method):
     own = np.sum(residuals(probs, labels) ** 2)
     plug_in = (n * (n - 1) * estimate(probs, labels, JKCE(POINT)) + own) / n**2
     assert plug_in == pytest.approx(0.1 * p**2 - 0.04 * p + 0.02, rel=1e-10)
+    ece = estimate(probs, labels, ECE(EqualWidth(10), distance="l1"))
+    assert ece == pytest.approx(0.2 + 0.2 * p, rel=1e-10)
 
 
 def test_marginal_model():
