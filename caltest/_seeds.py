@@ -30,6 +30,11 @@ def seed_of(rng: Rng) -> int:
     )
 
 
+def child_seed(seed: int, *key: int) -> int:
+    """Return a seed apart from ``seed``, which with the same key is always the same."""
+    return seed_of(np.random.SeedSequence(seed, spawn_key=key))
+
+
 def _integer(words: np.ndarray) -> int:
     return int.from_bytes(words.astype("<u4").tobytes(), "little")
 

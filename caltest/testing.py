@@ -7,11 +7,9 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
 from caltest._choices import choose
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._seeds import Rng, seed_of
+from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, sample
 from caltest.exceptions import InputError
@@ -110,11 +108,9 @@ def test(
             "smaller p-values use null='moments', which draws none."
         )
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    view, lens_label = viewed(probs, labels, lens, measure.default_lens)
+    view, lens_label = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
-        if isinstance(view.predictions, Predictions):
-            measure = measure.fitted(view.predictions)
-        form = _form(measure, view.predictions)
+        measure, form = _fixed(measure, view.predictions)
         _check_fit(measure, chosen, form)
         if isinstance(measure, FunctionStatistic):
             _call_once(form, view, seed)
@@ -195,9 +191,9 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    view, _ = viewed(probs, labels, lens, measure.default_lens)
+    view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
-        return _value(measure, _form(measure, view.predictions), view, Workers(n_jobs))
+        return _value(*_fixed(measure, view.predictions), view, Workers(n_jobs))
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:
@@ -234,7 +230,7 @@ def possible_nulls(form: Form) -> list[str]:
     return [name for name, null in NULLS.items() if null.fits(form)]
 
 
-def viewed(
+def _view(
     probs: object, labels: object, lens: str | Lens | None, default: str | None
 ) -> tuple[Sample | PredictiveSample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""
@@ -250,10 +246,12 @@ def viewed(
     return PredictiveSample(densities, densities.outcomes(labels)), None
 
 
-def _form(measure: Statistic, predictions: Predictions | Predictive) -> Form:
+def _fixed(measure: Statistic, predictions: Predictions | Predictive) -> tuple[Statistic, Form]:
+    """Return the statistic with its rules fitted, and as a function of the labels."""
     if isinstance(predictions, Predictions):
-        return measure.given(predictions)
-    return measure.given_densities(predictions)
+        fitted = measure.fitted(predictions)
+        return fitted, fitted.given(predictions)
+    return measure, measure.given_densities(predictions)
 
 
 def _impossible(view: Sample | PredictiveSample) -> tuple[str, ...]:
@@ -305,8 +303,7 @@ def _call_once(form: Form, view: Sample | PredictiveSample, seed: int) -> None:
     A function that keeps something of its first call (bins, a recalibration) would else be fitted to
     the observed labels, and reject always.
     """
-    apart = seed_of(np.random.SeedSequence(seed, spawn_key=(1,)))
-    form.evaluate(view.predictions.sampler(apart).draw(0, 1))
+    form.evaluate(view.predictions.sampler(child_seed(seed, 1)).draw(0, 1))
 
 
 def _value(measure: Statistic, form: Form, view: Sample | PredictiveSample, workers: Workers) -> float:

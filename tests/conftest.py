@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -31,3 +32,15 @@ def reference() -> Callable[[str], Any]:
         return np.load(path) if path.suffix == ".npz" else path
 
     return open_file
+
+
+@pytest.fixture
+def pictures():
+    """Draw without a screen, leave no figure behind, and no setting changed."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    before = mpl.rcParams.copy()
+    yield
+    assert mpl.rcParams == before
+    plt.close("all")

@@ -32,7 +32,7 @@ from caltest.forms import (
     feature_squares,
     incomplete_cholesky,
 )
-from caltest.forms._quadratic_moments import _identity_tile
+from caltest.forms._quadratic_moments import identity_tile
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.simulation import m2, m3
 from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE, _ridge
@@ -318,7 +318,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
     def over_all_rows(probs, features):
         form = FeatureSquares(probs, features)
         every, none = slice(0, n), np.zeros_like(probs)
-        return _identity_tile(probs, none, form.pairs.kernel_terms[0], every, every)[1], 0.0
+        return identity_tile(probs, none, form.pairs.kernel_terms[0], every, every)[1], 0.0
 
     monkeypatch.setattr(_low_rank_moments, "_sampled_cubes", over_all_rows)
     probs = np.vstack([dirichlet(n - 2, m, 3), np.eye(m)[:1], [[0.99] + [0.01 / (m - 1)] * (m - 1)]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from support import dirichlet, labels_from
@@ -14,16 +13,7 @@ TRUTH = dirichlet(100, 3, 0)
 LABELS = labels_from(TRUTH, np.random.default_rng(0))
 
 
-@pytest.fixture(autouse=True)
-def _pictures():
-    """Draw without a screen, leave no figure behind, and no setting changed."""
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    before = mpl.rcParams.copy()
-    yield
-    assert mpl.rcParams == before
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("pictures")
 
 
 def tempered(factor):

@@ -26,16 +26,7 @@ ALPHA = 0.05
 SMALL = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1]
 
 
-@pytest.fixture(autouse=True)
-def _pictures():
-    """Draw without a screen, leave no figure behind, and no setting changed."""
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    before = mpl.rcParams.copy()
-    yield
-    assert mpl.rcParams == before
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("pictures")
 
 
 def draw(display):

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.data import Predictions, sample
 from caltest.forms import Form
-from caltest.lenses import find_lens
+from caltest.lenses import seen
 from caltest.nulls import NULLS
 from caltest.simulation import Simulated
 from caltest.statistics import STATISTICS
@@ -73,9 +73,8 @@ class Cell(NamedTuple):
 def fixed(statistic: str, simulated: Simulated) -> tuple[Form, Predictions]:
     """Return a registered statistic as a function of the labels, and the predictions it sees."""
     measure = STATISTICS[statistic]()
-    seen = sample(simulated.probs, simulated.labels)
-    lens = find_lens(measure.default_lens) if seen.predictions.n_classes > 2 else None
-    predictions = (lens.view(seen) if lens else seen).predictions
+    view, _ = seen(sample(simulated.probs, simulated.labels), None, measure.default_lens)
+    predictions = view.predictions
     return measure.given(predictions), predictions
 
 

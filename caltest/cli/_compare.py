@@ -139,8 +139,9 @@ def _models(
 def model_names(files: Sequence[Path]) -> list[str]:
     """Return the stems of the files, or the whole paths where stems are equal."""
     places = [path.resolve() for path in files]
-    if twice := next((str(path) for path in files if places.count(path.resolve()) > 1), None):
-        raise InputError(f"the file {twice} is given twice; give every model once.")
+    twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
+    if twice:
+        raise InputError(f"the file {twice[0]} is given twice; give every model once.")
     stems = [path.stem for path in files]
     return [
         stem if stems.count(stem) == 1 else str(path) for stem, path in zip(stems, files, strict=True)

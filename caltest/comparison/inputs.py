@@ -14,9 +14,8 @@ from caltest.data import Predictions, Sample, check_index, sample
 from caltest.data.containers import listed, row_at
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, find_lens
+from caltest.lenses import Lens, find_lens, seen
 from caltest.predictive import recognised
-from caltest.testing import viewed
 
 
 def check_confidence(confidence: float) -> None:
@@ -43,9 +42,7 @@ def views_of(
     lens_label = None
     for name, whole in _alike({str(key): probs for key, probs in models.items()}, labels).items():
         with about_model(name):
-            view, lens_label = viewed(whole.predictions, whole.labels, lens, default)
-            assert isinstance(view, Sample)  # class probabilities stay such through a lens
-            views[name] = view
+            views[name], lens_label = seen(whole, lens, default)
     return views, lens_label
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest._choices import choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._seeds import generator, seed_of
+from caltest._seeds import child_seed, generator
 from caltest._tail import TIE_TOLERANCE
 from caltest._tiles import Array, Tile, blocks
 from caltest.comparison.u_statistics import StandardErrors
@@ -100,7 +100,7 @@ class Resampling:
     @property
     def label_seed(self) -> int:
         """The seed of labels drawn from the predictions, apart from those of the resamples."""
-        return seed_of(np.random.SeedSequence(self.seed, spawn_key=(0, 0)))
+        return child_seed(self.seed, 0, 0)
 
     @property
     def described(self) -> str:

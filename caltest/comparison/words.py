@@ -73,8 +73,8 @@ def _how_sure(c: Comparison) -> str:
     text = (
         f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows. "
         f"{'It' if alone else c.names[best]} came first in "
-        f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {_kind(c)} of {c.size:,} "
-        f"rows (with more of them {_between(c.first_intervals[best])}), and all models came in this "
+        f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {resamples_of(c)} of "
+        f"{c.size:,} rows (with more of them {_between(c.first_intervals[best])}), and all models came in this "
         f"order in {_percent(c.order_proportion)} ({_between(c.order_interval)}). "
     )
     often = int(c.first_proportions.argmax())
@@ -136,7 +136,8 @@ def _p(pvalue: float) -> str:
     return f"p < {_SMALLEST_PRINTED:g}" if pvalue < _SMALLEST_PRINTED else f"p = {pvalue:.2g}"
 
 
-def _kind(c: Comparison) -> str:
+def resamples_of(c: Comparison) -> str:
+    """Return what resamples are called, in the plural."""
     return "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from caltest._parallel import Workers
 from caltest._seeds import generator
 from caltest._tiles import blocks
-from caltest.forms._quadratic_moments import _identity_tile
+from caltest.forms._quadratic_moments import identity_tile
 from caltest.forms.base import Array
 from caltest.forms.weights import LowRankWeights, Term
 from caltest.kernels.bandwidth import fixed_order
@@ -137,6 +137,6 @@ def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
     for sample in blocks(_SAMPLES * size, size):
         g, q = probs[shuffled[sample]], features[shuffled[sample]]
         every = slice(0, size)
-        sums = _identity_tile(g, np.zeros_like(g), Term(LowRankWeights(q), None), every, every)
+        sums = identity_tile(g, np.zeros_like(g), Term(LowRankWeights(q), None), every, every)
         found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))

@@ -42,7 +42,7 @@ def quadratic_moments(
     means = np.einsum("ik,ik->i", probs, table)
     table = table - means[:, None]
     if len(terms) == 1 and terms[0].matrix is None:
-        tile = partial(_identity_tile, probs, probs * table, terms[0])
+        tile = partial(identity_tile, probs, probs * table, terms[0])
     else:
         tile = partial(_general_tile, probs, probs * table, terms)
     second, third, mixed, cross = sum_over_tiles(tile, n, workers, description="moments")
@@ -64,7 +64,7 @@ def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
     return table
 
 
-def _identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns: slice) -> Array:
+def identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns: slice) -> Array:
     """Sum E h², E h³, E[h² l] and c·M c over the pairs of a tile, for M_ij = W_ij I.
 
     With a = g_i, b = g_j, s = a·b and P_pq = Σ_k a_k^p b_k^q, from tables of powers:

@@ -65,7 +65,7 @@ class FeatureSquares(Additive):
             return self.pairs.moments(workers)
         linear = diagonal_table(self.probs, self.pairs.kernel_terms)
         cumulants = low_rank_moments(self.probs, self.features, linear, workers)
-        return Moments.of_cumulants(*cumulants, self.pairs._surprises())
+        return Moments.of_cumulants(*cumulants, self.pairs.surprises)
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

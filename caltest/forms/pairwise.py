@@ -100,9 +100,10 @@ class Pairwise(Form):
         """Return mean, variance and skewness under H0, given the predictions."""
         linear = diagonal_table(self.probs, self.kernel_terms) if self.diagonal else None
         cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
-        return Moments.of_cumulants(*cumulants, self._surprises()).scaled(self.scale)
+        return Moments.of_cumulants(*cumulants, self.surprises).scaled(self.scale)
 
-    def _surprises(self) -> float:
+    @property
+    def surprises(self) -> float:
         """Return the effective number of unlikely labels, or of pairs of equal ones if that is less."""
         lengths = np.einsum("ik,ik->i", self.probs, self.probs)
         labels = effective_surprises(1.0 - lengths, 1.0 - self.probs.max(axis=1))

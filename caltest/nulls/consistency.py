@@ -58,7 +58,7 @@ class Consistency(Null):
         """Return the resampling p-value."""
         if not isinstance(question.predictions, Predictions):
             raise TypeError("consistency resampling redraws classes")
-        sampler = LabelSampler.of(question.predictions.probs, question.seed)
+        sampler = question.predictions.sampler(question.seed)
         resample = partial(_resample, question.statistic, question.predictions, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]
         draws = np.concatenate(list(question.workers.map(resample, tasks, "resamples")))

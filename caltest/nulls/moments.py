@@ -61,8 +61,9 @@ class ConditionalMoments(Null):
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = question.form
         if isinstance(form, HasCumulantGenerator):
-            few = form.surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY)
-            gaps = form.lattice.spread > 0.0 and form.surprises < _MANY_SURPRISES
+            surprises = form.surprises
+            few = surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY)
+            gaps = surprises < _MANY_SURPRISES and form.lattice.spread > 0.0
             if few or gaps:
                 return _exact_instead(question)
             return self._saddlepoint(form, question)

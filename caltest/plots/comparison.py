@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest.comparison import Comparison
+from caltest.comparison.words import resamples_of
 from caltest.exceptions import InputError
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
 
@@ -183,9 +184,8 @@ def _draw_proportions(ax: Any, comparison: Comparison) -> None:
         ax.spines[side].set_visible(False)
     meaning = "bold: told apart" + (f" ({c.correction})" if c.correction else "")
     ax.set_xlabel(meaning if tested.all() else f"{meaning}; italic: not tested")
-    kind = "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
     ax.set_title(
-        f"row's error below column's, in % of\n{c.n_resamples:,} {kind} of {c.size:,} rows",
+        f"row's error below column's, in % of\n{c.n_resamples:,} {resamples_of(c)} of {c.size:,} rows",
         loc="left",
         size="medium",
     )

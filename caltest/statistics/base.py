@@ -13,6 +13,9 @@ from caltest.exceptions import InputError
 from caltest.forms import Form, LabelFunction
 from caltest.predictive import Predictive
 
+#: Alternatives of a statistic with a sign: both sides count unless one is asked for.
+SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+
 
 class Statistic(ABC):
     """A measure of miscalibration. It knows no p-value.

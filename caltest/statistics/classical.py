@@ -13,7 +13,7 @@ from caltest.binning import EqualMass
 from caltest.data import Predictions
 from caltest.forms import Linear, LogisticRecalibration, PearsonGroups
 from caltest.forms.base import CERTAIN, Array
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import SIGNED, Statistic
 from caltest.statistics.ece import two_classes
 
 _TESTS = {"likelihood_ratio": False, "wald": True}
@@ -103,7 +103,7 @@ class CalibrationInTheLarge(Statistic):
     name: ClassVar[str] = "citl"
     growth: ClassVar[float] = 0.5
     measures: ClassVar[str] = "calibration in the large, standardised"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
     def given(self, predictions: Predictions) -> Linear:

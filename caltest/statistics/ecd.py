@@ -14,7 +14,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Linear, MeanSquare, MeanSurprise
 from caltest.forms.base import Array
 from caltest.predictive import Gaussian, Predictive
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import SIGNED, Statistic
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ECD(Statistic):
 
     name: ClassVar[str] = "ecd"
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def __post_init__(self) -> None:
         valid = isinstance(self.clip, Real) and not isinstance(self.clip, bool) and 0 < self.clip < 1
@@ -108,7 +108,7 @@ class NEES(Statistic):
 
     name: ClassVar[str] = "nees"
     measures: ClassVar[str] = "normalised estimation error squared"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def given(self, predictions: Predictions) -> MeanSquare:
         """Refuse: these are classes."""

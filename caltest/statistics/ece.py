@@ -14,7 +14,7 @@ from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import BinnedDistance, BinnedSquares, Linear
 from caltest.forms.binned import Distance
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import SIGNED, Statistic
 
 _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 
@@ -264,7 +264,7 @@ class ESCE(Statistic):
 
     name: ClassVar[str] = "esce"
     measures: ClassVar[str] = "expected signed calibration error"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
     def given(self, predictions: Predictions) -> Linear:

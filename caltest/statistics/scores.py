@@ -11,7 +11,7 @@ from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.forms import Linear
 from caltest.forms.base import CERTAIN, Array
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import SIGNED, Statistic
 from caltest.statistics.ecd import ECD
 
 _EPSILON = float(np.finfo(float).eps)
@@ -41,8 +41,7 @@ class Brier(Statistic):
 
     name: ClassVar[str] = "brier"
     measures: ClassVar[str] = "Brier score less its expectation if calibrated"
-
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions: the mean over the rows of score less expected score."""
@@ -98,7 +97,7 @@ class Spiegelhalter(Statistic):
     name: ClassVar[str] = "spiegelhalter"
     growth: ClassVar[float] = 0.5
     measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("two-sided", "greater", "less")
+    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions."""
