@@ -74,8 +74,8 @@ def _how_sure(c: Comparison) -> str:
         f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows. "
         f"{'It' if alone else c.names[best]} came first in "
         f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {resamples_of(c)} of "
-        f"{c.size:,} rows (with more of them {_between(c.first_intervals[best])}), and all models came in this "
-        f"order in {_percent(c.order_proportion)} ({_between(c.order_interval)}). "
+        f"{c.size:,} rows (with more of them {_between(c.first_intervals[best])}), and all models "
+        f"came in this order in {_percent(c.order_proportion)} ({_between(c.order_interval)}). "
     )
     often = int(c.first_proportions.argmax())
     if c.first_proportions[often] > c.first_proportions[best]:
