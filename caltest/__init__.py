@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         binning,
         data,
         datasets,
+        estimation,
         files,
         kernels,
         lenses,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     )
     from caltest.comparison import Comparison, compare
     from caltest.cox import Recalibration, recalibration
+    from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
     from caltest.plots import ComparisonDisplay, NullDisplay, ReliabilityDisplay
     from caltest.result import CalibrationResult
     from caltest.tables import bin_table
@@ -43,6 +45,7 @@ __all__ = [
     "NullDisplay",
     "Recalibration",
     "ReliabilityDisplay",
+    "SquaredErrorEstimate",
     "__version__",
     "bin_table",
     "binning",
@@ -50,6 +53,8 @@ __all__ = [
     "data",
     "datasets",
     "estimate",
+    "estimate_squared_error",
+    "estimation",
     "files",
     "kernels",
     "lenses",
@@ -69,9 +74,11 @@ _HOMES = {
     "NullDisplay": "plots",
     "ReliabilityDisplay": "plots",
     "Recalibration": "cox",
+    "SquaredErrorEstimate": "estimation",
     "bin_table": "tables",
     "compare": "comparison",
     "estimate": "testing",
+    "estimate_squared_error": "estimation",
     "recalibration": "cox",
     "test": "testing",
 }

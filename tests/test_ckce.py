@@ -186,7 +186,7 @@ def test_incomplete_factorisation():
     probs = dirichlet(120, 4, 0, 0.5)
     K = kernel_matrix(probs)
     for columns in (1, 5, 40):
-        factor, missing = incomplete_cholesky(DenseWeights(K), np.arange(120), columns)
+        factor, missing, _ = incomplete_cholesky(DenseWeights(K), np.arange(120), columns)
         rest = K - factor @ factor.T
         assert factor.shape == (120, columns)
         assert missing == pytest.approx(np.trace(rest) / np.trace(K), rel=1e-8, abs=1e-15)
@@ -196,7 +196,7 @@ def test_incomplete_factorisation():
 def test_the_factorisation_ends_where_nothing_is_left():
     probs = tied(200, 3, 0)
     distinct = len(np.unique(probs, axis=0))
-    factor, missing = incomplete_cholesky(DenseWeights(kernel_matrix(probs)), np.arange(200), 100)
+    factor, missing, _ = incomplete_cholesky(DenseWeights(kernel_matrix(probs)), np.arange(200), 100)
     assert factor.shape == (200, distinct)
     assert missing < 1e-14
 

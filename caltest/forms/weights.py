@@ -147,13 +147,22 @@ class LowRankWeights:
         return np.asarray(np.einsum("if,if->i", self.features, self.features))
 
 
+class Cholesky(NamedTuple):
+    """An incomplete factorisation: L (n, r), the share of the trace left out, and the r pivots."""
+
+    factor: Array
+    missing: float
+    pivots: NDArray[np.intp]
+
+
 def incomplete_cholesky(
     weights: Weights,
     order: NDArray[np.intp],
     columns: int,
     fewest: int | None = None,
     enough: float = 0.0,
-) -> tuple[Array, float]:
+    exhausted: float = _EXHAUSTED,
+) -> Cholesky:
     """Approximate W by LLᵀ, L of few columns: the pivoted incomplete Cholesky factorisation.
 
     The next pivot is always the row with the largest residual, of tied rows the first in ``order``:
@@ -171,10 +180,13 @@ def incomplete_cholesky(
     fewest, enough
         Stop after ``fewest`` columns if no more than the share ``enough`` of the trace is left out.
         Default: all columns.
+    exhausted
+        Share of the largest diagonal entry below which what is left of an entry is rounding.
 
     Returns
     -------
-    L, (n, r), and tr(W − LLᵀ) / tr W.
+    Cholesky
+        L, (n, r); tr(W − LLᵀ) / tr W; and the rows taken as pivots, (r,), in the order taken.
 
     References
     ----------
@@ -184,28 +196,30 @@ def incomplete_cholesky(
     Examples
     --------
     >>> weights = DenseWeights(np.array([[2.0, 1.0], [1.0, 1.0]]))
-    >>> factor, missing = incomplete_cholesky(weights, np.arange(2), 1)
-    >>> (factor @ factor.T).round(6), round(missing, 6)
-    (array([[2. , 1. ], [1. , 0.5]]), 0.166667)
+    >>> factor, missing, pivots = incomplete_cholesky(weights, np.arange(2), 1)
+    >>> (factor @ factor.T).round(6), round(missing, 6), pivots
+    (array([[2. , 1. ], [1. , 0.5]]), 0.166667, array([0]))
     """
     n = len(order)
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.arange(n)
     residual = weights.diagonal()
-    trace, floor = float(residual.sum()), _EXHAUSTED * float(residual.max())
+    trace, floor = float(residual.sum()), exhausted * float(residual.max())
     factor = np.empty((min(columns, n), n))  # rows of it are contiguous
+    pivots = np.empty(len(factor), dtype=np.intp)
     for number, column in enumerate(factor):
         largest = float(residual.max())
         sufficient = fewest is not None and number >= fewest and residual.sum() <= enough * trace
         if largest <= floor or sufficient:
-            factor = factor[:number]
+            factor, pivots = factor[:number], pivots[:number]
             break
         tied = np.flatnonzero(residual >= (1.0 - _EQUAL) * largest)
-        pivot = int(tied[rank[tied].argmin()])
+        pivots[number] = pivot = int(tied[rank[tied].argmin()])
         column[:] = weights(slice(pivot, pivot + 1), slice(0, n))[0]
         column -= factor[:number, pivot] @ factor[:number]
         column /= np.sqrt(residual[pivot])
         residual -= column**2
         np.maximum(residual, 0.0, out=residual)
         residual[pivot] = 0.0
-    return np.ascontiguousarray(factor.T), float(residual.sum()) / trace if trace > 0 else 0.0
+    missing = float(residual.sum()) / trace if trace > 0 else 0.0
+    return Cholesky(np.ascontiguousarray(factor.T), missing, pivots)

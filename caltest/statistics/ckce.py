@@ -296,9 +296,10 @@ class CKCE(Statistic):
     ) -> tuple[Array, float]:
         grouped = isinstance(self.groups, Groups)
         rows = np.hstack([predictions.probs, self.groups.values]) if grouped else predictions.probs
-        return incomplete_cholesky(
+        factor, missing, _ = incomplete_cholesky(
             self._kernel_matrix(predictions), fixed_order(rows), columns, fewest, enough
         )
+        return factor, missing
 
     def _trace(self, predictions: Predictions) -> float:
         return float(self._kernel_matrix(predictions).diagonal().sum())

@@ -1,0 +1,283 @@
+"""The calibration-evaluation pipeline: tune on one part of the rows, estimate on the other.
+
+Source: Gruber and Bach 2024, Sections 3.2.2 and 5.2. The labels of the test rows are never looked at:
+estimation functions are given the predictions of the test rows alone, so nothing can be chosen by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._choices import choose, positive_integer
+from caltest._parallel import ALONE, Workers
+from caltest._seeds import generator
+from caltest._tiles import blocks
+from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
+from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature
+from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKernelRidge
+from caltest.exceptions import InputError
+
+Rows: TypeAlias = NDArray[np.intp]
+FunctionLike: TypeAlias = "str | EstimationFunction | type[EstimationFunction]"
+
+#: Estimation functions by name.
+FUNCTIONS: dict[str, type[EstimationFunction]] = {
+    each.name: each
+    for each in (
+        Binning,
+        DirichletKernelDensity,
+        KroneckerKernelRidge,
+        TwoStepKernelRidge,
+        Temperature,
+    )
+}
+
+_FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
+_ORDER = 7  # key of the seed from which rows are shuffled
+_NUMBERS = 2**24  # residuals held at a time
+ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
+
+
+class Candidate(NamedTuple):
+    """An estimation function and the values of its tuned option that compete."""
+
+    label: str
+    function: EstimationFunction
+    values: tuple[Any, ...]
+
+
+class Split(NamedTuple):
+    """Rows by their use: folds of the tuning part, and the test part."""
+
+    folds: tuple[Rows, ...]
+    test: Rows
+
+    def training(self, fold: int) -> Rows:
+        """Return the tuning rows that are not in a fold."""
+        return np.concatenate([rows for number, rows in enumerate(self.folds) if number != fold])
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What the folds say of one function, for all values of its tuned option.
+
+    Attributes
+    ----------
+    candidate
+        The function and the values, G of them.
+    risks
+        Risk on the held-out fold, (G, F, B) for F folds and B label vectors.
+    estimates
+        Mean of h(g, g) over the test part, by the model of every fold, (G, F, B).
+    spreads
+        Standard deviation of h(g, g) over the rows of the test part, (G, F, B).
+    """
+
+    candidate: Candidate
+    risks: Array
+    estimates: Array
+    spreads: Array
+
+    @property
+    def best(self) -> NDArray[np.intp]:
+        """Place of the value with the least mean risk over the folds, (B,)."""
+        return np.asarray(self.risks.mean(axis=1).argmin(axis=0))
+
+    @property
+    def least(self) -> Array:
+        """The least mean risk, (B,)."""
+        return np.asarray(self.risks.mean(axis=1).min(axis=0))
+
+    @property
+    def estimate(self) -> Array:
+        """The estimate by the ensemble of the fold models of the best value, (B,)."""
+        means = self.estimates.mean(axis=1)
+        return np.asarray(np.take_along_axis(means, self.best[None, :], axis=0)[0])
+
+
+@dataclass(frozen=True)
+class CalibrationPipeline:
+    """Split, folds, search spaces, ensemble of the fold models.
+
+    Parameters
+    ----------
+    functions
+        "all", or names and classes of estimation functions, which are tuned over their search spaces,
+        and objects, which are taken as they are.
+    test_size
+        Share of the rows on which the error is estimated. Default 0.2, as published.
+    n_folds
+        Of the tuning part. Default 5, as published.
+    regularization_scaling
+        Of the ridge functions that are named, see :class:`KroneckerKernelRidge`. Default "usual".
+
+    Raises
+    ------
+    InputError
+        If an option cannot be used.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from caltest.estimation import CalibrationPipeline
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> pipeline = CalibrationPipeline(["two_step_ridge"])
+    >>> split = pipeline.split(len(digits.labels), rng_seed=0)
+    >>> len(split.folds), len(split.test)
+    (5, 360)
+    >>> (path,) = pipeline.run(digits.probs, digits.labels[None, :], split)
+    >>> path.candidate.label, path.candidate.values[path.best[0]], path.estimate.round(3)
+    ('two_step_ridge', 0.1, array([0.03]))
+    """
+
+    functions: str | Sequence[FunctionLike] = "all"
+    test_size: float = 0.2
+    n_folds: int = 5
+    regularization_scaling: Scaling = "usual"
+
+    def __post_init__(self) -> None:
+        positive_integer("n_folds", self.n_folds)
+        if self.n_folds < 2:
+            raise InputError("n_folds is 1; give two at least: one fold validates what others teach.")
+        size = self.test_size
+        if not isinstance(size, Real) or isinstance(size, bool) or not 0.0 < size < 1.0:
+            raise InputError(f"test_size is {size!r}; give a share between 0 and 1, such as 0.2.")
+        if isinstance(self.functions, str) and self.functions != "all":
+            object.__setattr__(self, "functions", (self.functions,))
+        self._named(2, 2)
+
+    def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
+        """Return the functions that compete on n predictions of m classes.
+
+        Raises
+        ------
+        InputError
+            If one does not take so many classes.
+        """
+        found = self._named(n_samples, n_classes)
+        for each in found:
+            each.function.check_classes(n_classes)
+        return found
+
+    def _named(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
+        wanted: Iterable[FunctionLike]
+        if isinstance(self.functions, str):
+            wanted = _all(n_samples, n_classes)
+        elif isinstance(self.functions, Iterable):
+            wanted = tuple(self.functions)
+        else:
+            wanted = (self.functions,)
+        found = tuple(self._candidate(each, n_classes) for each in wanted)
+        labels = [each.label for each in found]
+        if not found or len(set(labels)) < len(labels):
+            raise InputError(f"functions are {labels}; give one at least, and each one once.")
+        return found
+
+    def _candidate(self, wanted: FunctionLike, n_classes: int) -> Candidate:
+        if isinstance(wanted, EstimationFunction):
+            value = getattr(wanted, wanted.tuned)
+            return Candidate(f"{wanted.name}({wanted.tuned}={value:g})", wanted, (value,))
+        if isinstance(wanted, type) and issubclass(wanted, EstimationFunction):
+            kind = wanted
+        elif isinstance(wanted, str):
+            kind = choose("estimation function", wanted, FUNCTIONS)
+        else:
+            raise InputError(
+                f"functions holds {wanted!r}; give names ({', '.join(FUNCTIONS)}) or objects of "
+                "caltest.estimation."
+            )
+        scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
+        function = kind(regularization_scaling=self.regularization_scaling) if scaled else kind()  # type: ignore[call-arg]
+        return Candidate(kind.name, function, function.search_space(n_classes))
+
+    def split(
+        self, n_samples: int, *, rng_seed: int = 0, order: Sequence[int] | Rows | None = None
+    ) -> Split:
+        """Cut the rows, in the given order (default: shuffled by the seed), into folds and test part.
+
+        Raises
+        ------
+        InputError
+            If there are too few rows, or the order does not hold every row once.
+        """
+        tuning = int((1.0 - self.test_size) * n_samples + 1e-9)  # (1 − 0.2) · 10 is 8
+        fold = tuning // self.n_folds
+        if fold < _FEWEST_ROWS or n_samples - tuning < _FEWEST_ROWS:
+            raise InputError(
+                f"there are {n_samples} rows, which leaves {fold} in a fold and "
+                f"{n_samples - tuning} in the test part; {_FEWEST_ROWS} are needed in each: give more "
+                "rows, or other values of n_folds and test_size."
+            )
+        if order is None:
+            rows = generator(rng_seed, _ORDER).permutation(n_samples)
+        else:
+            rows = _checked_order(order, n_samples)
+        return Split(tuple(np.array_split(rows[:tuning], self.n_folds)), rows[tuning:])
+
+    def run(
+        self, probs: Array, labels: Labels, split: Split, workers: Workers = ALONE
+    ) -> tuple[Path, ...]:
+        """Run all candidates on all folds, for B label vectors (B, n) of predictions (n, m)."""
+        candidates = self.candidates(*probs.shape)
+        tasks = [
+            (candidate, probs, labels, split, fold)
+            for candidate in candidates
+            for fold in range(self.n_folds)
+        ]
+        found = list(workers.map(_one_fold, tasks, "functions and folds"))
+        paths = []
+        for place, candidate in enumerate(candidates):
+            folds = found[place * self.n_folds : (place + 1) * self.n_folds]
+            risks, estimates, spreads = (np.stack(each, axis=1) for each in zip(*folds, strict=True))
+            paths.append(Path(candidate, risks, estimates, spreads))
+        return tuple(paths)
+
+
+def recommended(paths: Sequence[Path]) -> NDArray[np.intp]:
+    """Return the place of the function with the least validation risk, (B,)."""
+    return np.asarray(np.stack([path.least for path in paths]).argmin(axis=0))
+
+
+def _one_fold(
+    candidate: Candidate, probs: Array, labels: Labels, split: Split, fold: int
+) -> tuple[Array, Array, Array]:
+    """Return risks, estimates and spreads, (G, B) each, of one function fitted without one fold."""
+    known, held_out = split.training(fold), split.folds[fold]
+    places = (probs[held_out], probs[split.test])
+    coordinates = 1 if probs.shape[1] == 2 else probs.shape[1]
+    parts = blocks(len(labels), max(1, _NUMBERS // (len(known) * coordinates)))
+    risks, estimates, spreads = np.empty((3, len(candidate.values), len(labels)))
+    paths = candidate.function.path(candidate.values, probs[known], *places)
+    for number, (validation, test) in enumerate(paths):
+        for part in parts:
+            lesson = residuals(probs[known], labels[part, known])
+            check = residuals(probs[held_out], labels[part, held_out])
+            risks[number, part] = validation.risks(lesson, check)
+            diagonals = test.diagonals(lesson)
+            estimates[number, part] = diagonals.mean(axis=0)
+            spreads[number, part] = diagonals.std(axis=0, ddof=1)
+    return risks, estimates, spreads
+
+
+def _all(n_samples: int, n_classes: int) -> list[FunctionLike]:
+    """Return what "all" stands for: what can be computed for so many rows and classes."""
+    binned: list[FunctionLike] = [Binning(15), "binning"] if n_classes == 2 else []
+    dense: list[FunctionLike] = ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
+    return [*binned, *dense, "kronecker_ridge", "two_step_ridge"]
+
+
+def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
+    rows = np.asarray(order)
+    whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
+    if not whole or not np.array_equal(np.sort(rows), np.arange(n_samples)):
+        raise InputError(
+            f"order has to hold each of the rows 0 to {n_samples - 1} once; it decides which rows are "
+            "tuned on and which are tested. Leave it out to have them shuffled."
+        )
+    return cast("Rows", rows.astype(np.intp))

@@ -1,0 +1,256 @@
+"""The result of an estimation of squared calibration errors: frozen, inert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest._prose import plain
+from caltest.estimation.base import Array
+from caltest.result import CalibrationResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionRisk:
+    """One estimation function: its risk for every value of the tuned option, and its estimate.
+
+    Arrays are read-only.
+
+    Attributes
+    ----------
+    label
+        Name, with the option where it was given instead of tuned.
+    name, is_a
+        Registered name of the function, and what it is.
+    tuned
+        The tuned option.
+    values
+        Its values, (G,).
+    risks
+        Validation risk, (G, F): a row a value, a column a fold.
+    estimates
+        Mean of h(g, g) over the test part, by the model of each fold, (G, F).
+    spreads
+        Standard deviation of h(g, g) over the rows of the test part, (G, F).
+    parameters
+        Options in force, at the best value.
+    n_test
+        Rows of the test part.
+    """
+
+    label: str
+    name: str
+    is_a: str
+    tuned: str
+    values: Array
+    risks: Array = field(repr=False)
+    estimates: Array = field(repr=False)
+    spreads: Array = field(repr=False)
+    parameters: dict[str, Any] = field(repr=False)
+    n_test: int
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @property
+    def best(self) -> int:
+        """Place of the value with the least mean validation risk."""
+        return int(self.risks.mean(axis=1).argmin())
+
+    @property
+    def value(self) -> float:
+        """The best value of the tuned option."""
+        return float(self.values[self.best])
+
+    @property
+    def risk(self) -> float:
+        """Mean validation risk of the best value."""
+        return float(self.risks[self.best].mean())
+
+    @property
+    def risk_error(self) -> float:
+        """Its standard error over the folds."""
+        return _error(self.risks[self.best])
+
+    @property
+    def root_risk(self) -> float:
+        """Mean over the folds of the root of the risk; times 100, what is published."""
+        return float(np.sqrt(self.risks[self.best]).mean())
+
+    @property
+    def root_risk_error(self) -> float:
+        """Its standard error over the folds."""
+        return _error(np.sqrt(self.risks[self.best]))
+
+    @property
+    def estimate(self) -> float:
+        """The squared calibration error, by the ensemble of the fold models."""
+        return float(self.estimates[self.best].mean())
+
+    @property
+    def estimate_error(self) -> float:
+        """Its standard error over the folds: how far the models of the folds differ."""
+        return _error(self.estimates[self.best])
+
+    @property
+    def sampling_error(self) -> float:
+        """Its standard error over the rows of the test part, h held fixed."""
+        return float(self.spreads[self.best].mean() / np.sqrt(self.n_test))
+
+    @property
+    def on_edge(self) -> bool:
+        """Whether the best value is the first or the last of several."""
+        return len(self.values) > 1 and self.best in (0, len(self.values) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredErrorEstimate:
+    """Estimates of the squared calibration error, and the risk by which to choose among them.
+
+    Attributes
+    ----------
+    functions
+        The functions, least risk first.
+    zero_risks
+        Validation risk of h = 0, which calls the model calibrated, (F,).
+    test
+        The p-value, or None if none was asked for.
+    lens
+        Label of the lens; None for the full probability vector.
+    n_samples, n_classes
+        Rows, and classes as the lens shows them.
+    n_tuning, n_test, n_folds
+        Rows of the two parts, and the folds of the first.
+    seed
+        Integer that, given as ``rng``, repeats the numbers.
+    warnings
+        Sentences a reader should know.
+    """
+
+    functions: tuple[FunctionRisk, ...]
+    zero_risks: Array = field(repr=False)
+    test: CalibrationResult | None
+    lens: str | None
+    n_samples: int
+    n_classes: int
+    n_tuning: int
+    n_test: int
+    n_folds: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @property
+    def recommended(self) -> FunctionRisk:
+        """The function with the least validation risk."""
+        return self.functions[0]
+
+    @property
+    def estimate(self) -> float:
+        """Its estimate of the squared calibration error; of two classes, of P(class 1) alone."""
+        return self.recommended.estimate
+
+    @property
+    def root(self) -> float:
+        """Root of the estimate, in units of probability; 0 where the estimate is negative."""
+        return float(np.sqrt(max(0.0, self.estimate)))
+
+    @property
+    def pvalue(self) -> float | None:
+        """The p-value of :attr:`test`."""
+        return self.test.pvalue if self.test else None
+
+    def gap(self, other: FunctionRisk | None = None) -> tuple[float, float]:
+        """Return how far another function's risk lies above that of the recommended one.
+
+        Parameters
+        ----------
+        other
+            The other function. Default None: h = 0, calling the model calibrated.
+
+        Returns
+        -------
+        tuple of float
+            Mean over the folds of the difference, fold by fold, and its standard error: folds share
+            most of their training rows, so it is somewhat too small.
+        """
+        theirs = self.zero_risks if other is None else other.risks[other.best]
+        differences = theirs - self.recommended.risks[self.recommended.best]
+        return float(differences.mean()), _error(differences)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each function, least risk first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index ``function``; columns ``tuned`` and ``value`` (the best one); ``risk`` and
+            ``risk_error`` (validation risk, standard error over folds); ``root_risk`` and
+            ``root_risk_error`` (the same of its root); ``gap`` and ``gap_error`` (risk above the
+            first row's, fold by fold); ``estimate``, ``estimate_error`` (over folds) and
+            ``sampling_error`` (over test rows). All are plain numbers, none times 100.
+        """
+        import pandas as pd
+
+        rows = []
+        for each in self.functions:
+            gap, gap_error = self.gap(each)
+            rows.append(
+                {
+                    "tuned": each.tuned,
+                    "value": each.value,
+                    "risk": each.risk,
+                    "risk_error": each.risk_error,
+                    "root_risk": each.root_risk,
+                    "root_risk_error": each.root_risk_error,
+                    "gap": gap,
+                    "gap_error": gap_error,
+                    "estimate": each.estimate,
+                    "estimate_error": each.estimate_error,
+                    "sampling_error": each.sampling_error,
+                }
+            )
+        index = pd.Index([each.label for each in self.functions], name="function")
+        return pd.DataFrame(rows, index=index)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        shown = {each.name: getattr(self, each.name) for each in fields(self)}
+        shown["functions"] = [_plain_function(each) for each in self.functions]
+        shown["test"] = self.test.to_dict() if self.test else None
+        found = {"recommended": self.recommended.label, "estimate": self.estimate, "root": self.root}
+        return {key: plain(value) for key, value in (found | shown).items()}
+
+    def summary(self) -> str:
+        """Return in plain language what the error is, by which function, and why by that."""
+        from caltest.estimation.words import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _plain_function(function: FunctionRisk) -> dict[str, Any]:
+    names = [each.name for each in fields(function)]
+    derived = ["value", "risk", "risk_error", "root_risk", "root_risk_error"]
+    derived += ["estimate", "estimate_error", "sampling_error"]
+    return {name: plain(getattr(function, name)) for name in names + derived}
+
+
+def _error(values: Array) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _freeze(result: Any) -> None:
+    for each in fields(result):
+        value = getattr(result, each.name)
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
