@@ -86,7 +86,8 @@ class Surface(ABC):
         e = len(own)
         lengths = np.einsum("ebk,ebk->eb", own, own)
         same = ((lengths - self.diagonals(residuals)) ** 2).sum(axis=0)
-        return np.asarray((self.squares(residuals, own) - same) / (e * (e - 1.0)))
+        total = np.maximum(self.squares(residuals, own) - same, 0.0)  # no rounding below 0
+        return np.asarray(total / (e * (e - 1.0)))
 
 
 class PlugIn(Surface):
@@ -119,7 +120,8 @@ def plug_in_risks(curves: Array, own: Array) -> Array:
     """Return the U-statistic risk (B,) of h = ⟨ĉ, ĉ'⟩ from ĉ (e, B, k) and residuals (e, B, k)."""
     e = len(own)
     gaps = np.einsum("ebk,ebk->eb", own, own) - np.einsum("ebk,ebk->eb", curves, curves)
-    return np.asarray((_squares(curves, own) - (gaps**2).sum(axis=0)) / (e * (e - 1.0)))
+    total = np.maximum(_squares(curves, own) - (gaps**2).sum(axis=0), 0.0)  # no rounding below 0
+    return np.asarray(total / (e * (e - 1.0)))
 
 
 def _squares(curves: Array, own: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose
+from caltest._choices import choose, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, sample
@@ -108,7 +108,9 @@ def estimate_squared_error(
     >>> found.recommended.name, round(found.root, 2), found.pvalue
     ('kernel_density', 0.19, 0.001)
     """
-    choose("p-value", pvalue, _PVALUES)
+    draws = choose("p-value", pvalue, _PVALUES)
+    if n_resamples is not None:
+        draws = positive_integer("n_resamples", n_resamples)
     find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
@@ -118,7 +120,6 @@ def estimate_squared_error(
     with single_threaded_blas():
         paths = pipeline.run(known, view.labels[None, :], split, workers)
         best = paths[int(recommended(paths)[0])]
-        draws = n_resamples or _PVALUES[pvalue]
         result: CalibrationResult | None = None
         if pvalue == "held_out":
             result = _held_out(view, split, best, draws, seed, workers)

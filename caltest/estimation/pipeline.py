@@ -150,6 +150,8 @@ class CalibrationPipeline:
             raise InputError(f"test_size is {size!r}; give a share between 0 and 1, such as 0.2.")
         if isinstance(self.functions, str) and self.functions != "all":
             object.__setattr__(self, "functions", (self.functions,))
+        elif isinstance(self.functions, Iterable) and not isinstance(self.functions, str):
+            object.__setattr__(self, "functions", tuple(self.functions))
         self._named(2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
