@@ -45,7 +45,7 @@ def binary(n, seed, factor=1.0):
 
 
 def test_folds_and_test_part_hold_every_row_once():
-    split = CalibrationPipeline().split(103, rng_seed=4)
+    split = CalibrationPipeline().split(103, seed=4)
     assert len(split.test) == 21
     assert [len(rows) for rows in split.folds] == [17, 17, 16, 16, 16]
     assert sorted(np.concatenate([*split.folds, split.test])) == list(range(103))
@@ -59,7 +59,7 @@ def test_rows_are_cut_in_the_order_given():
 
 
 def test_the_split_depends_on_the_seed_alone():
-    first, again, other = (CalibrationPipeline().split(50, rng_seed=s).test for s in (1, 1, 2))
+    first, again, other = (CalibrationPipeline().split(50, seed=s).test for s in (1, 1, 2))
     assert first.tolist() == again.tolist() != other.tolist()
 
 
@@ -177,7 +177,7 @@ def test_published_estimates_of_a_thousand_rows(reference):
 
 def test_a_block_of_label_vectors_gives_what_each_gives():
     pipeline = CalibrationPipeline(["two_step_ridge", "kronecker_ridge", DirichletKernelDensity(0.1)])
-    split = pipeline.split(120, rng_seed=0)
+    split = pipeline.split(120, seed=0)
     draws = np.random.default_rng(0).integers(0, 3, (3, 120))
     together = pipeline.run(PROBS[:120], draws, split)
     for number, labels in enumerate(draws):
@@ -190,7 +190,7 @@ def test_a_block_of_label_vectors_gives_what_each_gives():
 
 def test_blocks_of_any_size_are_the_same(monkeypatch):
     pipeline = CalibrationPipeline(["two_step_ridge"])
-    split = pipeline.split(120, rng_seed=0)
+    split = pipeline.split(120, seed=0)
     draws = np.random.default_rng(0).integers(0, 3, (5, 120))
     whole = pipeline.run(PROBS[:120], draws, split)
     monkeypatch.setattr("caltest.estimation.pipeline._NUMBERS", 2 * 76 * 3)
@@ -242,7 +242,7 @@ def test_both_ways_to_the_agreement_are_the_same(m):
 def test_the_form_of_the_pipeline_is_its_estimate():
     found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=5)
     pipeline = CalibrationPipeline(["two_step_ridge"])
-    form = PipelineForm(PROBS, pipeline, pipeline.split(300, rng_seed=5))
+    form = PipelineForm(PROBS, pipeline, pipeline.split(300, seed=5))
     assert form.value(LABELS) == pytest.approx(found.estimate, rel=1e-12)
     whole = estimate_squared_error(
         PROBS, LABELS, functions=["two_step_ridge"], pvalue="pipeline", n_resamples=9, rng=5

@@ -116,7 +116,7 @@ def estimate_squared_error(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels), lens)
     known = view.predictions.probs
-    split = pipeline.split(len(known), rng_seed=seed, order=order)
+    split = pipeline.split(len(known), seed=seed, order=order)
     with single_threaded_blas():
         paths = pipeline.run(known, view.labels[None, :], split, workers)
         best = paths[int(recommended(paths)[0])]

@@ -128,7 +128,7 @@ class CalibrationPipeline:
     >>> from caltest.estimation import CalibrationPipeline
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> pipeline = CalibrationPipeline(["two_step_ridge"])
-    >>> split = pipeline.split(len(digits.labels), rng_seed=0)
+    >>> split = pipeline.split(len(digits.labels), seed=0)
     >>> len(split.folds), len(split.test)
     (5, 360)
     >>> (path,) = pipeline.run(digits.probs, digits.labels[None, :], split)
@@ -199,7 +199,7 @@ class CalibrationPipeline:
         return Candidate(kind.name, function, function.search_space(n_classes))
 
     def split(
-        self, n_samples: int, *, rng_seed: int = 0, order: Sequence[int] | Rows | None = None
+        self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Rows | None = None
     ) -> Split:
         """Cut the rows, in the given order (default: shuffled by the seed), into folds and test part.
 
@@ -217,7 +217,7 @@ class CalibrationPipeline:
                 "rows, or other values of n_folds and test_size."
             )
         if order is None:
-            rows = generator(rng_seed, _ORDER).permutation(n_samples)
+            rows = generator(seed, _ORDER).permutation(n_samples)
         else:
             rows = _checked_order(order, n_samples)
         return Split(tuple(np.array_split(rows[:tuning], self.n_folds)), rows[tuning:])

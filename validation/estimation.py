@@ -1,0 +1,241 @@
+"""Squared calibration errors: published tables, known truths, and the p-values of the estimates.
+
+``python -m validation.estimation networks --jobs 2``: DenseNet-40 on CIFAR-10 and DenseNet-BC on
+CIFAR-100, test set, top-label and canonical, beside Tables 1 and 5 of Gruber and Bach 2024 (100 √risk,
+mean ± standard error over the folds; rows cut by numpy's RandomState(0), folds not shuffled). Minutes
+and peak memory of every row.
+
+``python -m validation.estimation truth --jobs 2``: estimates of calibrated models (M1), which should
+fall to 0, and of models of temperature 0.7, which should reach the truth, over n.
+
+``python -m validation.estimation pvalues --jobs 2``: rejection rates at .05 of both p-values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+from collections.abc import Callable, Iterable
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from scipy.stats import binomtest
+
+import caltest
+from caltest.estimation import Binning
+from caltest.simulation import Simulated, m1, tempered
+from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+
+Array = NDArray[np.float64]
+REFERENCE = Path(
+    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+#: Printed √risk × 100: Table 1 (top label) and Table 5 (canonical), DenseNet-40 on CIFAR-10.
+PUBLISHED = {
+    ("densenet40", "top_label"): {
+        "binning(n_bins=15)": 6.14,
+        "binning": 6.12,
+        "kernel_density": 13.7,
+        "kronecker_ridge": 6.13,
+        "two_step_ridge": 6.11,
+    },
+    ("densenet40", None): {"kernel_density": 5.13, "kronecker_ridge": 5.13, "two_step_ridge": 5.13},
+}
+SIZES = (500, 2_000, 8_000, 32_000)
+TEMPERATURE = 0.7
+LEVEL = 0.05
+
+
+# ------------------------------------------------------------------ published tables
+
+
+def network(name: str) -> tuple[Array, NDArray[np.intp]]:
+    """Return test predictions and labels."""
+    if name == "densenet40":
+        data = np.load(REFERENCE / "cifar10_densenet40_logits.npz")
+        return softmax(data["test_logits"].astype(np.float64), axis=1), data["test_labels"].ravel()
+    data = np.load(REFERENCE / "cifar100_densenet_bc_100.npz")
+    return data["probs"], data["labels"].ravel()
+
+
+def _measured(name: str, lens: str | None, scaling: Any, function: Any, jobs: int, out: Any) -> None:
+    """Estimate by one function, and send the row back: in a process of its own, for its peak memory."""
+    probs, labels = network(name)
+    start, before = perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    order = np.random.RandomState(0).choice(len(labels), len(labels), replace=False)
+    found = caltest.estimate_squared_error(
+        probs,
+        labels,
+        lens,
+        [function],
+        pvalue="none",
+        order=order,
+        regularization_scaling=scaling,
+        rng=0,
+        n_jobs=jobs,
+    )
+    row = found.recommended
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    out.put(
+        {
+            "network": name,
+            "lens": lens or "canonical",
+            "scaling": scaling,
+            "function": row.label,
+            "value": f"{row.value:.3g}",
+            "root_risk_100": round(100 * row.root_risk, 4),
+            "error": round(100 * row.root_risk_error, 4),
+            "published": PUBLISHED.get((name, lens), {}).get(row.label, ""),
+            "estimate": f"{row.estimate:.8f}",
+            "estimate_error": f"{row.estimate_error:.2g}",
+            "zero_root_risk_100": round(100 * float(np.sqrt(found.zero_risks).mean()), 4),
+            "seconds": round(perf_counter() - start, 1),
+            "megabytes_over_input": round((peak - before) / 1024),
+        }
+    )
+
+
+def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield a row for each network, lens, scaling and function."""
+    cells: list[tuple[str, str | None, str, Any]] = []
+    for name in options.networks:
+        for lens in ("top_label", None):
+            if lens:
+                cells += [(name, lens, "usual", Binning(15)), (name, lens, "usual", "binning")]
+            cells.append((name, lens, "usual", "kernel_density"))
+            for scaling in ("usual", "published"):
+                cells += [(name, lens, scaling, f"{kind}_ridge") for kind in ("kronecker", "two_step")]
+    context = get_context("spawn")
+    for cell in cells:
+        out = context.Queue()
+        process = context.Process(target=_measured, args=(*cell, options.jobs, out))
+        process.start()
+        row = out.get()
+        process.join()
+        print(row, flush=True)
+        yield row
+
+
+# ------------------------------------------------------------------ known truth
+
+MODELS: dict[str, Callable[[int, int], Simulated]] = {
+    "calibrated": lambda n, seed: m1(n, rng=seed),
+    "temperature": lambda n, seed: tempered(n, temperature=TEMPERATURE, rng=seed),
+}
+
+
+def true_error(data: Simulated, lens: str | None) -> float:
+    """Return the squared calibration error of the data's rows, from their true probabilities."""
+    if lens is None:
+        return float(((data.truth - data.probs) ** 2).sum(axis=1).mean())
+    top = data.probs.argmax(axis=1)[:, None]
+    gap = np.take_along_axis(data.truth - data.probs, top, axis=1)
+    return float((gap**2).mean())
+
+
+def truth(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield mean estimates over data sets beside the truth."""
+    for name, draw in MODELS.items():
+        for lens in ("top_label", None):
+            for n in options.sizes:
+                count = max(3, min(options.repetitions, options.repetitions * 2_000 // n))
+                start = perf_counter()
+                calls = (joblib.delayed(_estimates)(draw(n, seed), lens, seed) for seed in range(count))
+                found = joblib.Parallel(n_jobs=options.jobs)(calls)
+                print(f"{name} {lens} n={n}: {perf_counter() - start:.0f} s", flush=True)
+                for label in found[0]:
+                    values = np.array([each[label] for each in found])
+                    yield {
+                        "model": name,
+                        "lens": lens or "canonical",
+                        "n": n,
+                        "function": label,
+                        "mean": f"{values.mean():.6f}",
+                        "sd": f"{values.std(ddof=1):.6f}",
+                        "data_sets": count,
+                    }
+
+
+def _estimates(data: Simulated, lens: str | None, seed: int) -> dict[str, float]:
+    found = caltest.estimate_squared_error(data.probs, data.labels, lens, pvalue="none", rng=seed)
+    estimates = {row.label: row.estimate for row in found.functions}
+    return {
+        "truth": true_error(data, lens),
+        "recommended": found.estimate,
+        **dict(sorted(estimates.items())),
+    }
+
+
+# ------------------------------------------------------------------ p-values
+
+
+def pvalues(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield rejection rates at .05."""
+    functions = ("binning", "kronecker_ridge", "two_step_ridge")
+    for pvalue, count, draws in (("held_out", options.repetitions, 199), ("pipeline", 200, 39)):
+        for name, draw in MODELS.items():
+            for n in (250, 1_000):
+                calls = (
+                    joblib.delayed(_pvalue)(draw(n, seed), functions, pvalue, draws, seed)
+                    for seed in range(count)
+                )
+                found = np.array(joblib.Parallel(n_jobs=options.jobs)(calls))
+                rejections = int(np.count_nonzero(found <= LEVEL))
+                interval = binomtest(rejections, count).proportion_ci(CONFIDENCE)
+                row = {
+                    "pvalue": pvalue,
+                    "model": name,
+                    "n": n,
+                    "rejections": rejections,
+                    "data_sets": count,
+                    "low": round(interval.low, 4),
+                    "high": round(interval.high, 4),
+                }
+                print(row, flush=True)
+                yield row
+
+
+def _pvalue(
+    data: Simulated, functions: tuple[str, ...], pvalue: Any, n_resamples: int, seed: int
+) -> float:
+    found = caltest.estimate_squared_error(
+        data.probs,
+        data.labels,
+        "top_label",
+        functions,
+        pvalue=pvalue,
+        n_resamples=n_resamples,
+        rng=seed,
+    )
+    assert found.pvalue is not None
+    return found.pvalue
+
+
+STUDIES = {"networks": networks, "truth": truth, "pvalues": pvalues}
+
+
+def main() -> None:
+    """Run one study."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("study", choices=list(STUDIES))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--repetitions", type=int, default=20, help="data sets a cell")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument(
+        "--networks", nargs="+", choices=["densenet40", "cifar100"], default=["densenet40", "cifar100"]
+    )
+    options = parser.parse_args()
+    rows = list(STUDIES[options.study](options))
+    write_csv(rows, RESULTS / f"estimation_{options.study}.csv")
+    print(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
