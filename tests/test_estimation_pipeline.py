@@ -356,6 +356,7 @@ def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
         ({"functions": "binning", "lens": None}, "'binning' looks at one probability, and there are 3"),
         ({"pvalue": "exact"}, "there is no p-value 'exact'"),
         ({"n_resamples": 0}, "n_resamples is 0"),
+        ({"n_resamples": 9, "pvalue": "none"}, "pvalue='none' draws none"),
         ({"n_folds": 1}, "n_folds is 1"),
         ({"test_size": 1.0}, "test_size is 1.0"),
         ({"n_folds": 200}, "leaves 1 in a fold"),
@@ -390,3 +391,11 @@ def test_sklearn_can_clone():
     base = pytest.importorskip("sklearn.base")
     function = KroneckerKernelRidge(1e-5, regularization_scaling="published")
     assert base.clone(function) == function
+
+
+def test_a_truncated_kernel_matrix_is_told(monkeypatch):
+    monkeypatch.setattr("caltest.estimation.ridge._DENSE_UP_TO", 10)
+    monkeypatch.setattr("caltest.estimation.ridge._FEWEST_COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.ridge._COLUMNS", 3)
+    found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=0)
+    assert "3 features were kept" in found.summary()

@@ -53,6 +53,11 @@ def residuals(probs: Array, labels: Labels) -> Array:
 class Surface(ABC):
     """h at a fixed set of e predictions, as a function of the training rows' residuals (n, B, k)."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of results should know of the fit, in sentences."""
+        return ()
+
     @abstractmethod
     def diagonals(self, residuals: Array) -> Array:
         """Return h(p, p), (e, B)."""
@@ -135,9 +140,6 @@ def _squares(curves: Array, own: Array) -> Array:
 
 class Smoother(ABC):
     """An estimation function whose training predictions are fixed; the labels are not."""
-
-    #: What a reader of results should know of the fit, in sentences.
-    notes: tuple[str, ...] = ()
 
     @abstractmethod
     def at(self, probs: Array) -> Surface:

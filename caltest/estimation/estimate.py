@@ -24,6 +24,7 @@ from caltest.estimation.pipeline import (
 )
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 from caltest.estimation.ridge import Scaling
+from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens, seen
 from caltest.result import CalibrationResult
 from caltest.testing import test
@@ -65,7 +66,7 @@ def estimate_squared_error(
     functions
         "all" (default), or names ("binning", "kernel_density", "kronecker_ridge", "two_step_ridge",
         "temperature") and classes, which are tuned, and objects of :mod:`caltest.estimation`, which
-        are taken as they are. "all" leaves out "binning" for more than two classes, and
+        are taken as they are. "all" leaves out "temperature"; "binning" for more than two classes; and
         "kernel_density", whose cost grows as n², for more than 50 000 rows.
     pvalue
         "held_out" (default): do the errors estimated from the tuning part foretell the residuals of
@@ -106,10 +107,14 @@ def estimate_squared_error(
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> found = caltest.estimate_squared_error(digits.probs, digits.labels, "top_label", rng=0)
     >>> found.recommended.name, round(found.root, 2), found.pvalue
-    ('kernel_density', 0.19, 0.001)
+    ('two_step_ridge', 0.16, 0.001)
     """
     draws = choose("p-value", pvalue, _PVALUES)
     if n_resamples is not None:
+        if pvalue == "none":
+            raise InputError(
+                f"n_resamples is {n_resamples!r}, and pvalue='none' draws none; leave it out."
+            )
         draws = positive_integer("n_resamples", n_resamples)
     find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
@@ -138,7 +143,16 @@ def estimate_squared_error(
         n_test=len(split.test),
         n_folds=n_folds,
         seed=seed,
-        warnings=(*view.predictions.notes, *_notes(pipeline, found, len(known))),
+        warnings=tuple(
+            dict.fromkeys(
+                (
+                    *view.predictions.notes,
+                    *_notes(pipeline, found, len(known)),
+                    *(note for path in paths for note in path.notes),
+                    *(result.warnings if result else ()),
+                )
+            )
+        ),
     )
 
 

@@ -41,6 +41,7 @@ FUNCTIONS: dict[str, type[EstimationFunction]] = {
 _FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
 _ORDER = 7  # key of the seed from which rows are shuffled
 _NUMBERS = 2**24  # residuals held at a time
+_SPREAD_ROWS = 500  # tell a standard deviation well enough, and a mean needs no row of its own
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
 
 
@@ -76,13 +77,16 @@ class Path:
     estimates
         Mean of h(g, g) over the test part, by the model of every fold, (G, F, B).
     spreads
-        Standard deviation of h(g, g) over the rows of the test part, (G, F, B).
+        Standard deviation of h(g, g) over the first 500 rows of the test part, (G, F, B).
+    notes
+        What a reader should know of the fit, in sentences.
     """
 
     candidate: Candidate
     risks: Array
     estimates: Array
     spreads: Array
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> NDArray[np.intp]:
@@ -133,7 +137,7 @@ class CalibrationPipeline:
     (5, 360)
     >>> (path,) = pipeline.run(digits.probs, digits.labels[None, :], split)
     >>> path.candidate.label, path.candidate.values[path.best[0]], path.estimate.round(3)
-    ('two_step_ridge', 0.1, array([0.03]))
+    ('two_step_ridge', 0.0001, array([0.067]))
     """
 
     functions: str | Sequence[FunctionLike] = "all"
@@ -236,8 +240,8 @@ class CalibrationPipeline:
         paths = []
         for place, candidate in enumerate(candidates):
             folds = found[place * self.n_folds : (place + 1) * self.n_folds]
-            risks, estimates, spreads = (np.stack(each, axis=1) for each in zip(*folds, strict=True))
-            paths.append(Path(candidate, risks, estimates, spreads))
+            numbers = np.stack([each for each, _ in folds], axis=2)
+            paths.append(Path(candidate, numbers[0], numbers[1], numbers[2], folds[0][1]))
         return tuple(paths)
 
 
@@ -248,23 +252,24 @@ def recommended(paths: Sequence[Path]) -> NDArray[np.intp]:
 
 def _one_fold(
     candidate: Candidate, probs: Array, labels: Labels, split: Split, fold: int
-) -> tuple[Array, Array, Array]:
-    """Return risks, estimates and spreads, (G, B) each, of one function fitted without one fold."""
+) -> tuple[Array, tuple[str, ...]]:
+    """Return risks, estimates and spreads (3, G, B), and notes, of a function fitted without a fold."""
     known, held_out = split.training(fold), split.folds[fold]
-    places = (probs[held_out], probs[split.test])
+    places = (probs[held_out], probs[split.test], probs[split.test[:_SPREAD_ROWS]])
     coordinates = 1 if probs.shape[1] == 2 else probs.shape[1]
     parts = blocks(len(labels), max(1, _NUMBERS // (len(known) * coordinates)))
-    risks, estimates, spreads = np.empty((3, len(candidate.values), len(labels)))
+    found = np.empty((3, len(candidate.values), len(labels)))
+    notes: tuple[str, ...] = ()
     paths = candidate.function.path(candidate.values, probs[known], *places)
-    for number, (validation, test) in enumerate(paths):
+    for number, (validation, test, some) in enumerate(paths):
         for part in parts:
             lesson = residuals(probs[known], labels[part, known])
             check = residuals(probs[held_out], labels[part, held_out])
-            risks[number, part] = validation.risks(lesson, check)
-            diagonals = test.diagonals(lesson)
-            estimates[number, part] = diagonals.mean(axis=0)
-            spreads[number, part] = diagonals.std(axis=0, ddof=1)
-    return risks, estimates, spreads
+            found[0, number, part] = validation.risks(lesson, check)
+            found[1, number, part] = test.means(lesson)
+            found[2, number, part] = some.diagonals(lesson).std(axis=0, ddof=1)
+        notes = validation.notes
+    return found, notes
 
 
 def _all(n_samples: int, n_classes: int) -> list[FunctionLike]:

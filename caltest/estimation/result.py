@@ -36,7 +36,7 @@ class FunctionRisk:
     estimates
         Mean of h(g, g) over the test part, by the model of each fold, (G, F).
     spreads
-        Standard deviation of h(g, g) over the rows of the test part, (G, F).
+        Standard deviation of h(g, g) over rows of the test part, 500 at most, (G, F).
     parameters
         Options in force, at the best value.
     n_test

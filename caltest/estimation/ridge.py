@@ -39,8 +39,10 @@ Scaling: TypeAlias = Literal["usual", "published"]
 
 _ROUNDING = 1e-14  # of the largest diagonal entry or eigenvalue: what is left then is rounding
 _DENSE_UP_TO = 10_000  # rows whose kernel matrix is decomposed as a whole if it has no low rank
-_COLUMNS = 50_000_000  # entries of a factor of more rows; at least 2000 columns
-_BELOW_ROUNDING = 1e-10  # of c: a tail of eigenvalues whose part of h is that small is left out
+_COLUMNS = 100_000_000  # entries of a factor of more rows
+_FEWEST_COLUMNS = 250  # of such a factor
+_WORTH_A_NOTE = 1e-9  # share of the trace that is left out
+_NEGLIGIBLE = 1e-10  # a tail of eigenvalues whose pairs add no more than that to h is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class Spectrum:
         """
         fitted, n = kernel.fitted(points), len(points)
         dense = n <= _DENSE_UP_TO
-        most = max(1, n // 3) if dense else min(n, max(2000, _COLUMNS // n))
+        most = max(1, n // 3) if dense else min(n, max(_FEWEST_COLUMNS, _COLUMNS // n))
         weights = KernelWeights(fitted, points)
         factor, missing, pivots = incomplete_cholesky(weights, np.arange(n), most, exhausted=_ROUNDING)
         if dense and len(pivots) == most:
@@ -91,6 +93,16 @@ class Spectrum:
         values, vectors = values[::-1].clip(min=0.0), np.ascontiguousarray(vectors[:, ::-1])
         transform = solve_triangular(factor[pivots], vectors, lower=True, trans="T")
         return cls(fitted, points[pivots], transform, values, factor @ vectors, missing)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say so where the kernel matrix was replaced by a part of it."""
+        if self.missing < _WORTH_A_NOTE:
+            return ()
+        return (
+            f"Of the kernel matrix of {len(self.features)} rows, {len(self.values)} features were "
+            f"kept; they leave out {self.missing:.2g} of its trace.",
+        )
 
     def at(self, points: Array) -> Features:
         """Return the features of points (e, d)."""
@@ -220,6 +232,10 @@ class _TwoStepCurve(PlugIn):
     constant: float
     features: Features
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.spectrum.notes
+
     def curves(self, residuals: Array) -> Array:
         flat = self.spectrum.features.T @ residuals.reshape(len(residuals), -1)
         flat /= (self.spectrum.values + self.constant)[:, None]
@@ -280,21 +296,32 @@ class _KroneckerSurface(Surface):
     constant: float
     features: Features
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.spectrum.notes
+
     @cached_property
     def _rank(self) -> int:
-        """How many eigenvalues count: n · (sum of the others) / c bounds the others' part of h."""
+        """How many eigenvalues count: n · (sum of the others) / c bounds what pairs of others add to h.
+
+        Pairs of one that counts and one that does not have no such bound; seen was a change of h by
+        less than 1e-7 of its largest value.
+        """
         values = self.spectrum.values
         tails = np.cumsum(values[::-1])[::-1] * len(self.spectrum.features)
-        return max(1, int(np.count_nonzero(tails > _BELOW_ROUNDING * self.constant)))
+        return max(1, int(np.count_nonzero(tails > _NEGLIGIBLE * self.constant)))
 
     def _middles(self, residuals: Array) -> Iterator[Array]:
         """Yield (B Bᵀ) ∘ L, (r, r), for every vector of residuals."""
         rank = self._rank
         values = self.spectrum.values[:rank]
-        shrunk = 1.0 / (np.outer(values, values) + self.constant)
+        denominators = np.outer(values, values)
+        denominators += self.constant
         for one in residuals.transpose(1, 0, 2):
             b = self.spectrum.features[:, :rank].T @ one
-            yield (b @ b.T) * shrunk
+            middle = b @ b.T
+            middle /= denominators
+            yield middle
 
     def diagonals(self, residuals: Array) -> Array:
         phi = self.features.values[:, : self._rank]
@@ -312,21 +339,31 @@ class _KroneckerSurface(Surface):
         return np.array(sums) / len(self.features.values)
 
     def squares(self, residuals: Array, own: Array) -> Array:
-        found = [
-            self._squares(middle, one)
-            for middle, one in zip(self._middles(residuals), own.transpose(1, 0, 2), strict=True)
-        ]
+        return np.array([squares for squares, _ in self._squares_and_diagonals(residuals, own)])
+
+    def risks(self, residuals: Array, own: Array) -> Array:
+        e, found = len(own), []
+        pairs = zip(self._squares_and_diagonals(residuals, own), own.transpose(1, 0, 2), strict=True)
+        for (squares, diagonal), one in pairs:
+            same = np.sum((np.einsum("ek,ek->e", one, one) - diagonal) ** 2)
+            found.append(max(0.0, squares - same) / (e * (e - 1.0)))  # no rounding below 0
         return np.array(found)
 
-    def _squares(self, middle: Array, own: Array) -> float:
-        """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), M the middle."""
-        rank = self._rank
-        phi, products = self.features.values[:, :rank], self.features.products[:rank, :rank]
-        outer = own.T @ own
-        crossed = phi.T @ own
-        if len(phi) < rank:
-            last = np.sum((phi @ middle @ phi.T) ** 2)
-        else:
-            turned = middle @ products
-            last = np.sum(turned * turned.T)
-        return float(np.sum(outer**2) - 2.0 * np.vdot(middle, crossed @ crossed.T) + last)
+    def _squares_and_diagonals(self, residuals: Array, own: Array) -> Iterator[tuple[float, Array]]:
+        """Yield ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), M the middle; and h(p, p).
+
+        ΦM, most of the work, serves both.
+        """
+        phi = self.features.values[:, : self._rank]
+        for middle, one in zip(self._middles(residuals), own.transpose(1, 0, 2), strict=True):
+            left = phi @ middle
+            diagonal = np.einsum("er,er->e", left, phi)
+            if len(phi) < self._rank:
+                values = left @ phi.T
+                last = np.vdot(values, values)
+            else:
+                turned = middle @ self.features.products[: self._rank, : self._rank]
+                last = np.vdot(turned, turned.T)
+            outer = one.T @ one
+            crossed = np.vdot(one, left @ (phi.T @ one))
+            yield float(np.vdot(outer, outer) - 2.0 * crossed + last), diagonal

@@ -42,7 +42,7 @@ def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels.
+        If the input is no set of predictions and labels, or h is not a number for some pair.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def linear_risk(h: HasGram, probs: object, labels: object) -> float:
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels.
+        If the input is no set of predictions and labels, or h is not a number for a pair.
 
     Examples
     --------
@@ -89,7 +89,12 @@ def linear_risk(h: HasGram, probs: object, labels: object) -> float:
     pairs = len(rows) // 2
     first, second = (slice(start, 2 * pairs, 2) for start in (0, 1))
     products = np.einsum("ik,ik->i", own[first, 0], own[second, 0])
-    return float(np.mean((products - _paired(h, rows[first], rows[second])) ** 2))
+    values = _paired(h, rows[first], rows[second])
+    broken = np.flatnonzero(np.isnan(values))
+    if len(broken):
+        pair = 2 * broken[0]
+        raise InputError(f"h is not a number for the rows {pair} and {pair + 1}; mend it there.")
+    return float(np.mean((products - values) ** 2))
 
 
 def _rows(probs: object, labels: object) -> tuple[Array, Array]:

@@ -35,10 +35,17 @@ def _table(found: SquaredErrorEstimate) -> list[str]:
     head = f"  {'function':<{width}}  {'best option':<22}  {'√risk × 100':<17}  squared error"
     lines = [head]
     for each in found.functions:
-        risk = f"{100 * each.root_risk:.3f} ± {100 * each.root_risk_error:.3f}"
+        risk = _root_risk(each)
         error = _with_error(each.estimate, each.estimate_error)
         lines.append(f"  {each.label:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
     return lines
+
+
+def _root_risk(function: FunctionRisk) -> str:
+    """Write 100 times the root of the mean risk, by which functions are ranked, and its error."""
+    root = function.risk**0.5
+    error = 0.5 * function.risk_error / root if root > 0.0 else 0.0
+    return f"{100 * root:.3f} ± {100 * error:.3f}"
 
 
 def _option(function: FunctionRisk) -> str:
@@ -75,7 +82,8 @@ def _how_clear(found: SquaredErrorEstimate) -> str:
             "over the folds). "
         )
         text += (
-            f"The choice is not clear: within {_CLEAR:g} standard errors are {', '.join(near)}. "
+            f"The choice is not clear: {_and(near)} {'lies' if len(near) == 1 else 'lie'} within "
+            f"{_CLEAR:g} standard errors. "
             if near
             else f"All others are more than {_CLEAR:g} standard errors worse. "
         )
@@ -84,10 +92,15 @@ def _how_clear(found: SquaredErrorEstimate) -> str:
             text
             + f"Calling the model calibrated would have a risk {zero:.2g} ± {zero_error:.2g} larger."
         )
+    more = f"{zero:.2g} ± {zero_error:.2g}"
     return text + (
-        f"Calling the model calibrated (error 0) is no clearly worse choice: its risk is {zero:.2g} ± "
-        f"{zero_error:.2g} larger."
+        f"The risk of calling the model calibrated (error 0) is {more} larger, which does not tell the "
+        "two apart; whether there is an error is what a p-value tells, with more power."
     )
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _is_clear(gap: float, error: float) -> bool:

@@ -1,0 +1,296 @@
+"""The calibration estimation risk: double loops, complete enumeration, published numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+from support import dirichlet, labels_from
+from test_estimation_functions import CASES, FUNCTIONS, plain_residuals, rows
+
+import caltest
+from caltest.estimation import (
+    Binning,
+    DirichletKernelDensity,
+    KroneckerKernelRidge,
+    Temperature,
+    TwoStepKernelRidge,
+    linear_risk,
+    risk,
+)
+from caltest.estimation.base import residuals
+
+
+@dataclass(frozen=True)
+class Plain:
+    """An object that has values for pairs, and nothing else that the risk could use."""
+
+    values: object
+
+    def gram(self, first, second):
+        return self.values(first, second)
+
+    def diagonal(self, probs):
+        return np.diagonal(self.values(probs, probs))
+
+
+def double_loop(values, probs, labels):
+    r = plain_residuals(probs, labels)
+    n, total = len(r), 0.0
+    for i, j in np.ndindex(n, n):
+        if i != j:
+            total += (r[i] @ r[j] - values[i, j]) ** 2
+    return total / (n * (n - 1))
+
+
+# ------------------------------------------------------------------ definitions
+
+
+@pytest.mark.parametrize("others", [3, 40])
+@pytest.mark.parametrize(("name", "m"), CASES)
+def test_the_risk_is_a_mean_over_ordered_pairs(name, m, others):
+    """Fewer rows than eigenvalues, and more."""
+    train, labels, places = rows(m, others=others)
+    truth = labels_from(places, np.random.default_rng(2))
+    h = FUNCTIONS[name].fit(train, labels)
+    expected = double_loop(h.gram(places, places), places, truth)
+    assert risk(h, places, truth) == pytest.approx(expected, rel=1e-10)
+    assert risk(Plain(h.gram), places, truth) == pytest.approx(expected, rel=1e-10)
+
+
+def test_many_classes_and_a_full_rank():
+    train, labels, places = rows(12, n=60, others=25)
+    truth = labels_from(places, np.random.default_rng(2))
+    for strength in KroneckerKernelRidge().search_space(12)[::4]:
+        h = KroneckerKernelRidge(strength).fit(train, labels)
+        expected = double_loop(h.gram(places, places), places, truth)
+        assert risk(h, places, truth) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_tiles_and_workers_do_not_matter(m):
+    train, labels, places = rows(m, others=600)
+    truth = labels_from(places, np.random.default_rng(2))
+    h = TwoStepKernelRidge(0.01).fit(train, labels)
+    found = [risk(Plain(h.gram), places, truth, n_jobs=jobs) for jobs in (None, 1, 2)]
+    assert found[0] == found[1] == found[2] == pytest.approx(risk(h, places, truth), rel=1e-11)
+    assert risk(h, places, truth, n_jobs=2) == risk(h, places, truth)
+
+
+@pytest.mark.parametrize(("name", "m"), CASES)
+def test_the_order_of_rows_does_not_matter(name, m):
+    train, labels, places = rows(m, others=50)
+    truth = labels_from(places, np.random.default_rng(2))
+    order = np.random.default_rng(0).permutation(50)
+    h = FUNCTIONS[name].fit(train, labels)
+    assert risk(h, places[order], truth[order]) == pytest.approx(risk(h, places, truth), rel=1e-10)
+
+
+def test_the_risk_by_hand():
+    """r = −.3, .7, .2, of two classes; h = 0.1: products −.21, −.06, .14."""
+    probs, labels = np.array([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]]), [0, 1, 1]
+    constant = Plain(lambda a, b: np.full((len(a), len(b)), 0.1))
+    assert risk(constant, probs, labels) == pytest.approx((0.31**2 + 0.16**2 + 0.04**2) / 3)
+    assert linear_risk(constant, probs, labels) == pytest.approx(0.31**2)
+    assert linear_risk(constant, probs[:2], labels[:2]) == pytest.approx(0.31**2)
+
+
+@pytest.mark.parametrize(("name", "m"), CASES)
+@pytest.mark.parametrize("others", [2, 7, 131])
+def test_the_linear_risk_takes_disjoint_pairs(name, m, others):
+    train, labels, places = rows(m, others=others)
+    truth = labels_from(places, np.random.default_rng(2))
+    h = FUNCTIONS[name].fit(train, labels)
+    r, gram = plain_residuals(places, truth), h.gram(places, places)
+    terms = [(r[i] @ r[i + 1] - gram[i, i + 1]) ** 2 for i in range(0, others - 1, 2)]
+    assert linear_risk(h, places, truth) == pytest.approx(np.mean(terms), rel=1e-10)
+
+
+def test_values_that_are_no_numbers_are_named():
+    probs, labels = dirichlet(5, 3, 0), [0, 1, 2, 0, 1]
+    broken = Plain(lambda a, b: np.full((len(a), len(b)), np.nan))
+    with pytest.raises(caltest.InputError, match="h is not a number for some pair"):
+        risk(broken, probs, labels)
+    with pytest.raises(caltest.InputError, match="not a number for the rows 0 and 1;"):
+        linear_risk(broken, probs, labels)
+
+
+@pytest.mark.parametrize("function", [risk, linear_risk])
+def test_input_is_checked(function):
+    h = Temperature(2.0).fit(dirichlet(5, 3, 0), [0, 1, 2, 0, 1])
+    with pytest.raises(caltest.InputError):
+        function(h, dirichlet(5, 3, 0), [0, 1, 2])
+    with pytest.raises(caltest.InputError):
+        function(h, dirichlet(1, 3, 0), [0])
+
+
+# ------------------------------------------------------------------ unbiasedness
+
+STATES = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1]])  # what a model states, with these chances
+CHANCES = np.array([0.5, 0.3, 0.2])
+EVENTS = np.array([0.6, 0.45, 0.1])  # P(class 1): errors −.2, .05, 0
+TRUE_CURVE = EVENTS - STATES[:, 1]
+PAIRS = np.outer(CHANCES, CHANCES)
+
+
+def of_curve(curve):
+    """h = ⟨c, c'⟩ for a function c of the state."""
+
+    def values(first, second):
+        places = (np.abs(each[:, None] - STATES).sum(axis=2).argmin(axis=1) for each in (first, second))
+        return np.outer(*(curve[place] for place in places))
+
+    return Plain(values)
+
+
+def expected_risk(curve):
+    """Return E (⟨r, r'⟩ − h)² of independent rows, from the moments of r given the state."""
+    squares = EVENTS * (1 - STATES[:, 1]) ** 2 + (1 - EVENTS) * STATES[:, 1] ** 2
+    noise = np.outer(squares, squares) - np.outer(TRUE_CURVE, TRUE_CURVE) ** 2
+    return np.sum(PAIRS * (noise + (np.outer(TRUE_CURVE, TRUE_CURVE) - np.outer(curve, curve)) ** 2))
+
+
+CURVES = {"truth": TRUE_CURVE, "calibrated": np.zeros(3), "wrong": np.array([0.3, -0.2, 0.4])}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_the_risk_is_unbiased_over_all_data_sets(curve):
+    """All 6³ data sets of three rows, with their probabilities."""
+    outcomes = list(product(range(3), range(2)))
+    chance = {(s, y): CHANCES[s] * (EVENTS[s] if y else 1 - EVENTS[s]) for s, y in outcomes}
+    h, found, linear, whole = of_curve(CURVES[curve]), 0.0, 0.0, 0.0
+    for data in product(outcomes, repeat=3):
+        probs, labels = STATES[[s for s, _ in data]], np.array([y for _, y in data])
+        weight = np.prod([chance[each] for each in data])
+        found += weight * risk(h, probs, labels)
+        linear += weight * linear_risk(h, probs, labels)
+        whole += weight
+    assert whole == pytest.approx(1.0)
+    assert found == pytest.approx(expected_risk(CURVES[curve]), rel=1e-10)
+    assert linear == pytest.approx(expected_risk(CURVES[curve]), rel=1e-10)
+
+
+def test_the_truth_has_the_smallest_risk():
+    risks = {name: expected_risk(curve) for name, curve in CURVES.items()}
+    truth = np.outer(TRUE_CURVE, TRUE_CURVE)
+    for name, curve in CURVES.items():
+        gap = np.sum(PAIRS * (truth - np.outer(curve, curve)) ** 2)
+        assert risks[name] - risks["truth"] == pytest.approx(gap)
+    assert min(risks, key=risks.get) == "truth"
+
+
+@pytest.mark.parametrize("m", [2, 4])
+def test_differences_of_risks_are_mean_squared_errors_of_h(m):
+    """Fixed functions, 200 data sets: R(h) − R(h') = E (h − t)² − E (h' − t)², t the truth."""
+    rng = np.random.default_rng(7)
+    temperature, n, count = 1.6, 40, 200
+
+    def draw(size):
+        truth = rng.dirichlet(np.full(m, 0.7), size)
+        labels = np.array([rng.choice(m, p=p) for p in truth])
+        return softmax(np.log(truth) / temperature, axis=1), labels
+
+    train = draw(300)
+    functions = [Temperature(temperature), TwoStepKernelRidge(1e-5), KroneckerKernelRidge(1e-4)]
+    truth, *others = [function.fit(*train) for function in functions]
+    found = []
+    for _ in range(count):
+        probs, labels = draw(n)
+        base, t = risk(truth, probs, labels), truth.gram(probs, probs)
+        away = ~np.eye(n, dtype=bool)
+        known = [np.mean((h.gram(probs, probs) - t)[away] ** 2) for h in others]
+        found.append([risk(h, probs, labels) - base - e for h, e in zip(others, known, strict=True)])
+    z = np.mean(found, axis=0) / (np.std(found, axis=0, ddof=1) / np.sqrt(count))
+    assert np.all(np.abs(z) < norm.isf(1e-4 / 4))
+    assert np.all(np.std(found, axis=0) > 0)
+
+
+# ------------------------------------------------------------------ extremes
+
+
+@pytest.mark.parametrize("m", [2, 10])
+@pytest.mark.parametrize("kind", [TwoStepKernelRidge, KroneckerKernelRidge])
+def test_extreme_regularisation(kind, m):
+    train, labels, places = rows(m, n=200, others=50)
+    truth = labels_from(places, np.random.default_rng(3))
+    zero = risk(Temperature(1.0).fit(train, labels), places, truth)
+    for strength in (1e-17, 1e-9, 1e8, 1e300):
+        h = kind(strength).fit(train, labels)
+        assert np.isfinite(risk(h, places, truth))
+        assert risk(h, places, truth) == pytest.approx(risk(Plain(h.gram), places, truth), rel=1e-6)
+    assert risk(h, places, truth) == pytest.approx(zero, rel=1e-12)
+
+
+def test_a_wide_density_is_the_constant_share():
+    train, labels, places = rows(3, others=20)
+    truth = labels_from(places, np.random.default_rng(3))
+    share = np.bincount(labels, minlength=3) / 30.0
+    constant = Plain(lambda a, b: (share - a) @ (share - b).T)
+    found = risk(DirichletKernelDensity(1e9).fit(train, labels), places, truth)
+    assert found == pytest.approx(risk(constant, places, truth), rel=1e-5)
+
+
+# ------------------------------------------------------------------ published numbers
+
+
+def top_label(probs, labels):
+    confidence = probs.max(axis=1)
+    return np.column_stack([1.0 - confidence, confidence]), (probs.argmax(axis=1) == labels).astype(int)
+
+
+def split(n):
+    """A seeded permutation, four fifths in five consecutive folds, the rest for the estimate."""
+    order = np.random.RandomState(0).choice(n, n, replace=False)
+    folds = np.array_split(order[: int(0.8 * n)], 5)
+    trains = [np.concatenate([each for each in folds if each is not fold]) for fold in folds]
+    return list(zip(trains, folds, strict=True)), order[int(0.8 * n) :]
+
+
+def searched(function, probs, labels):
+    """Risks and estimates, (folds, values)."""
+    cuts, test = split(len(labels))
+    r, risks, estimates = residuals(probs, labels[None]), [], []
+    for train, fold in cuts:
+        values = function.search_space(probs.shape[1])
+        here = function.path(values, probs[train], probs[fold], probs[test])
+        pairs = [(v.risks(r[train], r[fold])[0], t.means(r[train])[0]) for v, t in here]
+        risks.append([a for a, _ in pairs])
+        estimates.append([b for _, b in pairs])
+    return np.array(risks), np.array(estimates)
+
+
+@pytest.fixture(scope="module")
+def densenet40(reference):
+    arrays = reference("cifar10_densenet40_logits.npz")
+    probs = softmax(arrays["test_logits"].astype(np.float32), axis=1).astype(np.float64)
+    return top_label(probs, arrays["test_labels"].ravel())
+
+
+@pytest.mark.parametrize(
+    ("function", "published"), [(TwoStepKernelRidge, 0.00843359), (KroneckerKernelRidge, 0.00606766)]
+)
+def test_published_estimates_of_1000_rows(densenet40, function, published):
+    probs, labels = (each[:1000] for each in densenet40)
+    risks, estimates = searched(function(regularization_scaling="published"), probs, labels)
+    chosen = risks.mean(axis=0).argmin()
+    assert estimates[:, chosen].mean() == pytest.approx(published, abs=1e-8)  # the last digit printed
+
+
+def test_published_risks_of_binning(densenet40):
+    """√risk × 100, mean and standard error over the folds."""
+    probs, labels = densenet40
+    cuts, _ = split(10_000)
+    values, r = (15, *Binning().search_space(2)), residuals(probs, labels[None])
+    found = np.empty((5, len(values)))
+    for number, (train, fold) in enumerate(cuts):
+        for place, (surface,) in enumerate(Binning().path(values, probs[train], probs[fold])):
+            found[number, place] = surface.risks(r[train], r[fold])[0]
+    best = found.mean(axis=0).argmin()
+    roots = 100.0 * np.sqrt(found)
+    for place, mean, error in ((0, 6.141, 0.116), (best, 6.122, 0.117)):
+        assert roots[:, place].mean() == pytest.approx(mean, abs=6e-4)
+        assert roots[:, place].std(ddof=1) / 5**0.5 == pytest.approx(error, abs=6e-4)
