@@ -1,0 +1,176 @@
+"""Where the witness is evaluated: places and their weights, which depend on the predictions only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caltest._tiles import Array
+from caltest.exceptions import InputError
+from caltest.kernels import Exponential, Kernel
+from caltest.kernels.bandwidth import fixed_order
+
+Rows: TypeAlias = NDArray[np.intp]
+
+REACH = 0.05
+SCALES = (1.0, 0.25, 0.0625)
+_CANDIDATES = 8  # a place
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Places: predictions, each seen with every kernel. L = points times kernels, kernel by kernel.
+
+    Attributes
+    ----------
+    kernels
+        With their bandwidths fitted.
+    points
+        (P, m) predictions.
+    heights
+        (K, P) every kernel's weight of a point at itself, which is taken as 1.
+    """
+
+    kernels: tuple[Kernel, ...]
+    points: Array
+    heights: Array
+
+    @classmethod
+    def of(cls, kernels: tuple[Kernel, ...], points: Array) -> Places:
+        """Look at every point with every kernel."""
+        heights = np.array([kernel.paired(points, points) for kernel in kernels])
+        if not np.all(heights > 0.0):
+            k, p = (int(i) for i in np.argwhere(~(heights > 0.0))[0])
+            raise InputError(
+                f"the kernel {kernels[k]!r} is {heights[k, p]:.3g} at evaluation point {p} and itself; "
+                "a place needs a kernel that is positive there."
+            )
+        return cls(kernels, points, heights)
+
+    def __len__(self) -> int:
+        return int(self.heights.size)
+
+    def weights(self, probs: Array) -> Array:
+        """Return (n, L) weights of rows (n, m): 1 at the place, 0 beyond its reach."""
+        parts = [
+            kernel(probs, self.points) / height
+            for kernel, height in zip(self.kernels, self.heights, strict=True)
+        ]
+        found = np.concatenate(parts, axis=1)
+        found[~(found >= REACH)] = 0.0
+        return found
+
+
+def kernels_of(kernel: Kernel | Sequence[Kernel] | None, probs: Array) -> tuple[Kernel, ...]:
+    """Return the kernels with their bandwidths fitted; None: three scales of the SKCE's.
+
+    Raises
+    ------
+    InputError
+        If they are no real-valued kernels.
+    """
+    if kernel is None:
+        widest = Exponential().fitted(probs)
+        width = float(widest.bandwidth)
+        return (widest, *(Exponential(scale * width) for scale in SCALES[1:]))
+    given = (kernel,) if isinstance(kernel, Kernel) else kernel
+    if not isinstance(given, Sequence) or not given or not all(isinstance(k, Kernel) for k in given):
+        raise InputError(
+            f"kernel is {kernel!r}; give a real-valued kernel of caltest.kernels, such as "
+            "Gaussian(0.1), or a list of them."
+        )
+    return tuple(each.fitted(probs) for each in given)
+
+
+def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
+    """Return the (P, m) points, and the rows they are, −1 for those that are none.
+
+    Raises
+    ------
+    InputError
+        If they are neither rows of ``probs`` nor predictions.
+    """
+    n, m = probs.shape
+    try:
+        found = np.array(points)
+        numbers = found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"points is of type {type(points).__name__} and holds no numbers; give rows "
+            "(whole numbers) or predictions of shape (k, m)."
+        ) from None
+    if found.ndim == 1 and found.size and found.dtype.kind in "iu":
+        outside = np.flatnonzero((found < 0) | (found >= n))
+        if len(outside):
+            raise InputError(
+                f"points has the row {found[outside[0]]}, and there are {n}; "
+                f"give rows from 0 to {n - 1}."
+            )
+        rows = found.astype(np.intp)
+        return probs[rows], rows
+    if found.ndim != 2 or found.shape[1] != m or not found.size:
+        raise InputError(
+            f"points has shape {found.shape}; give rows (whole numbers) or predictions of shape "
+            f"(k, {m}), with the {m} classes that the lens shows."
+        )
+    sums = numbers.sum(axis=1)
+    wrong = np.flatnonzero(~((numbers >= 0.0).all(axis=1) & (np.abs(sums - 1.0) <= 1e-6 * m)))
+    if len(wrong):
+        raise InputError(
+            f"points has in row {wrong[0]} (counting from 0) no probabilities that sum to 1; "
+            "give predictions."
+        )
+    return numbers / sums[:, None], np.full(len(numbers), -1, dtype=np.intp)
+
+
+def cover(probs: Array, count: int, kernel: Kernel) -> Rows:
+    """Choose rows that cover the predictions, from the predictions alone: all, if there are few.
+
+    Half of the attention goes to where the rows are, half to where their labels are uncertain (a row
+    counts as the variance of its label, 1 − Σ p²): there are few rows between classes, and much to be
+    seen. Candidates are taken evenly along a fixed order of the rows, weighted so. Of these the one
+    with most candidates near it comes first, then the one with most that are not yet near another.
+
+    Parameters
+    ----------
+    probs
+        (n, m) predictions.
+    count
+        How many rows at most.
+    kernel
+        Says what is near.
+
+    Returns
+    -------
+    ndarray of shape (count,) or less
+        Rows of different predictions, in the order chosen; the same for every order of the rows.
+    """
+    order = fixed_order(probs)
+    if len(order) > count * _CANDIDATES:
+        uncertain = 1.0 - np.einsum("ij,ij->i", probs, probs)[order]
+        total = float(uncertain.sum())
+        shares = uncertain / total if total > 0.0 else np.zeros_like(uncertain)
+        sums = np.cumsum(shares + 1.0 / len(order))
+        evenly = (np.arange(count * _CANDIDATES) + 0.5) / (count * _CANDIDATES)
+        order = order[np.searchsorted(sums, evenly * sums[-1])]
+    first, number = np.unique(probs[order], axis=0, return_index=True, return_counts=True)[1:]
+    first, number = first[(by := np.argsort(first))], number[by]
+    different = order[first]
+    if len(different) <= count:
+        return different
+    near = kernel(probs[different], probs[different])
+    near /= np.maximum(np.diagonal(near), np.finfo(float).tiny)
+    np.clip(near, 0.0, 1.0, out=near)
+    left, chosen = number.astype(np.float64), np.zeros(len(different), dtype=bool)
+    picks = []
+    for _ in range(count):
+        gain = np.where(chosen, -1.0, near.T @ left)
+        pick = int(gain.argmax())
+        picks.append(pick)
+        chosen[pick] = True
+        left *= 1.0 - near[:, pick]
+    return different[picks]
