@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from caltest._prose import paragraph, plain, row, short
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
+from caltest.forms import Side
 from caltest.nulls import GUARANTEES, Guarantee
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
@@ -40,7 +41,7 @@ class CalibrationResult:
     guarantee
         "exact", "bound", "asymptotic" or "approximate".
     alternative
-        "greater", "less" or "two-sided".
+        "greater", "less" or "two-sided"; of a test with a tolerance, "over", "under" or "two-sided".
     n_samples, n_classes
         Rows, and classes as the lens shows them; no classes (None) if distributions of numbers were
         predicted.
@@ -63,6 +64,8 @@ class CalibrationResult:
         Integer that, given as ``rng``, repeats the numbers; None where none were drawn.
     measures
         What the statistic measures, in words.
+    claim
+        The hypothesis of a test with a tolerance, in words; None for calibration itself.
     """
 
     statistic: float
@@ -70,7 +73,7 @@ class CalibrationResult:
     name: str
     null: str
     guarantee: Guarantee
-    alternative: Alternative
+    alternative: Alternative | Side
     n_samples: int
     n_classes: int | None
     lens: str | None = None
@@ -82,6 +85,7 @@ class CalibrationResult:
     warnings: tuple[str, ...] = ()
     seed: int | None = None
     measures: str = field(default="", repr=False)
+    claim: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.null_distribution is not None:
@@ -125,17 +129,31 @@ class CalibrationResult:
         return "\n".join(lines)
 
     def _reading(self) -> str:
+        if self.claim is not None:
+            return self._reading_of_claim(self.claim)
         claim, truth = "the probabilities mean what they say", "labels"
         if self.n_classes is None:
             claim, truth = "outcomes are draws from the predicted distributions", "outcomes"
         return (
             f"The claim tested (H0): {claim}. If that were so, a value "
-            f"{_COUNTS_AGAINST[self.alternative]} would occur with probability "
+            f"{_COUNTS_AGAINST[cast('Alternative', self.alternative)]} would occur with probability "
             f"{self._probability()} (rows independent, {truth} not used "
             "to fit the model). If p is at or below the level chosen beforehand, the model is "
             "miscalibrated, at that risk of a false alarm; p does not say by how much. "
             "If p is above, the data do not show it, which is no proof of calibration: "
             "an error may be too small for this many rows, or of a kind this statistic does not see."
+        )
+
+    def _reading_of_claim(self, claim: str) -> str:
+        more = "by more than that" if self.parameters.get("tolerance") else "that way"
+        if self.alternative == "two-sided" and not self.parameters.get("tolerance"):
+            more = "somewhere"
+        return (
+            f"The claim tested (H0): {claim}. If that were so, evidence against it as strong as here "
+            f"would occur with probability {self._probability()} at most (rows "
+            "independent, labels not used to fit the model). If p is at or below the level chosen "
+            f"beforehand, the model is wrong {more}, at that risk of a false alarm. If p is above, the "
+            "data do not show it, which is no proof of the claim."
         )
 
     def _probability(self) -> str:

@@ -13,12 +13,13 @@ from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, sample
 from caltest.exceptions import InputError
-from caltest.forms import Binned, Form
+from caltest.forms import Binned, Form, Side
 from caltest.lenses import Lens, find_lens, seen
 from caltest.nulls import NULLS, MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
+from caltest.tolerance import check_possible, check_tolerance, tolerance_result
 
 MOST_RESAMPLES = 10_000_000
 _ROWS_NAMED = 5  # in a note
@@ -26,14 +27,22 @@ _ROWS_NAMED = 5  # in a note
 StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
 
 
+class _Default(str):
+    """A name that nobody gave: with a tolerance, it stands for another one."""
+
+
+_DEFAULT = _Default("skce_uq")
+
+
 def test(
     probs: object,
     labels: object,
-    statistic: StatisticLike = "skce_uq",
+    statistic: StatisticLike = _DEFAULT,
     *,
     null: str | Null | None = None,
     lens: str | Lens | None = None,
-    alternative: Alternative | None = None,
+    alternative: Alternative | Side | None = None,
+    tolerance: float | None = None,
     n_resamples: int = 999,
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -54,8 +63,8 @@ def test(
         A name (``caltest.statistics.STATISTICS`` lists them), an object of
         :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
         calibration is bad, which gets an exact p-value too if it depends on its arguments alone.
-        Default "skce_uq": it sees every kind
-        of miscalibration, given enough rows.
+        Default "skce_uq": it sees every kind of miscalibration, given enough rows. With a tolerance,
+        "scan" (default), "max_bin", "citl" or "esce".
     null
         A name (``caltest.nulls.NULLS`` lists them) or an object of :mod:`caltest.nulls`. Default
         "monte_carlo": exact for every statistic and sample size.
@@ -63,7 +72,14 @@ def test(
         "top_label", "class:3", "top:5", "sorted" or an object of :mod:`caltest.lenses`. Default
         None: the full probability vector.
     alternative
-        "greater", "less" or "two-sided". Default: the statistic's own.
+        "greater", "less" or "two-sided". Default: the statistic's own. With a tolerance, "over"
+        (claims too much), "under" (claims too little) or "two-sided" (default); "over" and "under"
+        without one are with a tolerance of 0.
+    tolerance
+        Test whether the model is wrong by more than this anywhere, not whether it is wrong: a
+        difference of probabilities from 0 to below 1, 0.02 for two points. Default None: the test of
+        calibration. It is about one probability: more than two classes are seen through the lens
+        "top_label" unless another is asked for. See Notes.
     n_resamples
         Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
     rng
@@ -79,6 +95,13 @@ def test(
     The cost of the default grows as n²: 999 draws take 12 s on two cores at n = 10 000 and ten
     classes, and 20 minutes at n = 100 000, where ``null="moments"`` takes 2. Binned statistics and
     "skce_ul" grow as n.
+
+    *Tolerance ε*: the hypothesis is that nowhere P(event) < p − ε ("over"), or > p + ε ("under"). Of
+    all models within it, max(p − ε, 0) or min(p + ε, 1) gives a statistic that moves one way in every
+    label its largest values, and the p-value is that of this one model: valid in every finite sample,
+    for all of them (:mod:`caltest.tolerance`). "two-sided" doubles the smaller of both p-values. A
+    p-value need not grow with ε; for the largest ε that is refuted take
+    :func:`caltest.miscalibration_bounds`.
 
     Returns
     -------
@@ -98,8 +121,15 @@ def test(
     >>> result = caltest.test(digits.probs, digits.labels, rng=0)
     >>> result.pvalue, result.guarantee, result.rejects(0.05)
     (0.001, 'exact', True)
+
+    Is the top class claimed more than ten points too surely, anywhere?
+
+    >>> caltest.test(digits.probs, digits.labels, tolerance=0.1, alternative="over", rng=0).pvalue
+    0.001
     """
-    measure, chosen = find_statistic(statistic), find_null(null)
+    tolerant = tolerance is not None or alternative in ("over", "under")
+    measure = find_statistic("scan" if tolerant and statistic is _DEFAULT else statistic)
+    chosen = find_null(null)
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
     if n_resamples > MOST_RESAMPLES:
@@ -108,13 +138,20 @@ def test(
             "smaller p-values use null='moments', which draws none."
         )
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    if tolerant:
+        error = check_tolerance(0.0 if tolerance is None else tolerance)
+        sides = check_possible(measure, chosen, alternative)
+        view, lens_label = _view(probs, labels, lens, measure.default_lens)
+        return tolerance_result(
+            measure, chosen, view, lens_label, error, sides, int(n_resamples), seed, workers
+        )
     view, lens_label = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         measure, form = _fixed(measure, view.predictions)
         _check_fit(measure, chosen, form)
         if isinstance(measure, FunctionStatistic):
             _call_once(form, view, seed)
-        side = _check_alternative(measure, chosen, alternative)
+        side = _check_alternative(measure, chosen, cast("Alternative | None", alternative))
         question = Question(
             statistic=measure,
             form=form,

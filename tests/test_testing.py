@@ -158,6 +158,7 @@ def test_signature_is_the_contract():
         "null": (None, True),
         "lens": (None, True),
         "alternative": (None, True),
+        "tolerance": (None, True),
         "n_resamples": (999, True),
         "rng": (None, True),
         "n_jobs": (None, True),

@@ -24,6 +24,7 @@ from caltest.forms.logistic import LogisticRecalibration
 from caltest.forms.pair_mean import PairMean
 from caltest.forms.pairwise import BoundedPairwise, Pairwise, UStatistic
 from caltest.forms.pearson import PearsonGroups
+from caltest.forms.scan import Intervals, LargestError, Side
 from caltest.forms.weights import (
     ConstantWeights,
     DenseWeights,
@@ -56,8 +57,10 @@ __all__ = [
     "HasMoments",
     "HasTailBound",
     "HasTerms",
+    "Intervals",
     "KernelWeights",
     "LabelFunction",
+    "LargestError",
     "LowRankWeights",
     "Linear",
     "LogisticRecalibration",
@@ -68,6 +71,7 @@ __all__ = [
     "Pairwise",
     "PearsonGroups",
     "ProductWeights",
+    "Side",
     "TailBound",
     "Term",
     "UStatistic",

@@ -7,6 +7,7 @@ from caltest.statistics.corp import BrierMCB, LogMCB
 from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper
 from caltest.statistics.ecd import ECD, NEES
 from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SquaredECE
+from caltest.statistics.scan import LargestBinError, Scan
 from caltest.statistics.scores import Brier, LogScore, Spiegelhalter
 from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from caltest.statistics.smooth_ece import SmoothECE
@@ -31,6 +32,8 @@ STATISTICS: dict[str, type[Statistic]] = {
         LogMCB,
         KolmogorovSmirnov,
         Kuiper,
+        Scan,
+        LargestBinError,
         ECD,
         LogScore,
         Brier,
@@ -68,9 +71,11 @@ __all__ = [
     "HosmerLemeshow",
     "KolmogorovSmirnov",
     "Kuiper",
+    "LargestBinError",
     "LinearSKCE",
     "LogMCB",
     "LogScore",
+    "Scan",
     "SmoothECE",
     "Spiegelhalter",
     "SquaredECE",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Form, LabelFunction
+from caltest.forms import Form, LabelFunction, Side
 from caltest.predictive import Predictive
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
@@ -35,6 +35,9 @@ class Statistic(ABC):
     growth: ClassVar[float] = 0.0
     #: Whether a different order of the rows is a different statistic.
     depends_on_row_order: ClassVar[bool] = False
+    #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the
+    #: labels do, if not). Then it can test whether the model is wrong by more than a tolerance.
+    monotone: ClassVar[bool] = False
 
     @abstractmethod
     def given(self, predictions: Predictions) -> Form:
@@ -52,6 +55,18 @@ class Statistic(ABC):
             f"{self.name!r} looks at probabilities of classes, and the predictions are distributions "
             "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
         )
+
+    def given_shifted(self, predictions: Predictions, shifted: Predictions) -> Form:
+        """Do it for predictions that are shifted by a tolerance; a choice of bins stays the same."""
+        return self.given(shifted)
+
+    def one_sided(self, side: Side) -> tuple[Statistic, Alternative]:
+        """Return the monotone statistic that sees one side, and which of its values count.
+
+        Here it is the statistic itself, which grows with the labels: the smaller it is, the more the
+        model claims too much.
+        """
+        return self, "less" if side == "over" else "greater"
 
     def fitted(self, predictions: Predictions) -> Self:
         """Replace options that are rules (a bandwidth heuristic) by what they give here."""

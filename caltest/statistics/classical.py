@@ -103,6 +103,7 @@ class CalibrationInTheLarge(Statistic):
     name: ClassVar[str] = "citl"
     growth: ClassVar[float] = 0.5
     measures: ClassVar[str] = "calibration in the large, standardised"
+    monotone: ClassVar[bool] = True
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 

@@ -264,6 +264,7 @@ class ESCE(Statistic):
 
     name: ClassVar[str] = "esce"
     measures: ClassVar[str] = "expected signed calibration error"
+    monotone: ClassVar[bool] = True
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 

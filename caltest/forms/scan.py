@@ -1,0 +1,182 @@
+"""Scans: the largest standardised sum of errors of any stretch of the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._parallel import ALONE, Workers
+from caltest._tiles import blocks
+from caltest.forms.base import ROUNDING, Array, Form, Labels
+
+Positions: TypeAlias = NDArray[np.intp]
+#: Which errors count: claiming too much, too little, or either.
+Side: TypeAlias = Literal["over", "under"]
+
+_FEWEST_ROWS = 64  # of the shortest intervals: in fewer, only enormous errors could be found
+_HALVINGS = 6  # more intervals raise the level of chance; of many rows, where that costs little, more
+_MANY_ROWS = 1024
+_MOST_HALVINGS = 8
+_ENTRIES = 2**22  # labels put in order at a time
+
+
+class Level(NamedTuple):
+    """Intervals of one length: ``width`` pieces long, one starting every ``step`` pieces."""
+
+    step: int
+    width: int
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Stretches of the rows in the order of their scores, as unions of neighbouring pieces.
+
+    Attributes
+    ----------
+    order
+        (n,) the rows in order.
+    edges
+        (K + 1,) where pieces begin in that order, and the end; pieces may be empty.
+    levels
+        Which unions of pieces are the L intervals.
+    """
+
+    order: Positions
+    edges: Positions
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def dyadic(cls, scores: Array) -> Intervals:
+        """Return intervals of n, n/2, n/4, … rows, each overlapping the next by half.
+
+        Equal scores stay together: an end that would cut them moves to the nearer end of their group.
+        The shortest have at least 64 rows and n/64; of more than 65 536 rows, at least 1024 and n/256.
+
+        Examples
+        --------
+        >>> Intervals.dyadic(np.linspace(0, 1, 128)).bounds.tolist()
+        [[0, 128], [0, 64], [32, 96], [64, 128]]
+        """
+        n = len(scores)
+        order = np.argsort(scores, kind="stable")
+        halvings = max(
+            min(_HALVINGS, int(np.log2(max(n / _FEWEST_ROWS, 1.0)))),
+            min(_MOST_HALVINGS, int(np.log2(max(n / _MANY_ROWS, 1.0)))),
+        )
+        pieces = 2 ** (halvings + 1)
+        edges = _uncut(scores[order], np.round(np.linspace(0, n, pieces + 1)).astype(np.intp))
+        halves = [pieces // 2 ** (j + 1) for j in range(halvings + 1)]
+        return cls(order, edges, tuple(Level(half, 2 * half) for half in halves))
+
+    @classmethod
+    def of_cells(cls, cells: Positions) -> Intervals:
+        """Return the bins (n,), 0..K−1, each an interval of its own."""
+        edges = np.concatenate([[0], np.cumsum(np.bincount(cells))]).astype(np.intp)
+        return cls(np.argsort(cells, kind="stable"), edges, (Level(1, 1),))
+
+    @cached_property
+    def bounds(self) -> Positions:
+        """First row and row after the last, in order, of every interval, (L, 2)."""
+        starts = [self.edges[: -level.width : level.step] for level in self.levels]
+        stops = [self.edges[level.width :: level.step] for level in self.levels]
+        return np.column_stack([np.concatenate(starts), np.concatenate(stops)])
+
+    @cached_property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which intervals hold rows, (L,): equal scores may leave some without."""
+        return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
+
+    def pieces(self, ordered: NDArray[np.generic]) -> NDArray[np.int64]:
+        """Sum whole numbers (B, n), in order, over every piece: (B, K)."""
+        filled = np.flatnonzero(np.diff(self.edges))
+        counts = np.zeros((len(ordered), len(self.edges) - 1), dtype=np.int64)
+        counts[:, filled] = np.add.reduceat(ordered, self.edges[filled], axis=1, dtype=np.int64)
+        return counts
+
+    def sums(self, pieces: NDArray[np.generic]) -> Iterator[tuple[slice, Array]]:
+        """Yield the sums over intervals of (B, K, …) pieces, level by level: (B, length, …)."""
+        running = np.zeros((len(pieces), len(self.edges), *pieces.shape[2:]))
+        np.cumsum(pieces, axis=1, out=running[:, 1:])
+        start = 0
+        for step, width in self.levels:
+            found = running[:, width::step] - running[:, :-width:step]
+            yield slice(start, start + found.shape[1]), found
+            start += found.shape[1]
+
+
+def _uncut(ordered: Array, wanted: Positions) -> Positions:
+    """Move places in ordered scores to the nearer end of the group of equal scores they would cut."""
+    inner = wanted[1:-1]
+    scores = ordered[np.minimum(inner, len(ordered) - 1)]
+    low = np.searchsorted(ordered, scores, side="left")
+    high = np.searchsorted(ordered, scores, side="right")
+    moved = np.where(inner - low <= high - inner, low, high)
+    return np.concatenate([wanted[:1], moved, wanted[-1:]])
+
+
+@dataclass(frozen=True, eq=False)
+class LargestError(Form):
+    """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
+
+    For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
+    one way in every label. The 1 keeps intervals of nearly certain rows from having a say that single
+    surprises give them.
+
+    Attributes
+    ----------
+    probs
+        The predictions of two classes, (n, 2).
+    intervals
+        The intervals, which depend on predictions only.
+    side
+        "over" counts where the probability of class 1 is too high, "under" where it is too low, None
+        either.
+    """
+
+    probs: Array
+    intervals: Intervals
+    side: Side | None
+
+    @cached_property
+    def _expected(self) -> Array:
+        """Return Σ_I p_i, (L,)."""
+        return self._summed(self.probs[:, 1])
+
+    @cached_property
+    def _scale(self) -> Array:
+        """Return √(Σ_I p_i (1 − p_i)) + 1, (L,)."""
+        return np.asarray(np.sqrt(self._summed(self.probs.prod(axis=1)).clip(min=0.0)) + 1.0)
+
+    def _summed(self, values: Array) -> Array:
+        running = np.concatenate([[0.0], np.cumsum(values[self.intervals.order])])
+        starts, stops = self.intervals.bounds.T
+        return np.asarray(running[stops] - running[starts])
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sums of p."""
+        return ROUNDING * float((self._expected / self._scale).max() + 1.0)
+
+    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n) of 0 and 1."""
+        fitting = max(1, _ENTRIES // labels.shape[1])
+        return np.concatenate([self._largest(labels[part]) for part in blocks(len(labels), fitting)])
+
+    def _largest(self, labels: Labels) -> Array:
+        pieces = self.intervals.pieces(labels.take(self.intervals.order, axis=1))
+        largest = np.full(len(labels), -np.inf)
+        for level, events in self.intervals.sums(pieces):
+            errors = self._expected[level] - events
+            if self.side is None:
+                np.abs(errors, out=errors)
+            elif self.side == "under":
+                np.negative(errors, out=errors)
+            errors /= self._scale[level]
+            errors[:, ~self.intervals.filled[level]] = -np.inf
+            np.maximum(largest, errors.max(axis=1), out=largest)
+        return largest

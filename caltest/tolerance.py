@@ -1,0 +1,250 @@
+"""Tests of "wrong by no more than a tolerance": the shifted model that is hardest to tell from it.
+
+Scores p_i of an event, events independent with probabilities q_i. "Claims at most ε too much" is
+H0(ε): q_i ≥ p_i − ε for every row. Let a statistic T not increase in any label y_i. Draw all of
+H0(ε) from common uniforms u_i, y_i = 1[u_i ≤ q_i]: each y_i is at least 1[u_i ≤ max(p_i − ε, 0)], so
+T is nowhere stochastically larger than under that one model. Its Monte-Carlo p-value is therefore
+valid for all of H0(ε), in every finite sample. T may depend on p and ε in any way, since neither is
+random here. "Claims at most ε too little" is the same with min(p_i + ε, 1) and a T that does not
+decrease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from caltest._parallel import Workers, single_threaded_blas
+from caltest.data import Predictions, Sample
+from caltest.exceptions import InputError
+from caltest.forms import Form, Side
+from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
+from caltest.predictive import PredictiveSample
+from caltest.result import CalibrationResult
+from caltest.statistics import STATISTICS, Statistic
+
+#: Sides on which a model may be wrong; the first is the default.
+ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]
+
+ALTERNATIVES: tuple[ToleranceAlternative, ...] = ("two-sided", "over", "under")
+#: Nulls that say how a statistic is distributed under one given model: the shifted one.
+_NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found on one side.
+
+    Attributes
+    ----------
+    statistic, form, observed
+        The statistic of that side, the same under the shifted model, and its value.
+    answer
+        With its p-value.
+    side
+        The side.
+    notes
+        Sentences a reader should know.
+    """
+
+    statistic: Statistic
+    form: Form
+    observed: float
+    answer: Answer
+    side: Side
+    notes: tuple[str, ...]
+
+
+def check_tolerance(tolerance: object) -> float:
+    """Return a number in [0, 1).
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
+    if not number or not 0.0 <= float(tolerance) < 1.0:  # type: ignore[arg-type]
+        raise InputError(
+            f"tolerance is {tolerance!r}; give a difference of probabilities from 0 to below 1, "
+            "for instance 0.02 for two percentage points."
+        )
+    return float(tolerance)  # type: ignore[arg-type]
+
+
+def check_possible(measure: Statistic, null: Null, alternative: str | None) -> ToleranceAlternative:
+    """Return the alternative, or say why there is no such test."""
+    if not measure.monotone:
+        names = ", ".join(name for name, each in STATISTICS.items() if each.monotone)
+        raise InputError(
+            f"{measure.name!r} does not move one way in every label, so no one model is the hardest of "
+            f"all those within a tolerance; possible here: {names}."
+        )
+    if not isinstance(null, _NULLS):
+        raise InputError(
+            f"the null {null.name!r} is not about one given model, which a tolerance needs; "
+            f"possible here: {', '.join(each.name for each in _NULLS)}."
+        )
+    for known in ALTERNATIVES:
+        if alternative in (known, None):
+            return known
+    raise InputError(
+        f"the alternative {alternative!r} does not go with a tolerance; give 'over' (claims too much), "
+        "'under' (claims too little) or 'two-sided'."
+    )
+
+
+def shifted(predictions: Predictions, side: Side, tolerance: float) -> Predictions:
+    """Return the model that is the hardest to tell from errors of one side beyond the tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.data import Predictions
+    >>> shifted(Predictions(np.array([[0.25, 0.75], [0.9, 0.1]])), "over", 0.125).probs.tolist()
+    [[0.375, 0.625], [1.0, 0.0]]
+    """
+    column = 1 if side == "over" else 0
+    lowered = np.maximum(predictions.probs[:, column] - tolerance, 0.0)
+    raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0)
+    pair = np.empty_like(predictions.probs)
+    pair[:, column], pair[:, 1 - column] = lowered, np.minimum(raised, 1.0)
+    return Predictions(pair, predictions.classes)
+
+
+def tolerance_result(
+    measure: Statistic,
+    null: Null,
+    view: Sample | PredictiveSample,
+    lens: str | None,
+    tolerance: float,
+    alternative: ToleranceAlternative,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> CalibrationResult:
+    """Test one side, or both and double the smaller p-value."""
+    if isinstance(view, PredictiveSample):
+        raise InputError(
+            "a tolerance is about probabilities of classes, and the predictions are distributions of "
+            "numbers; leave it out."
+        )
+    sides: tuple[Side, ...] = ("over", "under") if alternative == "two-sided" else (alternative,)
+    with single_threaded_blas():
+        each = [
+            _one_side(measure, null, view, tolerance, side, n_resamples, seed, workers)
+            for side in sides
+        ]
+    found = min(each, key=lambda one: one.answer.pvalue)
+    answer = found.answer if len(each) == 1 else _doubled(found.answer)
+    predictions = view.predictions
+    return CalibrationResult(
+        statistic=found.observed,
+        pvalue=answer.pvalue,
+        name=measure.name,
+        null=null.name,
+        guarantee=null.guarantee_for(found.form),
+        alternative=alternative,
+        n_samples=predictions.n_samples,
+        n_classes=predictions.n_classes,
+        lens=lens,
+        parameters={**found.statistic.parameters, "tolerance": tolerance, "side": found.side},
+        n_resamples=answer.n_resamples,
+        exceedances=answer.exceedances,
+        pvalue_interval=answer.pvalue_interval,
+        null_distribution=answer.null_distribution,
+        warnings=(*predictions.notes, *found.notes, *measure.notes, *answer.notes),
+        seed=seed if answer.n_resamples is not None else None,
+        measures=measure.measures,
+        claim=claim(event(lens, predictions), alternative, tolerance),
+    )
+
+
+def _one_side(
+    measure: Statistic,
+    null: Null,
+    view: Sample,
+    tolerance: float,
+    side: Side,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> _Found:
+    sided, counting = measure.one_sided(side)
+    hardest = shifted(view.predictions, side, tolerance)
+    sided = sided.fitted(view.predictions)
+    form = sided.given_shifted(view.predictions, hardest)
+    if not null.fits(form):
+        raise InputError(
+            f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
+            f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
+        )
+    question = Question(
+        statistic=sided,
+        form=form,
+        predictions=hardest,
+        labels=view.labels,
+        observed=form.value(view.labels, workers),
+        alternative=counting,
+        n_resamples=n_resamples,
+        seed=seed,
+        workers=workers,
+    )
+    notes = impossible(view, side) if tolerance == 0.0 else ()
+    return _Found(sided, form, question.observed, null.answer(question), side, notes)
+
+
+def _doubled(answer: Answer) -> Answer:
+    interval = answer.pvalue_interval
+    if interval is not None:
+        interval = min(1.0, 2.0 * interval[0]), min(1.0, 2.0 * interval[1])
+    return replace(answer, pvalue=min(1.0, 2.0 * answer.pvalue), pvalue_interval=interval)
+
+
+def impossible(view: Sample, side: Side) -> tuple[str, ...]:
+    """Say so if what the model calls certain did not happen: no test is needed then."""
+    certain, missed = (1, 0) if side == "over" else (0, 1)
+    probs = view.predictions.probs
+    broken = np.flatnonzero((probs[:, 1 - certain] == 0.0) & (view.labels == missed))
+    if len(broken) == 0:
+        return ()
+    return (
+        f"In {len(broken)} of {len(view.labels)} rows (the first is row {broken[0]}, counting from 0) "
+        "what came true had probability 0: that alone proves the model wrong, whatever p is.",
+    )
+
+
+def event(lens: str | None, predictions: Predictions) -> str:
+    """Return what class 1 of two classes is about, as a clause.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.data import Predictions
+    >>> event(None, Predictions(np.array([[0.25, 0.75]]), ("healthy", "ill")))
+    "the label is 'ill'"
+    """
+    if lens == "top_label":
+        return "the top class is right"
+    if lens is not None and lens.startswith("top:"):
+        return f"the label is among the top {lens.removeprefix('top:')}"
+    name = predictions.classes[1] if predictions.classes else "class 1"
+    return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"
+
+
+def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:
+    """Return H0 in words, for the probability of an event.
+
+    Examples
+    --------
+    >>> claim("the top class is right", "over", 0.02)
+    'nowhere does the probability that the top class is right claim more than 2 points too much'
+    """
+    wrong = {"over": "claim{} too much", "under": "claim{} too little", "two-sided": "err{} either way"}
+    amount = f" more than {100.0 * tolerance:.4g} points" if tolerance else ""
+    if alternative == "two-sided":
+        amount = f" by{amount}" if tolerance else ""
+    return f"nowhere does the probability that {of} {wrong[alternative].format(amount)}"

@@ -1,0 +1,157 @@
+"""`scan` and `max_bin`: intervals, hand counts, monotone in every label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import binomial_limits, labels_from, tied
+
+import caltest
+from caltest import InputError
+from caltest.binning import EqualMass, EqualWidth
+from caltest.data import Predictions
+from caltest.forms import Intervals, LargestError
+from caltest.statistics import LargestBinError, Scan
+
+
+def two_columns(scores):
+    return np.column_stack([1.0 - np.asarray(scores), scores])
+
+
+def by_hand(scores, labels, intervals, side):
+    """The definition, by a loop over the intervals."""
+    values = []
+    for start, stop in intervals.bounds:
+        rows = intervals.order[start:stop]
+        if len(rows) == 0:
+            continue
+        p, y = scores[rows], labels[rows]
+        error = p.sum() - y.sum()
+        error = {"over": error, "under": -error, "both": abs(error)}[side]
+        values.append(error / (np.sqrt((p * (1 - p)).sum()) + 1.0))
+    return max(values)
+
+
+@pytest.mark.parametrize("side", ["over", "under", "both"])
+@pytest.mark.parametrize("kind", ["smooth", "ties", "certain"])
+def test_the_definition(side, kind):
+    rng = np.random.default_rng(3)
+    scores = {
+        "smooth": rng.random(700),
+        "ties": np.round(rng.random(700), 1),
+        "certain": rng.choice([0.0, 0.3, 1.0], 700),
+    }[kind]
+    labels = rng.integers(0, 2, (70, 700))
+    intervals = Intervals.dyadic(scores)
+    form = Scan(side).given(Predictions(two_columns(scores)))
+    assert isinstance(form, LargestError)
+    found = form.evaluate(labels)
+    expected = [by_hand(scores, row, intervals, side) for row in labels]
+    assert found == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_intervals_overlap_by_half():
+    intervals = Intervals.dyadic(np.linspace(0, 1, 256))
+    assert intervals.bounds.tolist() == [
+        [0, 256],
+        *([start, start + 128] for start in (0, 64, 128)),
+        *([start, start + 64] for start in range(0, 193, 32)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n", "shortest"), [(2, 2), (127, 127), (128, 64), (10_000, 156), (300_000, 1171), (10**6, 3906)]
+)
+def test_how_short_intervals_are(n, shortest):
+    lengths = np.diff(Intervals.dyadic(np.arange(n) / n).bounds, axis=1)
+    assert lengths.max() == n
+    assert abs(lengths.min() - shortest) <= 1
+
+
+@pytest.mark.parametrize("values", [1, 2, 5, 40])
+def test_equal_scores_stay_together(values):
+    scores = np.random.default_rng(values).integers(0, values, 2000) / 40.0
+    intervals = Intervals.dyadic(scores)
+    ordered = scores[intervals.order]
+    for edge in intervals.edges[1:-1]:
+        assert edge in (0, 2000) or ordered[edge - 1] < ordered[edge]
+    assert intervals.edges[0] == 0
+    assert intervals.edges[-1] == 2000
+    assert (np.diff(intervals.edges) >= 0).all()
+
+
+def test_a_constant_score_has_one_interval():
+    intervals = Intervals.dyadic(np.full(500, 0.4))
+    assert {tuple(each) for each in intervals.bounds.tolist() if each[0] < each[1]} == {(0, 500)}
+
+
+@pytest.mark.parametrize("statistic", [Scan, LargestBinError])
+def test_monotone_in_every_label(statistic):
+    rng = np.random.default_rng(5)
+    scores = np.round(rng.random(300), 2)
+    predictions = Predictions(two_columns(scores))
+    labels = rng.integers(0, 2, 300)
+    over, under = (statistic(side).given(predictions) for side in ("over", "under"))
+    raised = np.repeat(labels[None], 300, axis=0)
+    np.fill_diagonal(raised, 1)
+    assert (over.evaluate(raised) <= over.value(labels) + 1e-12).all()
+    assert (under.evaluate(raised) >= under.value(labels) - 1e-12).all()
+
+
+def test_both_is_the_larger_side():
+    scores, labels = np.random.default_rng(0).random(200), np.random.default_rng(1).integers(0, 2, 200)
+    values = {side: caltest.estimate(scores, labels, Scan(side)) for side in ("over", "under", "both")}
+    assert values["both"] == max(values["over"], values["under"])
+
+
+def test_a_model_that_is_never_too_sure_has_a_negative_value():
+    assert caltest.estimate([0.5] * 4 + [0.25] * 4, [1] * 8, Scan("over")) == pytest.approx(
+        -5.0 / (np.sqrt(1.75) + 1.0)
+    )
+
+
+def test_max_bin_by_hand():
+    scores = [0.2, 0.2, 0.6, 0.6, 0.9, 0.9]
+    value = caltest.estimate(scores, [0, 1, 0, 0, 1, 1], LargestBinError("over", EqualMass(3)))
+    assert value == pytest.approx(1.2 / (np.sqrt(0.48) + 1.0))
+    value = caltest.estimate(scores, [0, 1, 0, 0, 1, 1], LargestBinError("under", EqualWidth(2)))
+    assert value == pytest.approx(0.6 / (np.sqrt(0.32) + 1.0))
+
+
+def test_the_size_under_calibration():
+    """P-values of calibrated models with ties are at most as small as they may be."""
+    small = 0
+    for seed in range(300):
+        probs = tied(60, 3, seed)
+        labels = labels_from(probs, np.random.default_rng([7, seed]))
+        small += caltest.test(probs, labels, "scan", n_resamples=19, rng=seed).pvalue <= 0.1
+    assert small / 300 <= binomial_limits(300, 0.1)[1]
+
+
+def test_a_local_error_that_averages_out_is_found():
+    rng = np.random.default_rng(2)
+    scores = rng.random(3000)
+    wrong = np.where((scores > 0.5) & (scores < 0.6), -0.25, np.where(scores > 0.9, 0.0, 0.0))
+    wrong[(scores > 0.3) & (scores < 0.4)] = 0.25
+    labels = (rng.random(3000) < scores + wrong).astype(int)
+    assert caltest.test(scores, labels, "scan", rng=0).pvalue == 0.001
+    assert caltest.test(scores, labels, "citl", rng=0).pvalue > 0.05
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Scan("up"), "there is no side 'up'"),
+        (lambda: LargestBinError("over", 10), "give one of caltest.binning"),
+        (lambda: caltest.test(np.eye(3), [0, 1, 2], "scan", lens="sorted"), "looks at one probability"),
+    ],
+)
+def test_errors(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+def test_parameters():
+    result = caltest.test([0.2, 0.7, 0.4], [0, 1, 1], "max_bin", n_resamples=9, rng=0)
+    assert result.parameters == {"side": "both", "binning": "EqualMass", "n_bins": 10}
+    assert Scan("over").parameters == {"side": "over"}
