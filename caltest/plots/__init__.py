@@ -1,11 +1,24 @@
-"""Pictures: reliability diagrams, where a statistic lies among its draws, how models compare.
+"""Pictures: reliability diagrams, places that are wrong, a statistic among its draws, comparisons.
 
 matplotlib is imported when something is drawn, not before.
 """
 
+from caltest.plots.bounds import BoundsDisplay
+from caltest.plots.certificate import CertificateDisplay
 from caltest.plots.comparison import ComparisonDisplay
 from caltest.plots.null import NullDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
+from caltest.plots.risk import RiskDisplay
+from caltest.plots.witness import WitnessDisplay
 
-__all__ = ["ComparisonDisplay", "NullDisplay", "Panel", "ReliabilityDisplay"]
+__all__ = [
+    "BoundsDisplay",
+    "CertificateDisplay",
+    "ComparisonDisplay",
+    "NullDisplay",
+    "Panel",
+    "ReliabilityDisplay",
+    "RiskDisplay",
+    "WitnessDisplay",
+]

@@ -1,0 +1,8 @@
+"""What is proved of a model, in units of probability."""
+
+from caltest.bounds.certificate_result import Certificate
+from caltest.bounds.certify import certificate
+from caltest.bounds.lower import miscalibration_bounds
+from caltest.bounds.result import MiscalibrationBounds
+
+__all__ = ["Certificate", "MiscalibrationBounds", "certificate", "miscalibration_bounds"]

@@ -1,0 +1,286 @@
+"""The result of a certificate: frozen, inert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._choices import choose
+from caltest._prose import plain
+from caltest.bounds.certificate_plan import SMALLEST_PLANNED, samples_for
+from caltest.bounds.isotonic import Band, Segment
+from caltest.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array: TypeAlias = NDArray[np.float64]
+Direction: TypeAlias = Literal["over", "under"]
+Truth: TypeAlias = Literal["stated", "estimated"]
+Method: TypeAlias = Literal["bins", "isotonic"]
+
+
+class Proved(NamedTuple):
+    """A range of scores proved to be miscalibrated.
+
+    Attributes
+    ----------
+    low, high
+        The range.
+    direction
+        "over": the event is rarer than stated; "under": it is more frequent.
+    at_least
+        By how much the statement is off, at least, on average over the bin or somewhere in the range.
+    rows
+        Rows with a score in it.
+    """
+
+    low: float
+    high: float
+    direction: Direction
+    at_least: float
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far a model's statements can be from the truth. Arrays: one entry a bin or cell, read-only.
+
+    Everything holds at once with the stated confidence, so ranges and bins may be picked afterwards.
+
+    Attributes
+    ----------
+    method
+        "bins" or "isotonic".
+    distance
+        The certified distance: of the mean statement and the mean probability in every bin; or, at
+        every score among the rows, of the score and the probability there. 1 (nothing is certified)
+        if the isotonic bounds cross.
+    over, under
+        The largest over-confidence (score less probability) and under-confidence possible; the larger
+        one is ``distance``.
+    proved
+        The largest distance is at least this; 0 if none is proved.
+    confidence
+        Of all statements together.
+    miscalibrated
+        Ranges proved to be miscalibrated, from low scores to high ones.
+    crossings
+        Ranges in which the lower isotonic bound is above the upper one: there, no curve that never
+        falls fits the data, and what the method assumes is disproved. Always empty for bins.
+    starts, ends
+        Smallest and largest score of every bin or cell, (K,).
+    counts
+        Their rows, (K,).
+    stated
+        Their mean scores, (K,).
+    estimates
+        Their shares of events; isotonic: made to rise by isotonic regression, (K,).
+    lower, upper
+        Bins: bounds of the mean probability. Isotonic: steps; ``lower[k]`` holds from ``ends[k]`` on,
+        ``upper[k]`` up to ``starts[k]``; :meth:`band` looks them up. (K,).
+    distances
+        The largest possible distance in the bin, or at any score seen in the cell, (K,).
+    level
+        Probability at most with which a single Clopper–Pearson bound fails.
+    n_samples
+        Rows.
+    lens
+        Label of the lens; None for binary predictions as they are.
+    wanted
+        The distance asked for, if any.
+    samples_wanted
+        Rows it would need, as :meth:`samples_for` says; None if none was asked for, or no number does.
+    warnings
+        Sentences a reader should know.
+    """
+
+    method: Method
+    distance: float
+    over: float
+    under: float
+    proved: float
+    confidence: float
+    miscalibrated: tuple[Proved, ...]
+    crossings: tuple[Segment, ...]
+    starts: Array = field(repr=False)
+    ends: Array = field(repr=False)
+    counts: Array = field(repr=False)
+    stated: Array = field(repr=False)
+    estimates: Array = field(repr=False)
+    lower: Array = field(repr=False)
+    upper: Array = field(repr=False)
+    distances: Array = field(repr=False)
+    level: float
+    n_samples: int
+    lens: str | None = None
+    wanted: float | None = None
+    samples_wanted: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the distance wanted is certified; None if none was asked for."""
+        return None if self.wanted is None else self.distance <= self.wanted
+
+    def distance_for(self, share: float) -> float:
+        """Return a distance within which at least this share of the rows is certified to be.
+
+        Parameters
+        ----------
+        share
+            Above 0, up to 1: the bins or cells in which the band is closest to the diagonal that hold
+            this share of the rows. With 1 it is ``distance``.
+
+        Raises
+        ------
+        InputError
+            If ``share`` is no such number.
+
+        Examples
+        --------
+        >>> import caltest
+        >>> model = caltest.simulation.tempered(n_samples=2000, temperature=1.0, rng=0)
+        >>> found = caltest.certificate(model.probs, model.labels)
+        >>> found.distance_for(0.5) < found.distance_for(1.0) == found.distance
+        True
+        """
+        if not (isinstance(share, Real) and 0.0 < share <= 1.0):
+            raise InputError(f"share is {share!r}; give one above 0 and up to 1, such as 0.9.")
+        if self.crossings:
+            return self.distance
+        order = np.argsort(self.distances, kind="stable")
+        rows = np.cumsum(self.counts[order])
+        place = int(np.searchsorted(rows, share * self.n_samples * (1.0 - 1e-12)))
+        return float(self.distances[order][place])
+
+    def band(self, scores: object) -> tuple[Array, Array]:
+        """Return the isotonic bounds at any scores, also between those seen.
+
+        Parameters
+        ----------
+        scores
+            Probabilities of the event, (n,).
+
+        Returns
+        -------
+        tuple of arrays
+            Lower and upper bounds of the probability of the event at these scores, (n,) each.
+
+        Raises
+        ------
+        InputError
+            If the method is "bins", whose bounds are those of averages.
+        """
+        if self.method != "isotonic":
+            raise InputError(
+                "the bounds of bins are those of averages over a bin, not of a score; read .table(), "
+                "or give method='isotonic'."
+            )
+        band = Band(self.starts, self.ends, self.lower, self.upper)
+        values = np.asarray(scores, dtype=np.float64)
+        return band.lower_at(values), band.upper_at(values)
+
+    def samples_for(self, wanted: float, *, at: Truth = "stated") -> int | None:
+        """Return how many rows a certificate of the distance ``wanted`` would need, about.
+
+        Parameters
+        ----------
+        wanted
+            The distance, such as 0.02.
+        at
+            What the probabilities are taken to be: "stated" (default), what the model says, the number
+            then being the least that any model needs; or "estimated", ``estimates``, which are noisy.
+
+        Returns
+        -------
+        int or None
+            Rows of the same kind as these. Bins, as many as here: the number at which all bins are
+            within ``wanted`` with a chance of 80%. Isotonic: the number at which the band of the
+            expected counts is within 0.9 ``wanted`` for nine tenths of the rows, a tenth being kept
+            for chance (``distance_for(0.9)`` then was at most ``wanted`` in at least 75% of simulated
+            samples); this takes seconds to find. None if no number will do: the data prove a larger
+            distance, or the estimated one is larger.
+
+        Raises
+        ------
+        InputError
+            If ``wanted`` is no number from 0.005 to 1, or there is no such ``at``.
+
+        Examples
+        --------
+        >>> import caltest
+        >>> model = caltest.simulation.tempered(n_samples=1000, temperature=1.0, rng=0)
+        >>> found = caltest.certificate(model.probs, model.labels)
+        >>> found.samples_for(0.05) > 1000, found.samples_for(0.02) > 6 * found.samples_for(0.05)
+        (True, True)
+        """
+        target = checked_wanted(wanted)
+        truth = choose("truth", at, {"stated": self.stated, "estimated": self.estimates})
+        if self.crossings or self.proved >= target:
+            return None
+        return samples_for(self, target, truth)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each bin or cell.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``from``, ``to`` (scores), ``rows``, ``stated``, ``estimate``, ``lower`` and
+            ``upper`` (bounds of the mean probability in the bin; isotonic: of the probability at any
+            score of the cell), ``distance``.
+        """
+        import pandas as pd
+
+        lower, upper = self.lower, self.upper
+        if self.method == "isotonic":
+            lower, upper = self.band(self.starts)[0], self.band(self.ends)[1]
+        found = {
+            "from": self.starts,
+            "to": self.ends,
+            "rows": self.counts.astype(int),
+            "stated": self.stated,
+            "estimate": self.estimates,
+            "lower": lower,
+            "upper": upper,
+            "distance": self.distances,
+        }
+        return pd.DataFrame(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        whole = {each.name: plain(getattr(self, each.name)) for each in fields(self)}
+        for name in ("miscalibrated", "crossings"):
+            whole[name] = [part._asdict() for part in getattr(self, name)]
+        return whole | {"reached": self.reached}
+
+    def summary(self) -> str:
+        """Return the certificate in plain language."""
+        from caltest.bounds.certificate_words import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def checked_wanted(wanted: object) -> float:
+    """Return a distance that can be planned for, or say that it is none."""
+    if isinstance(wanted, bool) or not isinstance(wanted, Real) or not 0.0 < float(wanted) <= 1.0:
+        raise InputError(f"wanted is {wanted!r}; give a distance between 0 and 1, such as 0.02.")
+    if wanted < SMALLEST_PLANNED:
+        raise InputError(
+            f"wanted is {wanted!r}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
+        )
+    return float(wanted)

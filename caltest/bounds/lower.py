@@ -1,0 +1,257 @@
+"""`miscalibration_bounds`: the smallest error that a model must have somewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._choices import positive_integer
+from caltest._parallel import Workers, single_threaded_blas
+from caltest._seeds import Rng, seed_of
+from caltest.binning import EqualWidth
+from caltest.bounds.compared import Compared, compared
+from caltest.bounds.result import Curve, MiscalibrationBounds, SideBound, ViewBounds
+from caltest.bounds.shifts import SIDES, Array, ShiftedScan, grid_of_tolerances
+from caltest.bounds.where import largest_refuted, places
+from caltest.data import Sample, sample
+from caltest.exceptions import InputError
+from caltest.forms import Side
+from caltest.lenses import ClassWise, Lens, find_lens, seen
+from caltest.testing import MOST_RESAMPLES
+from caltest.tolerance import event, impossible
+
+_DRAWS = 499
+_RESERVE = 5  # times the draws that a bound needs at least, so that luck in the draws costs little
+_CURVE_BINS = 15
+
+
+def miscalibration_bounds(
+    probs: object,
+    labels: object,
+    *,
+    lens: str | Lens | None = None,
+    confidence: float = 0.95,
+    n_resamples: int | None = None,
+    rng: Rng = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> MiscalibrationBounds:
+    """Say by how much the model is wrong at least, on which side, and where.
+
+    Parameters
+    ----------
+    probs, labels
+        As in :func:`caltest.test`; probabilities of classes.
+    lens
+        Whose probability it is about: "top_label", "class:3", "top:5" or another lens that leaves two
+        classes, or "classwise" for every class at once. Default: class 1 of two classes, the top
+        label of more.
+    confidence
+        Of all bounds together. Default 0.95.
+    n_resamples
+        Label draws. Default None: 499, or more where there are many bounds at once, 5 times as many
+        as the level of one of them needs.
+    rng, n_jobs, progress
+        As in :func:`caltest.test`.
+
+    Returns
+    -------
+    MiscalibrationBounds
+        Frozen; ``print`` it, or call ``.where()``, ``.table()``, ``.to_dict()``, ``.summary()``.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels, the lens leaves more than two classes, or
+        there are too few draws for the confidence.
+
+    Notes
+    -----
+    *The bounds.* p_i is what the model says, q_i the true probability of the event. ``over`` bounds
+    the largest p_i − q_i over the rows, ``under`` the largest q_i − p_i, from below. Every tolerance ε
+    of a grid is tested with the statistic "scan" as :func:`caltest.test` does, from 0 upwards; the
+    bound is the last ε before the first one that is not refuted. If the truth is below the bound, then
+    so is the first ε of the grid that is not below the truth, and that ε was refuted though it holds:
+    the chance of this is at most the level of its test. So P(bound > truth) ≤ level in every finite
+    sample; the grid costs no validity, only that the bound is up to a step too low. That p is monotone
+    in ε is nowhere assumed. Steps are 0.0001 up to 0.002, 0.0002 up to 0.01, 0.0005 up to 0.04, 0.001
+    up to 0.1, 0.002 up to 0.2, 0.005 up to 0.5 and 0.01 above.
+
+    *Confidence.* Each bound has level (1 − confidence)/k, with k = 2 for the two sides, and
+    k = 2m through "classwise": all bounds hold together with the confidence (Bonferroni). Holm's
+    procedure, which rejects more, has no better bounds: those that go with it exceed 0 only where all
+    k hypotheses are rejected. Only labels are random here: predictions are held fixed, and the truth
+    that is bounded is that of these rows.
+
+    *Where.* ``pvalue`` of an interval is adjusted for all intervals by Westfall and Young's step-down
+    maxima, and for the k bounds: at most 1 − confidence, the model is wrong there. That holds however
+    many intervals are wrong: the errors of those that are not depend on their own rows only, and there
+    the draws' are the largest that the hypothesis allows.
+
+    ``at_least`` holds for all intervals together: it is the largest ε at which the interval's
+    statistic exceeds what the draws' maximum over all intervals *and all tolerances* exceeds with the
+    chance of the level. (The maximum at one ε alone would not do. Intervals differ in how wrong they
+    are, so that each would be held against another ε, and the chances of error would add up.) For this
+    the bound of the worst place is often a little lower than that of the whole.
+
+    Bounds, p-values and ``at_least`` hold with the confidence each; that all three kinds of statement
+    hold at once is not corrected for.
+
+    References
+    ----------
+    Westfall and Young, "Resampling-based multiple testing", 1993; Dümbgen and Spokoiny, "Multiscale
+    testing of qualitative hypotheses", Annals of Statistics 29 (2001). For bounds that go with Holm's
+    procedure: Strassburger and Bretz, Statistics in Medicine 27 (2008).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> bounds = caltest.miscalibration_bounds(digits.probs, digits.labels, rng=0)
+    >>> bounds.over, bounds.under
+    (0.285, 0.0)
+    """
+    alpha = _checked_alpha(confidence)
+    if not (isinstance(lens, str) and lens == "classwise"):
+        find_lens(lens)
+    whole = sample(probs, labels)
+    views, lens_label = _views(whole, lens)
+    level = alpha / (2 * len(views))
+    n_draws = _checked_draws(n_resamples, level)
+    plan = _Plan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
+    with single_threaded_blas():
+        found = tuple(plan.view(name, view, label) for name, view, label in views)
+    return MiscalibrationBounds(
+        views=found,
+        confidence=float(confidence),
+        level=level,
+        n_samples=len(whole.labels),
+        n_classes=whole.predictions.n_classes,
+        lens=lens_label,
+        n_resamples=n_draws,
+        seed=plan.seed,
+        warnings=(*whole.predictions.notes, *_impossible(views)),
+    )
+
+
+_View = tuple[str, Sample, str | None]
+
+
+def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | None]:
+    """Return what the probability of each view is about, the view and its lens; and the lens asked."""
+    m = whole.predictions.n_classes
+    if isinstance(lens, str) and lens == "classwise":
+        # Of two classes, one says all: claiming too much of it is claiming too little of the other.
+        lenses = [ClassWise(k) for k in range(m)] if m > 2 else [None]
+        views = [(*seen(whole, each), each) for each in lenses]
+        return [
+            (event(each.label if each else None, view.predictions), view, label)
+            for view, label, each in views
+        ], "classwise"
+    view, label = seen(whole, lens, "top_label")
+    if view.predictions.n_classes != 2:
+        raise InputError(
+            f"the bounds are about one probability, and there are {view.predictions.n_classes} classes "
+            f"through the lens {label!r}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
+        )
+    return [(event(label, view.predictions), view, label)], label
+
+
+def _impossible(views: list[_View]) -> tuple[str, ...]:
+    """Say so if what a model calls certain did not happen; of many views, one is enough."""
+    notes = [note for _, view, _ in views for side in SIDES for note in impossible(view, side)]
+    return tuple(notes[:1])
+
+
+def _checked_alpha(confidence: object) -> float:
+    if not isinstance(confidence, Real) or not 0.0 < float(confidence) < 1.0:
+        raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
+    return round(1.0 - float(confidence), 12)  # 0.05, where the difference is 0.05000000000000004
+
+
+def _checked_draws(n_resamples: int | None, level: float) -> int:
+    needed = math.ceil(round(1.0 / level, 6)) - 1
+    if n_resamples is None:
+        return max(_DRAWS, _RESERVE * (needed + 1) - 1)
+    n_draws = positive_integer("n_resamples", n_resamples)
+    if n_draws < needed:
+        raise InputError(
+            f"n_resamples is {n_draws}, and a bound at level {level:.3g} needs {needed} draws at "
+            "least; give more, or leave it out."
+        )
+    if n_draws > MOST_RESAMPLES:
+        raise InputError(f"n_resamples is {n_draws}; give at most {MOST_RESAMPLES:,}.")
+    return n_draws
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How bounds are found: the level of one, how many there are, and the draws."""
+
+    level: float
+    family: int
+    n_draws: int
+    seed: int
+    workers: Workers
+
+    def view(self, name: str, view: Sample, lens: str | None) -> ViewBounds:
+        """Return the bounds of one view."""
+        probs = view.predictions.probs
+        calibrated = ShiftedScan.of(probs, np.zeros(1, dtype=np.intp))
+        labels = view.labels[calibrated.intervals.order]
+        start = compared(calibrated, labels, self.n_draws, self.seed, self.workers)
+        wrong = [side for side in SIDES if start[side].pvalues[0] <= self.level]
+        scan = ShiftedScan(calibrated.probs, calibrated.intervals, grid_of_tolerances())
+        shifted = start
+        if wrong:
+            shifted = compared(scan, labels, self.n_draws, self.seed, self.workers)
+        sides = {
+            side: self._side(scan, labels, side, start[side], shifted[side], side in wrong)
+            for side in SIDES
+        }
+        return ViewBounds(
+            event=name,
+            lens=lens,
+            over=sides["over"],
+            under=sides["under"],
+            curve=_curve(scan.probs[:, 1], labels),
+        )
+
+    def _side(
+        self,
+        scan: ShiftedScan,
+        labels: NDArray[np.intp],
+        side: Side,
+        start: Compared,
+        shifted: Compared,
+        wrong: bool,
+    ) -> SideBound:
+        pvalue = min(1.0, self.family * float(start.pvalues[0]))
+        if not wrong:
+            return SideBound(side, 0.0, False, pvalue, ())
+        last = max(int(np.argmax(shifted.pvalues > self.level)) - 1, 0)
+        refuted = largest_refuted(scan.errors(labels, side), shifted.largest, self.level)
+        at_least = scan.tolerances[np.minimum(refuted, last)] * (refuted >= 0)
+        adjusted = np.minimum(1.0, self.family * start.adjusted)
+        found = adjusted <= self.family * self.level * (1.0 + 1e-12)
+        return SideBound(
+            side=side,
+            bound=float(scan.tolerances[last]),
+            found=True,
+            pvalue=pvalue,
+            places=places(scan, labels, found, at_least, adjusted, start.observed),
+        )
+
+
+def _curve(scores: Array, labels: NDArray[np.intp]) -> Curve:
+    """Return the reliability curve in bins of equal width."""
+    cells = EqualWidth(_CURVE_BINS).cells_of_scores(scores)
+    rows = np.bincount(cells, minlength=_CURVE_BINS)
+    used = rows > 0
+    says = np.bincount(cells, weights=scores, minlength=_CURVE_BINS)[used] / rows[used]
+    share = np.bincount(cells, weights=labels, minlength=_CURVE_BINS)[used] / rows[used]
+    return Curve(tuple(says.tolist()), tuple(share.tolist()), tuple(rows[used].tolist()))

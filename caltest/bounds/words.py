@@ -1,0 +1,156 @@
+"""Bounds in plain language."""
+
+from __future__ import annotations
+
+from caltest._prose import paragraph, row
+from caltest.bounds.result import MiscalibrationBounds, Place, SideBound, ViewBounds
+
+_NAMED = 5  # places of a side
+_CLASSES_DESCRIBED = 3  # of many, those with the largest bounds
+_TOO = {"over": "too much", "under": "too little"}
+_TENDS = {"over": "Over-confident", "under": "Under-confident"}
+
+
+def summary(bounds: MiscalibrationBounds) -> str:
+    """Return what was looked at, what is proved of either side, where, and what is not proved."""
+    b = bounds
+    about = _about(b.views[0]) if len(b.views) == 1 else f"each of the {len(b.views)} classes by itself"
+    both = "both bounds" if len(b.views) == 1 else f"all {2 * len(b.views)} bounds"
+    rows = [
+        ("looked at", f"{b.n_samples:,} predictions of {b.n_classes} classes: {about}"),
+        ("confidence", f"{100.0 * b.confidence:.4g}% for {both} together"),
+        ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
+    ]
+    lines = ["Miscalibration, at least", *(row(name, text) for name, text in rows), ""]
+    lines += _one(b) if len(b.views) == 1 else _many(b)
+    lines += ["", *paragraph(_caution(b))]
+    for warning in b.warnings:
+        lines += ["", *paragraph(f"Note: {warning}")]
+    return "\n".join(lines)
+
+
+def sentence(side: SideBound, confidence: float) -> str:
+    """Return what is proved of one side, in one or two sentences."""
+    sure = f"With {100.0 * confidence:.4g}% confidence"
+    if not side.found:
+        return f"That the model claims {_TOO[side.side]} anywhere is not shown (p = {side.pvalue:.2g})."
+    if side.bound == 0.0:
+        text = f"{sure}, the model claims {_TOO[side.side]} somewhere; by how much is not shown."
+    else:
+        text = f"{sure}, the model claims at least {points(side.bound)} {_TOO[side.side]} somewhere."
+    if side.places:
+        text += f" {_place(side, side.places[0])}."
+    return text
+
+
+def points(error: float) -> str:
+    """Write a difference of probabilities in percentage points.
+
+    Examples
+    --------
+    >>> points(0.062), points(0.01), points(0.0001)
+    ('6.2 points', '1 point', '0.01 points')
+    """
+    number = f"{100.0 * error:.4g}"
+    return f"{number} point{'' if number == '1' else 's'}"
+
+
+def between(low: float, high: float) -> tuple[str, str]:
+    """Write two probabilities in percent, with digits enough to tell them apart, if four do.
+
+    Examples
+    --------
+    >>> between(0.71, 0.78), between(0.99701, 0.99764), between(0.5, 0.5), between(0.9999999, 1.0)
+    (('71.0%', '78.0%'), ('99.70%', '99.76%'), ('50.0%', '50.0%'), ('<100%', '100%'))
+    """
+    edge = 100.0 * min(low, 1.0 - high)
+    for digits in range(2 if edge < 1.0 else 1, 5):
+        pair = _percent(low, digits), _percent(high, digits)
+        if pair[0] != pair[1] or low == high:
+            break
+    return pair
+
+
+def _percent(chance: float, digits: int) -> str:
+    """Write a probability in percent; one that is not 0 or 1 does not look as if it were."""
+    if chance in (0.0, 1.0):
+        return f"{100.0 * chance:.0f}%"
+    text = f"{100.0 * chance:.{digits}f}%"
+    if float(text[:-1]) == 0.0:
+        return ">0%"
+    return "<100%" if float(text[:-1]) == 100.0 else text
+
+
+def _about(view: ViewBounds) -> str:
+    return f"the probability that {view.event}"
+
+
+def _place(side: SideBound, place: Place) -> str:
+    low, high = between(place.low, place.high)
+    where = f"between {low} and {high}" if place.low < place.high else f"at {low}"
+    says, share = between(place.says, place.share)
+    text = f"in {place.rows:,} predictions it says {says} on average, and {share} came true"
+    if place.at_least == 0.0:
+        return f"It shows most {where}: {text}"
+    return f"Proved worst {where}: {text}, at least {points(place.at_least)} {_TOO[side.side]}"
+
+
+def _one(b: MiscalibrationBounds) -> list[str]:
+    (view,) = b.views
+    lines: list[str] = []
+    for side in view.sides:
+        lines += ["", *paragraph(f"{_TENDS[side.side]}: {sentence(side, b.confidence)}")]
+        named = [place for place in side.places if place.named]
+        if len(named) > 1:
+            lines += ["", *_places(side, named)]
+    return lines[1:]
+
+
+def _places(side: SideBound, named: list[Place]) -> list[str]:
+    """Lay out the places as a table, from low to high probability."""
+    shown = sorted(named[:_NAMED], key=lambda place: place.low)
+    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'says':>8}  {'came true':>9}  by at least"]
+    for place in shown:
+        low, high = between(place.low, place.high)
+        says, share = between(place.says, place.share)
+        least = points(place.at_least) if place.at_least > 0.0 else "not shown"
+        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {says:>8}  {share:>9}  {least}")
+    if len(named) > len(shown):
+        lines.append(f"  and {len(named) - len(shown)} more, in where()")
+    return lines
+
+
+def _many(b: MiscalibrationBounds) -> list[str]:
+    lines = [f"  {'':<24}  {'claims too much':>18}  {'claims too little':>18}"]
+    for view in b.views:
+        over, under = (_cell(side) for side in view.sides)
+        lines.append(f"  {_shortened(view.event):<24}  {over:>18}  {under:>18}")
+    found = [(side.bound, view, side) for view in b.views for side in view.sides if side.found]
+    found.sort(key=lambda each: -each[0])
+    for _, view, side in found[:_CLASSES_DESCRIBED]:
+        lines += ["", *paragraph(f"Where {view.event}: {sentence(side, b.confidence)}")]
+    if not found:
+        lines += ["", "That the model is wrong anywhere is not shown."]
+    return lines
+
+
+def _cell(side: SideBound) -> str:
+    if not side.found:
+        return "not shown"
+    return points(side.bound) if side.bound > 0.0 else "yes"
+
+
+def _shortened(event: str) -> str:
+    name = event.removeprefix("the label is ")
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def _caution(b: MiscalibrationBounds) -> str:
+    text = (
+        "Points are percentage points. These are lower bounds: the truth may be worse, and what is not "
+        "shown is no proof of calibration. They hold whatever the number of rows, if rows are "
+        "independent and the labels were not used to fit the model."
+    )
+    if any(side.places for view in b.views for side in view.sides):
+        text += " What is said of places holds for all of them together, with the same confidence."
+    return text

@@ -1,0 +1,383 @@
+"""`miscalibration_bounds`: never above the truth more often than stated, and where the error lies."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from support import binomial_limits, dirichlet, labels_from
+
+import caltest
+from caltest import BoundsDisplay, InputError
+from caltest._sampling import LabelSampler
+from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
+from caltest.bounds.where import largest_refuted
+from caltest.bounds.words import between, points
+from caltest.data import Predictions
+from caltest.statistics import Scan
+from caltest.tolerance import shifted
+
+SIDES = ("over", "under")
+GRID = grid_of_tolerances()
+
+
+def two_columns(scores):
+    return np.column_stack([1.0 - np.asarray(scores), scores])
+
+
+def drawn(scores, rng):
+    return (rng.random(len(scores)) < scores).astype(int)
+
+
+def scores_of(kind, n=500):
+    rng = np.random.default_rng(8)
+    return {
+        "smooth": np.sort(rng.beta(4, 1, n)),
+        "ties": np.sort(np.round(rng.random(n), 1)),
+        "certain": np.sort(rng.choice([0.0, 0.02, 0.3, 1.0], n)),
+    }[kind]
+
+
+def bounds_of(scores, labels, **options):
+    return caltest.miscalibration_bounds(scores, labels, **{"n_resamples": 79, "rng": 0, **options})
+
+
+# ------------------------------------------------------------------ the numbers behind it
+
+
+def test_the_grid():
+    assert GRID[0] == 0
+    assert GRID[-1] == UNIT
+    steps = np.diff(GRID)
+    assert steps.min() == 1
+    assert steps.max() == 100
+    assert (steps[20:] <= 0.1 * GRID[20:-1]).all()
+    assert (steps[100:] <= 0.05 * GRID[100:-1]).all()
+
+
+@pytest.mark.parametrize("kind", ["smooth", "ties", "certain"])
+@pytest.mark.parametrize("side", SIDES)
+def test_all_tolerances_at_once_are_the_tests_of_each(kind, side):
+    """The same uniforms, the same labels, the same statistics as `test` draws for every tolerance."""
+    scores = scores_of(kind)
+    scan = ShiftedScan.of(two_columns(scores), GRID)
+    labels = drawn(scores, np.random.default_rng(0))
+    errors = scan.errors(labels, side).max(axis=0)
+    maxima = scan.draw(5, 0, 40)[side].maxima
+    predictions = Predictions(two_columns(scores))
+    for g in (0, 1, 17, 60, 120, 200, 260, 300, 339):
+        hardest = shifted(predictions, side, GRID[g] / UNIT)
+        form = Scan(side).given_shifted(predictions, hardest)
+        drawn_labels = LabelSampler.of(hardest.probs, 5).draw(0, 40)
+        assert maxima[:, g] == pytest.approx(form.evaluate(drawn_labels), abs=1e-9)
+        assert errors[g] == pytest.approx(form.value(labels), abs=1e-9)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_bound_is_the_last_tolerance_that_is_refuted(side):
+    scores = scores_of("smooth")
+    wrong = -0.2 if side == "over" else 0.2
+    labels = drawn(np.clip(scores + wrong, 0, 1), np.random.default_rng(1))
+    found = getattr(bounds_of(scores, labels).views[0], side)
+    place = int(np.flatnonzero(np.round(found.bound * UNIT) == GRID)[0])
+    pvalues = [
+        caltest.test(
+            *(scores, labels),
+            tolerance=GRID[g] / UNIT,
+            alternative=side,
+            n_resamples=79,
+            rng=0,
+        ).pvalue
+        for g in range(0, place + 2, 1 if place < 10 else 5)
+    ]
+    assert max(pvalues[:-1]) <= 0.025
+    after = caltest.test(
+        *(scores, labels),
+        tolerance=GRID[place + 1] / UNIT,
+        alternative=side,
+        n_resamples=79,
+        rng=0,
+    )
+    assert after.pvalue > 0.025
+
+
+def test_largest_refuted():
+    errors = np.array([[3.0, 1.0, 2.6, 0.0], [2.5, 2.0, 0.0, 0.0], [2.6, 2.6, 2.6, 2.6]])
+    largest = np.array([2.5] + [0.0] * 18)  # 19 draws at level 0.1: one may reach it
+    assert largest_refuted(errors, largest, 0.1).tolist() == [2, 1, 3]
+    assert largest_refuted(errors, largest, 0.05).tolist() == [2, -1, 3]  # a tie counts against it
+
+
+def test_false_bounds_are_rare():
+    """Bounds and places of models whose truth is known, at the level of 10% for both sides."""
+    above = amount = 0
+    for seed in range(120):
+        rng = np.random.default_rng([3, seed])
+        scores = rng.uniform(0.2, 0.8, 300)
+        error = np.where(scores < 0.5, 0.1, -0.1)
+        found = bounds_of(scores, drawn(scores - error, rng), confidence=0.9, rng=seed, n_resamples=39)
+        (view,) = found.views
+        above += found.over > 0.1 + 1e-9 or found.under > 0.1 + 1e-9
+        for side, sign in ((view.over, 1.0), (view.under, -1.0)):
+            for place in side.places:
+                inside = (scores >= place.low) & (scores <= place.high)
+                amount += place.at_least > max((sign * error[inside]).max(), 0.0) + 1e-9
+    limit = binomial_limits(120, 0.1)[1]
+    assert above / 120 <= limit
+    assert amount / 120 <= limit
+
+
+def test_a_calibrated_model_is_hardly_ever_wrong():
+    found = 0
+    for seed in range(200):
+        rng = np.random.default_rng([4, seed])
+        scores = rng.random(200)
+        view = bounds_of(scores, drawn(scores, rng), rng=seed, n_resamples=39).views[0]
+        found += view.over.found or view.under.found
+    assert found / 200 <= binomial_limits(200, 0.05)[1]
+
+
+# ------------------------------------------------------------------ what is found
+
+
+@pytest.fixture(scope="module")
+def local():
+    """Claims .3 too much between .6 and .8."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(4000)
+    inside = (scores > 0.6) & (scores < 0.8)
+    labels = drawn(np.where(inside, scores - 0.3, scores), rng)
+    return scores, labels, bounds_of(scores, labels, n_resamples=199)
+
+
+def test_how_much_and_where(local):
+    scores, labels, bounds = local
+    assert 0.2 < bounds.over <= 0.3
+    assert bounds.under == 0.0
+    where = bounds.where()
+    best = where.iloc[0]
+    assert best["side"] == "over"
+    assert 0.58 < best["from"] < best["to"] < 0.82
+    assert 0.15 < best["at_least"] <= bounds.over
+    inside = (scores >= best["from"]) & (scores <= best["to"])
+    assert best["rows"] == inside.sum()
+    assert best["says"] == pytest.approx(scores[inside].mean())
+    assert best["is"] == pytest.approx(labels[inside].mean())
+    assert best["pvalue"] == pytest.approx(2 / 200)
+
+
+def test_places_named_do_not_overlap(local):
+    bounds = local[2]
+    named, every = bounds.where(), bounds.where(overlapping=True)
+    assert len(named) < len(every)
+    ends = named.sort_values("from")[["from", "to"]].to_numpy()
+    assert (ends[1:, 0] > ends[:-1, 1]).all()
+    assert (every["pvalue"] <= 0.05).all()
+    assert every["at_least"].is_monotonic_decreasing
+    assert list(named.columns) == [
+        *("event", "side", "from", "to", "rows", "says", "is", "at_least", "pvalue")
+    ]
+
+
+def test_the_other_class_has_the_other_side(local):
+    scores, labels, bounds = local
+    mirrored = bounds_of(1.0 - scores, 1 - labels, n_resamples=199)
+    assert mirrored.over == 0.0
+    assert mirrored.under == pytest.approx(bounds.over, abs=0.011)
+
+
+def test_row_order_and_workers_do_not_change_a_number():
+    scores = np.round(0.9 * scores_of("smooth", 5000), 3)
+    labels = drawn(scores * 0.9, np.random.default_rng(0))
+    order = np.random.default_rng(1).permutation(5000)
+    one = bounds_of(scores, labels).to_dict()
+    assert bounds_of(scores[order], labels[order], n_jobs=2).to_dict() == one
+    assert bounds_of(scores, labels, rng=1).to_dict() != one
+
+
+def test_more_confidence_bounds_less():
+    scores = scores_of("smooth")
+    labels = drawn(scores * 0.8, np.random.default_rng(0))
+    found = [
+        bounds_of(scores, labels, confidence=c, n_resamples=1999).over for c in (0.5, 0.9, 0.95, 0.999)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[-1] > 0.0
+
+
+def test_classwise():
+    probs = dirichlet(3000, 3, 0)
+    truth = probs.copy()
+    moved = 0.5 * truth[:, 0]
+    truth[:, 0] -= moved
+    truth[:, 1] += moved
+    labels = labels_from(truth, np.random.default_rng(0))
+    bounds = caltest.miscalibration_bounds(probs, labels, lens="classwise", rng=0)
+    assert (bounds.lens, len(bounds.views), bounds.n_resamples) == ("classwise", 3, 599)
+    assert bounds.level == pytest.approx(0.05 / 6)
+    first, second, third = bounds.views
+    assert first.over.bound == bounds.over > 0.1
+    assert second.under.bound == bounds.under > 0.1
+    assert not third.over.found
+    assert not third.under.found
+    assert first.under.bound == second.over.bound == 0.0
+    table = bounds.table()
+    assert table["event"].tolist()[::2] == [f"the label is class {k}" for k in range(3)]
+    alone = caltest.miscalibration_bounds(
+        probs, labels, lens="class:0", confidence=1 - 0.05 / 3, n_resamples=599, rng=0
+    )
+    assert alone.views[0].over == type(first.over)(
+        "over", first.over.bound, True, alone.views[0].over.pvalue, alone.views[0].over.places
+    )
+    assert "Where the label is class 0:" in bounds.summary()
+
+
+def test_classwise_of_two_classes_is_one_view():
+    scores = scores_of("smooth")
+    labels = drawn(scores, np.random.default_rng(0))
+    assert len(bounds_of(scores, labels, lens="classwise").views) == 1
+
+
+# ------------------------------------------------------------------ extremes and errors
+
+EXTREMES = {
+    "two rows": ([0.6, 0.3], [0, 1]),
+    "two rows, both wrong": ([1.0, 0.0], [0, 1]),
+    "equal": ([0.5] * 40, [0, 1] * 20),
+    "all right": ([0.9] * 200, [1] * 200),
+    "all wrong": ([0.9] * 200, [0] * 200),
+    "certain and right": ([0.0, 1.0] * 100, [0, 1] * 100),
+    "certain and wrong": ([0.0, 1.0] * 100, [1, 0] * 100),
+    "rare": ([1e-9] * 200, [0] * 200),
+}
+
+
+@pytest.mark.parametrize("case", EXTREMES)
+def test_extremes(case):
+    bounds = bounds_of(*EXTREMES[case])
+    assert 0.0 <= bounds.over < 1.0
+    assert 0.0 <= bounds.under < 1.0
+    json.dumps(bounds.to_dict(), allow_nan=False)
+    assert bounds.summary()
+    view = bounds.views[0]
+    if case in ("equal", "certain and right", "two rows", "rare"):
+        assert not view.over.found
+        assert not view.under.found
+    if case == "all wrong":
+        assert 0.8 < bounds.over < 0.9
+        assert len(view.over.places) == 1
+        assert (view.over.places[0].low, view.over.places[0].high) == (0.9, 0.9)
+    if case == "all right":
+        assert 0.0 < bounds.under < 0.1
+    if case == "certain and wrong":
+        assert bounds.over > 0.9
+        assert bounds.under > 0.9
+    if "wrong" in case and "certain" in case:
+        assert "that alone proves the model wrong" in bounds.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"confidence": 1.0}, "confidence is 1.0; give one between 0 and 1"),
+        ({"confidence": "95%"}, "confidence is '95%'"),
+        ({"n_resamples": 20}, "n_resamples is 20, and a bound at level 0.025 needs 39 draws at least"),
+        ({"n_resamples": 0}, "n_resamples is 0; give a positive whole number"),
+        ({"lens": "sorted"}, "give 'top_label', 'classwise', 'class:0' or 'top:5'"),
+        ({"lens": "top_lable"}, "did you mean 'top_label'"),
+        ({"lens": "classwise", "n_resamples": 50}, "needs 119 draws"),
+    ],
+)
+def test_errors(options, words):
+    probs = dirichlet(30, 3, 0)
+    with pytest.raises(InputError, match=words):
+        caltest.miscalibration_bounds(probs, [0, 1, 2] * 10, **{"rng": 0, **options})
+
+
+# ------------------------------------------------------------------ the result
+
+SUMMARY = """\
+Miscalibration, at least
+  looked at  400 predictions of 2 classes: the probability that the label is class 1
+  confidence 95% for both bounds together
+  found by   a scan of all stretches of the probability, 79 label draws
+
+Over-confident: With 95% confidence, the model claims at least 33 points too much somewhere.
+Proved worst at 80.0%: in 200 predictions it says 80.0% on average, and 40.0% came true, at
+least 28.5 points too much.
+
+Under-confident: That the model claims too little anywhere is not shown (p = 1).
+
+Points are percentage points. These are lower bounds: the truth may be worse, and what is not
+shown is no proof of calibration. They hold whatever the number of rows, if rows are independent
+and the labels were not used to fit the model. What is said of places holds for all of them
+together, with the same confidence.
+
+Note: One column, read as P(class 1)."""
+
+
+def test_the_summary():
+    scores = [0.2] * 200 + [0.8] * 200
+    labels = [1] * 40 + [0] * 160 + [1] * 80 + [0] * 120
+    bounds = bounds_of(scores, labels)
+    assert bounds.summary() == str(bounds) == SUMMARY
+
+
+def test_frozen_and_picklable(local):
+    bounds = local[2]
+    with pytest.raises(FrozenInstanceError):
+        bounds.confidence = 0.5
+    assert pickle.loads(pickle.dumps(bounds)) == bounds
+    plain = json.loads(json.dumps(bounds.to_dict(), allow_nan=False))
+    assert plain["over"] == bounds.over
+    assert plain["views"][0]["over"]["places"][0]["at_least"] == bounds.where()["at_least"][0]
+
+
+def test_words():
+    assert points(0.0625) == "6.25 points"
+    assert between(0.123, 0.9) == ("12.3%", "90.0%")
+    assert between(0.0, 1e-9) == ("0%", ">0%")
+    assert between(0.99996, 0.99997) == ("99.996%", "99.997%")
+
+
+def test_real_networks(reference):
+    expected = {"resnet18": (0.18, 0.0), "googlenet": (0.005, 0.003)}
+    for name, (over, under) in expected.items():
+        data = reference(f"cifar10_{name}.npz")
+        bounds = caltest.miscalibration_bounds(data["probs"], data["labels"], rng=0, n_resamples=199)
+        assert bounds.over >= over
+        assert bounds.under >= under
+
+
+# ------------------------------------------------------------------ the picture
+
+
+@pytest.mark.usefixtures("pictures")
+def test_the_display(local):
+    bounds = local[2]
+    display = BoundsDisplay.from_bounds(bounds)
+    display.figure_.canvas.draw()
+    ax = display.ax_
+    shaded = [patch for patch in ax.patches if patch.get_alpha() is not None]
+    assert len(shaded) == min(len(bounds.where()), 5)
+    assert "30" not in ax.get_title(loc="left")
+    assert points(bounds.over) in ax.get_title(loc="left")
+    used = display.figure_.get_tightbbox()
+    assert min(used.x0, used.y0) >= 0.0
+    assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
+
+
+@pytest.mark.usefixtures("pictures")
+def test_the_display_of_a_view_and_of_nothing():
+    import matplotlib.pyplot as plt
+
+    scores = scores_of("smooth")
+    bounds = bounds_of(scores, drawn(scores, np.random.default_rng(0)))
+    ax = plt.subplots()[1]
+    display = BoundsDisplay.from_bounds(bounds, ax=ax)
+    assert display.ax_ is ax
+    with pytest.raises(InputError, match="view is 1, and there are 1"):
+        BoundsDisplay.from_bounds(bounds, view=1)

@@ -1,0 +1,356 @@
+"""Certificates: exact validity of the bounds, closed forms, plans, words, hostile input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from support import binomial_limits, every_outcome
+
+import caltest
+from caltest import InputError
+from caltest.binning import EqualMass, EqualWidth, FromEdges
+from caltest.bounds.certificate_bins import mean_bounds
+
+
+def counts_law(q):
+    """Probabilities of 0..n events of unequal chances."""
+    law = np.ones(1)
+    for chance in q:
+        law = np.convolve(law, [1.0 - chance, chance])
+    return law
+
+
+def adversaries(n, mean, rng):
+    """Probabilities of the same mean, as unequal as possible and less so."""
+    total = n * mean
+    yield np.full(n, mean)
+    for sure in range(int(total) + 1):
+        for sharing in range(1, n - sure + 1):
+            if (total - sure) / sharing <= 1.0:
+                q = np.zeros(n)
+                q[:sure], q[sure : sure + sharing] = 1.0, (total - sure) / sharing
+                yield q
+    for _ in range(10):
+        q = rng.dirichlet(np.full(n, rng.choice([0.1, 1.0]))) * total
+        if q.max() <= 1.0:
+            yield q
+
+
+def worst_miss(n, level, lower):
+    """The largest probability that a lower bound exceeds the mean, just below each of its values."""
+    rng = np.random.default_rng(n)
+    means = lower[lower > 0.0] * (1.0 - 1e-9)
+    return max(
+        counts_law(q)[lower > q.mean() * (1.0 + 1e-12)].sum()
+        for mean in means
+        for q in adversaries(n, mean, rng)
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 9, 14])
+@pytest.mark.parametrize("level", [0.25, 0.025, 0.0005])
+def test_bounds_of_a_mean_hold_whatever_the_probabilities(n, level):
+    events = np.arange(n + 1.0)
+    lower, upper = mean_bounds(np.full(n + 1, float(n)), events, level)
+    assert worst_miss(n, level, lower) <= level * (1.0 + 1e-6)
+    assert upper == pytest.approx(1.0 - lower[::-1], abs=1e-12)
+    assert (np.diff(lower) > 0.0).all()
+    # Clopper and Pearson's own bound of one event would fail: the test can tell.
+    plain = np.r_[0.0, beta.ppf(level, events[1:], n - events[1:] + 1.0)]
+    assert lower[2:] == pytest.approx(plain[2:])
+    assert (worst_miss(n, level, plain) > level * (1.0 + 1e-6)) == (n > 1)
+
+
+@pytest.mark.parametrize("q", [np.full(8, 0.5), np.tile([0.0, 1.0], 4), np.linspace(0.02, 0.4, 8)])
+@pytest.mark.parametrize("confidence", [0.5, 0.9])
+def test_all_bins_hold_at_once_in_all_outcomes(q, confidence):
+    scores = np.linspace(0.1, 0.9, 8)
+    truth = q.reshape(2, 4).mean(axis=1)
+    outcomes, chances = every_outcome(np.column_stack([1 - q, q]))
+    held = 0.0
+    for labels, chance in zip(outcomes, chances, strict=True):
+        found = caltest.certificate(two(scores), labels, n_bins=2, confidence=confidence)
+        held += chance * ((found.lower <= truth) & (truth <= found.upper)).all()
+    assert held >= confidence
+
+
+def two(scores):
+    scores = np.asarray(scores, dtype=float)
+    return np.column_stack([1.0 - scores, scores])
+
+
+def calibrated(n, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n)
+    return two(scores), (rng.random(n) < scores).astype(int)
+
+
+@pytest.mark.parametrize("method", ["bins", "isotonic"])
+def test_coverage_of_distances(method):
+    """Scores too extreme by a temperature of 0.7: the distance lies between proved and certified."""
+    held, repetitions = 0, 200
+    for seed in range(repetitions):
+        rng = np.random.default_rng(seed)
+        q = rng.random(150)
+        odds = (q / (1.0 - q)) ** (1 / 0.7)
+        scores = odds / (1.0 + odds)
+        found = caltest.certificate(two(scores), rng.random(150) < q, method=method)
+        if method == "bins":
+            cells = EqualMass(10).cells(two(scores))
+            truth = np.abs(np.bincount(cells, weights=q - scores) / np.bincount(cells)).max()
+        else:
+            truth = np.abs(q - scores).max()
+        held += found.proved <= truth <= found.distance
+    assert held / repetitions >= binomial_limits(repetitions, 0.95)[0]
+
+
+def test_by_hand():
+    """Ten rows that say 0.2, of which three come true, and ten that say 0.9, of which all do."""
+    scores, labels = np.repeat([0.2, 0.9], 10), [1] * 3 + [0] * 7 + [1] * 10
+    found = caltest.certificate(two(scores), labels, n_bins=2, confidence=0.9)
+    assert found.level == pytest.approx(0.025)
+    low, high = beta.ppf(0.025, 3, 8), beta.ppf(0.975, 4, 7)
+    assert found.lower == pytest.approx([low, 0.025**0.1])
+    assert found.upper == pytest.approx([high, 1.0])
+    assert found.distances == pytest.approx([high - 0.2, 0.9 - 0.025**0.1])
+    assert found.distance == found.under == pytest.approx(high - 0.2)
+    assert found.over == pytest.approx(0.9 - 0.025**0.1)
+    assert found.distance_for(0.5) == pytest.approx(found.over)
+    assert found.distance_for(0.51) == found.distance
+    assert found.proved == 0.0
+    assert found.miscalibrated == found.crossings == ()
+    assert found.estimates.tolist() == [0.3, 1.0]
+    table = found.table()
+    assert table["rows"].tolist() == [10, 10]
+    assert table["lower"].tolist() == found.lower.tolist()
+
+
+def test_miscalibration_is_proved():
+    scores, labels = np.repeat([0.2, 0.9], 100), [1] * 100 + [0] * 100
+    found = caltest.certificate(two(scores), labels, n_bins=2)
+    bound = 0.0125 ** (1 / 100)
+    first, second = found.miscalibrated
+    assert first == (0.2, 0.2, "under", pytest.approx(bound - 0.2), 100)
+    assert second == (0.9, 0.9, "over", pytest.approx(bound - 0.1), 100)
+    assert found.proved == pytest.approx(bound - 0.1)
+    crossed = caltest.certificate(two(scores), labels, method="isotonic")
+    assert crossed.crossings == ((0.2, 0.9),)
+    assert crossed.distance == crossed.distance_for(0.1) == 1.0
+    assert crossed.samples_for(0.5) is None
+    assert "nothing: the bounds cross" in crossed.summary()
+    risen = caltest.certificate(two(scores), [0] * 150 + [1] * 50, method="isotonic")
+    assert [each.direction for each in risen.miscalibrated] == ["over", "over"]
+    assert [each.rows for each in risen.miscalibrated] == [100, 100]
+
+
+def test_isotonic_distance_is_that_at_the_scores_seen():
+    probs, labels = calibrated(800, 1)
+    found = caltest.certificate(probs, labels, method="isotonic")
+    lower, upper = found.band(probs[:, 1])
+    gaps = np.maximum(upper - probs[:, 1], probs[:, 1] - lower)
+    assert found.distance == pytest.approx(gaps.max())
+    assert found.over == pytest.approx((probs[:, 1] - lower).max())
+    for share in (0.1, 0.5, 0.9):
+        assert (gaps <= found.distance_for(share)).mean() >= share
+    table = found.table()
+    cell = np.searchsorted(table["to"], probs[:, 1])
+    assert (table["lower"].to_numpy()[cell] <= lower).all()
+    assert (table["upper"].to_numpy()[cell] >= upper).all()
+
+
+# ------------------------------------------------------------------ plans
+
+
+def test_planned_samples_of_bins_do_it_four_times_in_five():
+    pilot = caltest.certificate(*calibrated(400, 0))
+    n, repetitions = pilot.samples_for(0.08), 150
+    made = [caltest.certificate(*calibrated(n, seed)) for seed in range(1, repetitions + 1)]
+    reached = np.mean([c.distance <= 0.08 for c in made])
+    low, high = binomial_limits(repetitions, 0.8)
+    assert low <= reached <= high + 0.05  # counts are discrete, and bins of other samples differ
+
+
+def test_planned_samples_of_the_band_do_it_mostly():
+    pilot = caltest.certificate(*calibrated(400, 0), method="isotonic")
+    n, repetitions = pilot.samples_for(0.25), 60
+    made = [caltest.certificate(*calibrated(n, s), method="isotonic") for s in range(1, 61)]
+    reached = np.mean([c.distance_for(0.9) <= 0.25 for c in made])
+    assert binomial_limits(repetitions, 0.7)[0] <= reached
+    fewer = [caltest.certificate(*calibrated(n // 2, s), method="isotonic") for s in range(1, 61)]
+    assert np.mean([c.distance_for(0.9) <= 0.25 for c in fewer]) < 0.1
+
+
+def test_plans():
+    found = caltest.certificate(*calibrated(1000, 3))
+    asked = [found.samples_for(wanted) for wanted in (0.01, 0.02, 0.05, 0.1)]
+    assert asked == sorted(asked, reverse=True)
+    assert asked[0] / asked[1] == pytest.approx(4.0, rel=0.1)
+    assert caltest.certificate(*calibrated(1000, 3), wanted=0.05).samples_wanted == asked[2]
+    gap = np.abs(found.estimates - found.stated).max()
+    assert found.samples_for(gap, at="estimated") is None
+    assert found.samples_for(gap + 0.02, at="estimated") > found.samples_for(gap + 0.02)
+    certain = caltest.certificate(two([0.9] * 100), [0] * 100, wanted=0.5)
+    assert certain.samples_wanted is None
+    assert not certain.reached
+    assert "no number of rows will do it" in certain.summary()
+    assert caltest.certificate(*calibrated(1000, 3), wanted=0.5).reached
+    assert found.reached is None
+
+
+# ------------------------------------------------------------------ the result
+
+
+def test_the_result_is_inert_and_plain():
+    for method in ("bins", "isotonic"):
+        found = caltest.certificate(*calibrated(300, 2), method=method, wanted=0.3)
+        plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert plain["distance"] == found.distance
+        assert plain["reached"] == found.reached
+        with pytest.raises(FrozenInstanceError):
+            found.distance = 0.0
+        with pytest.raises(ValueError, match="read-only"):
+            found.lower[0] = 0.0
+    scores = two(np.repeat([0.2, 0.9], 100))
+    (first, _) = caltest.certificate(scores, [1] * 100 + [0] * 100).to_dict()["miscalibrated"]
+    assert first["direction"] == "under"
+
+
+def test_summary():
+    scores, labels = np.repeat([0.2, 0.9], 10), [1] * 3 + [0] * 7 + [1] * 10
+    text = caltest.certificate(two(scores), labels, n_bins=2, wanted=0.3).summary()
+    assert text == SUMMARY
+
+
+SUMMARY = """\
+Certificate of calibration
+  rows       20, in 2 bins by what the model says
+  method     simultaneous Clopper–Pearson bounds of the mean probability in every bin
+  certified  within ±49.2 points, on average over each bin
+  confidence 95%, of all statements here together
+
+In every bin, the mean probability of the event is within 49.2 points of the mean that the model
+states: over-confident by at most 25.5 points, under-confident by at most 49.2. The bound is
+largest for scores of 0.2. These are averages: errors that cancel within a bin do not show.
+
+No miscalibration is proved: the diagonal lies within the band.
+
+The distance wanted, ±30 points, is not certified; it would take about 59 rows if the model were
+calibrated (with so many bins and a chance of 80%), more if it is not."""
+
+
+@pytest.mark.parametrize("method", ["bins", "isotonic"])
+def test_row_order_does_not_matter(method):
+    rng = np.random.default_rng(4)
+    probs = rng.dirichlet(np.ones(3), 500)
+    labels = rng.integers(0, 3, 500)
+    order = rng.permutation(500)
+    one = caltest.certificate(probs, labels, method=method).to_dict()
+    assert one == caltest.certificate(probs[order], labels[order], method=method).to_dict()
+    assert one["lens"] == "top_label"
+
+
+@pytest.mark.parametrize("method", ["bins", "isotonic"])
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        ([0.3] * 30, [0, 1] * 15),
+        ([0.3, 0.6], [0, 1]),
+        ([0.5, 0.5], [1, 1]),
+        (np.linspace(0, 1, 40), [1] * 40),
+        (np.linspace(0, 1, 40), [0] * 40),
+        ([0.0] * 20 + [1.0] * 20, [0] * 20 + [1] * 20),
+        ([0.0] * 20 + [1.0] * 20, [1] * 20 + [0] * 20),
+        ([1.0] * 30, [1] * 29 + [0]),
+        ([1e-300, 1.0, 0.5, 1 - 1e-16], [0, 1, 0, 1]),
+        (np.repeat(np.linspace(0, 1, 5), 8), np.tile([0, 1], 20)),
+    ],
+)
+def test_hostile_input(method, scores, labels):
+    found = caltest.certificate(two(scores), labels, method=method, wanted=0.25)
+    assert 0.0 <= found.proved <= found.distance <= 1.0
+    assert ((found.lower >= 0.0) & (found.upper <= 1.0)).all()
+    assert found.counts.sum() == len(scores)
+    assert found.crossings or (found.distances >= 0.0).all()
+    assert "Certificate" in str(found)
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert len(found.table()) == len(found.counts)
+    for at in ("stated", "estimated"):
+        asked = found.samples_for(0.4, at=at)
+        assert asked is None or asked >= 2
+
+
+def test_certain_predictions():
+    right = caltest.certificate(two([1.0] * 100), [1] * 100)
+    assert len(right.counts) == 1  # ties stay together
+    assert right.distance == pytest.approx(1.0 - 0.025**0.01)
+    assert right.under == 0.0
+    wrong = caltest.certificate(two([1.0] * 100), [1] * 99 + [0])
+    assert wrong.proved == pytest.approx(0.025 / 100)  # once is enough
+
+
+def test_bins_of_all_kinds():
+    probs, labels = calibrated(200, 5)
+    found = caltest.certificate(probs, labels, binning=EqualWidth(4))
+    assert len(found.counts) == 4
+    assert (np.diff(found.stated) > 0).all()
+    assert caltest.certificate(probs, labels, n_bins=500).counts.tolist() == [1.0] * 200
+    whole = caltest.certificate(probs, labels, n_bins=1)
+    assert whole.distance < found.distance
+    given = caltest.certificate(probs, labels, binning=FromEdges([0, 0.5, 1]))
+    assert given.starts.tolist() == [probs[:, 1].min(), probs[probs[:, 1] > 0.5, 1].min()]
+
+
+def test_three_classes_through_lenses():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 300)
+    labels = rng.integers(0, 3, 300)
+    assert caltest.certificate(probs, labels, lens="class:2").lens == "class:2"
+    with pytest.raises(InputError, match=r"3 classes through the lens 'sorted'; give a lens such as"):
+        caltest.certificate(probs, labels, lens="sorted")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "bin"}, "there is no method 'bin'; did you mean 'bins'"),
+        ({"confidence": 0.4}, "confidence is 0.4; give one from 0.5 to below 1"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"wanted": 2}, "wanted is 2; give a distance between 0 and 1"),
+        ({"wanted": 0.001}, "wanted is 0.001, too small to plan for; give at least 0.005"),
+        ({"n_bins": 0}, "n_bins is 0"),
+        ({"n_bins": 5, "binning": EqualMass(5)}, "n_bins and binning are both given"),
+        ({"binning": 5}, "binning is 5; give an object of caltest.binning"),
+        ({"cells": 5}, "cells are those of method='isotonic'"),
+        ({"method": "isotonic", "n_bins": 5}, "the isotonic method has no bins"),
+        ({"method": "isotonic", "cells": 0}, "cells is 0"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(InputError, match=message):
+        caltest.certificate(*calibrated(20, 0), **options)
+
+
+def test_wrong_questions():
+    found = caltest.certificate(*calibrated(20, 0))
+    with pytest.raises(InputError, match="the bounds of bins are those of averages"):
+        found.band([0.5])
+    with pytest.raises(InputError, match="share is 0; give one above 0"):
+        found.distance_for(0)
+    with pytest.raises(InputError, match="there is no truth 'observed'"):
+        found.samples_for(0.1, at="observed")
+
+
+def test_networks(reference):
+    """VGG-19 states 99% and is right far less often; GoogLeNet is near what it says."""
+    with reference("cifar10_vgg19_bn.npz") as arrays:
+        vgg = caltest.certificate(arrays["probs"], arrays["labels"], wanted=0.02)
+    with reference("cifar10_googlenet.npz") as arrays:
+        googlenet = caltest.certificate(arrays["probs"], arrays["labels"], wanted=0.02)
+    assert vgg.proved > 0.15
+    assert vgg.samples_wanted is None
+    assert googlenet.distance < 0.1 < vgg.distance
+    assert 50_000 < googlenet.samples_wanted < 500_000

@@ -1,0 +1,308 @@
+"""How often certificates hold, how close they come, how many rows they need, and how long they take.
+
+``python -m validation.certificates coverage``: share of simulated data sets in which ALL bounds hold at
+once, at confidence 95%; the truth is known for every row. Designs, with scores c:
+
+* calibrated: c uniform, q = c;
+* sharp: q uniform in logits as above, c = softmax of logits / 0.8, too extreme;
+* mixed: c uniform, q ~ Beta(0.1 c, 0.1 (1 − c)): within a bin most rows are nearly sure either way, so
+  that counts vary far less than a binomial. The mean over the rows of a bin is the truth there; given
+  the score alone, the probability is c;
+* flat: c uniform, q = 1/2: every interval counts, the worst for the isotonic band.
+
+``… widths``: certified distances of calibrated models, bins and isotonic, side by side; and what
+pooling scores costs or gains against the published family of all intervals of distinct scores.
+
+``… plan``: rows that `samples_for` asks for, and how often samples of that size get there.
+
+``… speed``: seconds, on scores without ties.
+
+``… networks``: the sentences for four networks on the CIFAR-10 test set, and a picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import binomtest
+
+import caltest
+from caltest.bounds import Certificate
+from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+
+Array = NDArray[np.float64]
+Drawn = tuple[Array, Array, Array]
+
+NETWORKS = ("resnet18", "googlenet", "vgg19_bn", "densenet121")
+METHODS = ("bins", "isotonic")
+SIZES = {200: 1000, 2000: 1000, 10_000: 200}
+REFERENCE = Path(
+    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+
+
+# ------------------------------------------------------------------ designs: score, truth given it, q
+
+
+def _calibrated(n: int, rng: np.random.Generator) -> Drawn:
+    c = rng.random(n)
+    return c, c, c
+
+
+def _sharp(n: int, rng: np.random.Generator) -> Drawn:
+    q = rng.random(n)
+    return expit(logit(q) / 0.8), q, q
+
+
+def _mixed(n: int, rng: np.random.Generator) -> Drawn:
+    c = rng.random(n)
+    return c, c, rng.beta(0.1 * c, 0.1 * (1.0 - c))
+
+
+def _confident(n: int, rng: np.random.Generator) -> Drawn:
+    """Scores like those of the top class of ten: 0.1 to 1, most of them near 1."""
+    c = 0.1 + 0.9 * rng.beta(2.0, 0.15, n)
+    return c, c, c
+
+
+def _flat(n: int, rng: np.random.Generator) -> Drawn:
+    half = np.full(n, 0.5)
+    return rng.random(n), half, half
+
+
+Design = Callable[[int, np.random.Generator], Drawn]
+COVERED: dict[str, Design] = {
+    "calibrated": _calibrated,
+    "sharp": _sharp,
+    "mixed": _mixed,
+    "flat": _flat,
+}
+SHAPES: dict[str, Design] = {"uniform": _calibrated, "confident": _confident}
+
+
+def certified(
+    design: Design, n: int, seed: np.random.SeedSequence, **options: Any
+) -> tuple[Certificate, Drawn]:
+    """Draw a data set, and certify it."""
+    rng = np.random.default_rng(seed)
+    drawn = design(n, rng)
+    labels = rng.random(n) < drawn[2]
+    return caltest.certificate(np.column_stack([1.0 - drawn[0], drawn[0]]), labels, **options), drawn
+
+
+def seeds(options: argparse.Namespace, name: str, count: int) -> list[np.random.SeedSequence]:
+    """Return the seeds of one cell of a study."""
+    return np.random.SeedSequence([options.seed, *map(ord, name)]).spawn(count)
+
+
+# ------------------------------------------------------------------ studies
+
+
+def holds(found: Certificate, drawn: Drawn) -> tuple[bool, bool]:
+    """Return whether all bounds hold, and whether the certified and the proved distance do."""
+    c, given_score, q = drawn
+    if found.method == "isotonic":
+        order = np.argsort(c)
+        lower, upper = found.band(c[order])
+        truth = given_score[order]
+        distance = float(np.abs(truth - c[order]).max())
+    else:
+        lower, upper = found.lower, found.upper
+        cells = np.searchsorted(found.starts, c, side="right") - 1
+        truth = np.bincount(cells, weights=q) / np.bincount(cells)
+        distance = float(np.abs(truth - found.stated).max())
+    inside = bool(((lower <= truth) & (truth <= upper)).all())
+    return inside, found.proved <= distance <= found.distance
+
+
+def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield the share of data sets in which everything holds."""
+    for method in METHODS:
+        for name, design in COVERED.items():
+            for n, most in SIZES.items():
+                count = min(most, options.repetitions)
+
+                def once(seed: np.random.SeedSequence) -> tuple[bool, bool]:
+                    found, drawn = certified(design, n, seed, method=method)  # noqa: B023
+                    return holds(found, drawn)
+
+                tasks = (joblib.delayed(once)(s) for s in seeds(options, f"{name}{n}", count))
+                results = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
+                kept, near = (int(total) for total in results.sum(axis=0))
+                interval = binomtest(kept, count).proportion_ci(CONFIDENCE)
+                yield {
+                    "method": method,
+                    "design": name,
+                    "n": n,
+                    "data_sets": count,
+                    "all_bounds_hold": round(kept / count, 4),
+                    "low": round(interval.low, 4),
+                    "high": round(interval.high, 4),
+                    "distances_hold": round(near / count, 4),
+                }
+
+
+def widths(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield mean certified distances."""
+    kinds: dict[str, dict[str, Any]] = {
+        "10 bins": {},
+        "20 bins": {"n_bins": 20},
+        "isotonic": {"method": "isotonic"},
+        "isotonic, all scores": {"method": "isotonic"},
+    }
+    for name, design in SHAPES.items():
+        for n, count in ((1000, 50), (2000, 20), (10_000, 20), (100_000, 5), (1_000_000, 1)):
+            for kind, chosen in kinds.items():
+                if kind.endswith("all scores"):
+                    if n > 2000:
+                        continue
+                    chosen = chosen | {"cells": n}
+                made = [
+                    certified(design, n, s, **chosen)[0] for s in seeds(options, f"{name}{n}", count)
+                ]
+                values = [[c.distance, c.distance_for(0.9), c.distance_for(0.5)] for c in made]
+                mean = np.mean(values, axis=0)
+                yield {
+                    "scores": name,
+                    "n": n,
+                    "data_sets": count,
+                    "kind": kind,
+                    "parts": round(float(np.mean([len(c.counts) for c in made]))),
+                    "distance": round(mean[0], 4),
+                    "for_90_percent": round(mean[1], 4),
+                    "for_50_percent": round(mean[2], 4),
+                }
+
+
+def plan(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield rows asked for, and how often so many rows do."""
+    wanted = {
+        "bins": ((0.1, 200), (0.05, 200), (0.02, 50)),
+        "isotonic": ((0.2, 200), (0.1, 50), (0.05, 10), (0.02, 0)),
+    }
+    for name, design in SHAPES.items():
+        for method in METHODS:
+            (first,) = seeds(options, f"pilot{name}", 1)
+            pilot, _ = certified(design, 2000, first, method=method)
+            for distance, count in wanted[method]:
+                n = pilot.samples_for(distance)
+                assert n is not None
+                found = reached(design, n, method, seeds(options, f"{name}{n}", count))
+                yield {
+                    "scores": name,
+                    "method": method,
+                    "wanted": distance,
+                    "of_the_rows": 1.0 if method == "bins" else 0.9,
+                    "pilot_rows": 2000,
+                    "rows_asked_for": n,
+                    "data_sets": count,
+                    "reached": round(float((found <= distance).mean()), 3) if count else "",
+                    "median_distance": round(float(np.median(found)), 4) if count else "",
+                }
+
+
+def reached(design: Design, n: int, method: str, chosen: list[np.random.SeedSequence]) -> Array:
+    """Return the distances of samples of n rows, as a plan counts them."""
+    made = (certified(design, n, s, method=method)[0] for s in chosen)
+    return np.array([c.distance if method == "bins" else c.distance_for(0.9) for c in made])
+
+
+def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield seconds."""
+    for n in (10_000, 100_000, 1_000_000):
+        for name, design in SHAPES.items():
+            for method in METHODS:
+                (seed,) = seeds(options, f"speed{n}", 1)
+                rng = np.random.default_rng(seed)
+                c, _, q = design(n, rng)
+                probs, labels = np.column_stack([1.0 - c, c]), rng.random(n) < q
+                start = perf_counter()
+                found = caltest.certificate(probs, labels, method=method)
+                certifying = perf_counter() - start
+                start = perf_counter()
+                found.samples_for(0.02)
+                yield {
+                    "n": n,
+                    "distinct_scores": len(np.unique(c)),
+                    "scores": name,
+                    "method": method,
+                    "parts": len(found.counts),
+                    "seconds": round(certifying, 3),
+                    "seconds_to_plan_2_points": round(perf_counter() - start, 3),
+                }
+
+
+def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Print what is certified of the networks, yield the numbers, and draw."""
+    made = {}
+    for name in NETWORKS:
+        with np.load(REFERENCE / f"cifar10_{name}.npz") as arrays:
+            probs, labels = arrays["probs"], arrays["labels"]
+        for method in METHODS:
+            found = caltest.certificate(probs, labels, method=method, wanted=0.02)
+            made[name, method] = found
+            print(f"\n{name}\n{found}", flush=True)
+            yield {
+                "network": name,
+                "method": method,
+                "distance": round(found.distance, 4),
+                "over": round(found.over, 4),
+                "under": round(found.under, 4),
+                "for_90_percent": round(found.distance_for(0.9), 4),
+                "for_50_percent": round(found.distance_for(0.5), 4),
+                "proved": round(found.proved, 4),
+                "ranges_proved": len(found.miscalibrated),
+                "rows_for_2_points": found.samples_wanted,
+            }
+    _draw(made)
+
+
+def _draw(made: dict[tuple[str, str], Certificate]) -> None:
+    """Draw two of the networks, their scores and their rows."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 3, figsize=(19, 12), layout="constrained")
+    for row, name in zip(axes, ("densenet121", "googlenet"), strict=True):
+        shown = (("isotonic", "scores"), ("isotonic", "rows"), ("bins", "rows"))
+        for ax, (method, against) in zip(row, shown, strict=True):
+            caltest.CertificateDisplay.from_certificate(made[name, method], against=against, ax=ax)
+            ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
+    figure.savefig(RESULTS / "certificates.png", dpi=80)
+    plt.close(figure)
+
+
+STUDIES = {
+    "coverage": coverage,
+    "widths": widths,
+    "plan": plan,
+    "speed": speed,
+    "networks": networks,
+}
+
+
+def main() -> None:
+    """Run one study, and write its table."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    given.add_argument("study", choices=STUDIES)
+    given.add_argument(
+        "--repetitions", type=int, default=1000, help="at most, in the study of coverage"
+    )
+    given.add_argument("--jobs", type=int, default=1)
+    given.add_argument("--seed", type=int, default=20_220_304)
+    options = given.parse_args()
+    rows = list(STUDIES[options.study](options))
+    print(markdown(rows))
+    write_csv(rows, RESULTS / f"certificates_{options.study}.csv")
+
+
+if __name__ == "__main__":
+    main()
