@@ -17,6 +17,7 @@ from caltest.exceptions import InputError
 if TYPE_CHECKING:
     from caltest import (
         binning,
+        bounds,
         data,
         datasets,
         estimation,
@@ -29,26 +30,45 @@ if TYPE_CHECKING:
         simulation,
         statistics,
     )
+    from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
     from caltest.cox import Recalibration, recalibration
     from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
-    from caltest.plots import ComparisonDisplay, NullDisplay, ReliabilityDisplay
+    from caltest.localisation import Witness, witness
+    from caltest.plots import (
+        BoundsDisplay,
+        CertificateDisplay,
+        ComparisonDisplay,
+        NullDisplay,
+        ReliabilityDisplay,
+        RiskDisplay,
+        WitnessDisplay,
+    )
     from caltest.result import CalibrationResult
     from caltest.tables import bin_table
     from caltest.testing import estimate, test
 
 __all__ = [
+    "BoundsDisplay",
     "CalibrationResult",
+    "Certificate",
+    "CertificateDisplay",
     "Comparison",
     "ComparisonDisplay",
     "InputError",
+    "MiscalibrationBounds",
     "NullDisplay",
     "Recalibration",
     "ReliabilityDisplay",
+    "RiskDisplay",
     "SquaredErrorEstimate",
+    "Witness",
+    "WitnessDisplay",
     "__version__",
     "bin_table",
     "binning",
+    "bounds",
+    "certificate",
     "compare",
     "data",
     "datasets",
@@ -58,6 +78,7 @@ __all__ = [
     "files",
     "kernels",
     "lenses",
+    "miscalibration_bounds",
     "nulls",
     "plots",
     "predictive",
@@ -65,22 +86,33 @@ __all__ = [
     "simulation",
     "statistics",
     "test",
+    "witness",
 ]
 
 _HOMES = {
+    "BoundsDisplay": "plots",
     "CalibrationResult": "result",
+    "Certificate": "bounds",
+    "CertificateDisplay": "plots",
     "Comparison": "comparison",
     "ComparisonDisplay": "plots",
+    "MiscalibrationBounds": "bounds",
     "NullDisplay": "plots",
     "ReliabilityDisplay": "plots",
+    "RiskDisplay": "plots",
     "Recalibration": "cox",
     "SquaredErrorEstimate": "estimation",
+    "Witness": "localisation",
+    "WitnessDisplay": "plots",
     "bin_table": "tables",
+    "certificate": "bounds",
     "compare": "comparison",
     "estimate": "testing",
     "estimate_squared_error": "estimation",
+    "miscalibration_bounds": "bounds",
     "recalibration": "cox",
     "test": "testing",
+    "witness": "localisation",
 }
 
 

@@ -348,3 +348,15 @@ def test_plain_ascii_output_is_possible(folder):
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.isascii()
+
+
+def test_a_tolerance(folder):
+    small, large = (
+        run("test", folder / "sharp.csv", "--tolerance", error, *QUICK, "--json")
+        for error in ("0.01", "0.9")
+    )
+    assert (small.exit_code, large.exit_code) == (1, 0)
+    assert json.loads(small.stdout)["name"] == "scan"
+    refused = run("test", folder / "sharp.csv", "--tolerance", "0.01", "--statistic", "skce_uq")
+    assert refused.exit_code == 2
+    assert "scan" in refused.stderr

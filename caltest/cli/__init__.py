@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from caltest._version import __version__
+from caltest.cli._bounds import run_bounds
 from caltest.cli._compare import run_compare
+from caltest.cli._estimate_error import run_estimate_error
 from caltest.cli._one_model import run_estimate, run_test
 from caltest.cli._options import WithChoices
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, write
@@ -62,4 +64,6 @@ def _root(
 
 app.command("test", cls=WithChoices)(run_test)
 app.command("estimate", cls=WithChoices)(run_estimate)
+app.command("estimate-error", cls=WithChoices)(run_estimate_error)
 app.command("compare", cls=WithChoices)(run_compare)
+app.command("bounds", cls=WithChoices)(run_bounds)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from caltest.cli._input import read_sample, source
 from caltest.cli._options import (
     AsJson,
     Columns,
@@ -19,14 +19,13 @@ from caltest.cli._options import (
     Seed,
     StatisticName,
     check_jobs,
-    column_names,
 )
 from caltest.cli._output import NOT_REJECTED, REJECTED, errors_reported, to_json, write
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
     from caltest._tail import Alternative
-    from caltest.data import Sample
+    from caltest.forms import Side
     from caltest.result import CalibrationResult
 
 
@@ -34,7 +33,14 @@ def run_test(
     file: File = None,
     label: Label = None,
     columns: Columns = None,
-    statistic: StatisticName = "skce_uq",
+    statistic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What is computed; see below.  [default: skce_uq; with a tolerance, scan]",
+            show_default=False,
+        ),
+    ] = None,
     null: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +54,17 @@ def run_test(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="greater, less or two-sided.  [default: the statistic's own]",
+            help="greater, less or two-sided; with a tolerance over, under or two-sided.  "
+            "[default: the statistic's own]",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="FLOAT",
+            help="Test whether the model is anywhere wrong by more than this, 0.02 for 2 points.  "
+            "[default: by anything]",
             show_default=False,
         ),
     ] = None,
@@ -70,17 +86,18 @@ def run_test(
     with errors_reported():
         check_jobs(jobs)
         _check_level(alpha)
-        sample = _sample(file, label, columns, example)
+        sample = read_sample(file, label, columns, example)
 
         from caltest import testing
 
         result = testing.test(
             sample.predictions,
             sample.labels,
-            statistic,
+            **({} if statistic is None else {"statistic": statistic}),
             null=null,
             lens=lens,
-            alternative=cast("Alternative | None", alternative),
+            alternative=cast("Alternative | Side | None", alternative),
+            tolerance=tolerance,
             n_resamples=resamples,
             rng=seed,
             n_jobs=jobs,
@@ -90,7 +107,7 @@ def run_test(
         rejected = result.rejects(alpha)
         if as_json:
             decision = {"alpha": alpha, "rejected": rejected}
-            write(to_json({**_source(file, example), **result.to_dict(), **decision}))
+            write(to_json({**source(file, example), **result.to_dict(), **decision}))
         else:
             write(f"{result.summary().rstrip()}\n\n{_decision(rejected, alpha)}")
         raise typer.Exit(REJECTED if rejected else NOT_REJECTED)
@@ -112,7 +129,7 @@ def run_estimate(
     """
     with errors_reported():
         check_jobs(jobs)
-        sample = _sample(file, label, columns, example)
+        sample = read_sample(file, label, columns, example)
 
         from caltest import testing
 
@@ -120,7 +137,7 @@ def run_estimate(
         if as_json:
             asked = {"name": statistic, "lens": lens}
             number = value if math.isfinite(value) else str(value)
-            write(to_json({**_source(file, example), **asked, "statistic": number}))
+            write(to_json({**source(file, example), **asked, "statistic": number}))
         else:
             write(repr(value))
 
@@ -141,36 +158,6 @@ def _check_reach(result: CalibrationResult, alpha: float) -> None:
             f"with --resamples {result.n_resamples} no p-value is below {smallest:.3g}, so the "
             f"level {alpha} cannot be reached; give --resamples {needed} or more."
         )
-
-
-def _sample(file: Path | None, label: str | None, columns: str | None, example: str | None) -> Sample:
-    if example is None:
-        if file is None:
-            raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
-        from caltest import files
-
-        return files.read(file, label=label, columns=column_names(columns))
-    if file is not None:
-        raise InputError(f"both FILE ({file}) and --example ({example}) are given; give one.")
-    if label is not None:
-        raise InputError(f"--label {label} is for a FILE; the labels of an example are known.")
-    if columns is not None:
-        raise InputError(f"--columns {columns} is for a FILE; those of an example are known.")
-    return _example(example)
-
-
-def _example(name: str) -> Sample:
-    from caltest._choices import choose
-    from caltest.data import Predictions, Sample
-    from caltest.datasets import digits_models, load_digits_predictions
-
-    models = {f"digits:{model}": model for model in digits_models()}
-    digits = load_digits_predictions(choose("example", name, models))
-    return Sample(Predictions(digits.probs, digits.classes), digits.labels)
-
-
-def _source(file: Path | None, example: str | None) -> dict[str, str | None]:
-    return {"file": None if file is None else str(file), "example": example}
 
 
 def _decision(rejected: bool, alpha: float) -> str:

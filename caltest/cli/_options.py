@@ -14,15 +14,16 @@ from caltest.exceptions import InputError
 
 
 class WithChoices(TyperCommand):
-    """A command whose help lists the statistics, nulls and lenses that there are."""
+    """A command whose help lists the statistics, nulls, lenses and functions that there are."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from caltest.estimation import FUNCTIONS
         from caltest.lenses import LENSES
         from caltest.nulls import NULLS
         from caltest.statistics import STATISTICS
 
         registries: dict[str, Mapping[str, object]]
-        registries = {"statistic": STATISTICS, "null": NULLS, "lens": LENSES}
+        registries = {"statistic": STATISTICS, "null": NULLS, "lens": LENSES, "functions": FUNCTIONS}
         for parameter in self.params:
             if parameter.name in registries:
                 with formatter.section(f"Values of --{parameter.name}"):
@@ -34,7 +35,9 @@ def _entries(registry: Mapping[str, object]) -> list[tuple[str, str]]:
     return [
         (
             f"{name}…" if name.endswith(":") else name,
-            getattr(of, "measures", None) or (getdoc(of) or "").partition("\n")[0],
+            getattr(of, "measures", None)
+            or getattr(of, "is_a", None)
+            or (getdoc(of) or "").partition("\n")[0],
         )
         for name, of in registry.items()
     ]

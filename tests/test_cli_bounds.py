@@ -1,0 +1,111 @@
+"""`caltest bounds`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import caltest
+from caltest.cli import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["bounds", *(str(argument) for argument in arguments)])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.ones(3), size=400)
+    labels = (rng.random((400, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    sharp = probs**4 / (probs**4).sum(axis=1, keepdims=True)
+    path = tmp_path_factory.mktemp("bounds") / "sharp.csv"
+    names = ["ant", "bee", "cat"]
+    pd.DataFrame(sharp, columns=names).assign(verdict=np.array(names)[labels]).to_csv(path, index=False)
+    return path
+
+
+def test_the_output_is_the_summary():
+    result = run("--example", "digits:naive_bayes", "--seed", 3)
+    assert (result.exit_code, result.stderr) == (0, "")
+    digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    predictions = caltest.data.Predictions(digits.probs, digits.classes)
+    expected = caltest.miscalibration_bounds(predictions, digits.labels, rng=3)
+    upper = caltest.certificate(predictions, digits.labels)
+    assert result.stdout == f"{expected.summary()}\n\n{upper.summary()}\n"
+
+
+def test_the_certificate_is_chosen():
+    options = ("--example", "digits:random_forest", "--resamples", 59, "--seed", 0, "--json")
+    found = {
+        kind: json.loads(run(*options, "--certificate", kind).stdout)["certificate"]
+        for kind in ("bins", "isotonic", "none")
+    }
+    assert found["none"] is None
+    assert (found["bins"]["method"], found["isotonic"]["method"]) == ("bins", "isotonic")
+    wanted = json.loads(run(*options, "--wanted", 0.9).stdout)["certificate"]
+    assert wanted["samples_wanted"] > 0
+
+
+def test_the_picture(tmp_path):
+    path = tmp_path / "bounds.png"
+    result = run("--example", "digits:naive_bayes", "--resamples", 59, "--seed", 3, "--plot", path)
+    assert result.exit_code == 0
+    assert path.stat().st_size > 10_000
+
+
+def test_json_and_options(file):
+    options = ("--label", "verdict", "--lens", "class:ant", "--confidence", ".9", "--resamples", "59")
+    result = run(file, *options, "--seed", 4, "--jobs", 1, "--json")
+    assert result.exit_code == 0
+    printed = json.loads(result.stdout)
+    assert printed["file"] == str(file)
+    assert printed["example"] is None
+    assert (printed["lens"], printed["confidence"], printed["n_resamples"], printed["seed"]) == (
+        *("class:ant", 0.9, 59, 4),
+    )
+    assert printed["views"][0]["event"] == "the label is 'ant'"
+    assert printed["over"] > 0.0
+    two = run(file, *options, "--seed", 4, "--jobs", 2, "--json")
+    assert two.stdout == result.stdout
+
+
+def test_classwise(file):
+    result = run(file, "--label", "verdict", "--lens", "classwise", "--seed", 1)
+    assert result.exit_code == 0
+    assert "each of the 3 classes by itself" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "nothing to read"),
+        (("--example", "digits:naive_bayes", "--confidence", "2"), "confidence is 2.0"),
+        (("--example", "digits:naive_bayes", "--lens", "top"), "there is no lens 'top'"),
+        (("--example", "digits:naive_bayes", "--jobs", "0"), "--jobs is 0"),
+        (("--example", "digits:naive_bayes", "--resamples", "9"), "needs 39 draws at least"),
+        (("missing.csv",), "missing.csv"),
+        (("--example", "digits:naive_bayes", "--certificate", "band"), "no certificate 'band'"),
+        (
+            ("--example", "digits:naive_bayes", "--certificate", "none", "--wanted", ".1"),
+            "asks for none",
+        ),
+        (("--example", "digits:naive_bayes", "--lens", "classwise", "--wanted", ".1"), "asks for none"),
+        (("--example", "digits:naive_bayes", "--plot", "picture.doc"), "ends in .png, .pdf or .svg"),
+    ],
+)
+def test_errors(arguments, words):
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_help():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "classwise" in result.stdout
