@@ -67,7 +67,7 @@ def test_ties():
     assert signs(np.array([1e-17]), np.array([2e-17]), 1e-15).tolist() == [0]
 
 
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("statistic", [s for s in STATISTICS if STATISTICS[s].growth is not None])
 def test_every_statistic(statistic):
     found = quick(statistic=statistic)
     assert found.statistic == statistic

@@ -156,7 +156,12 @@ def test_what_is_expected_of_calibrated_models():
 
 
 @pytest.mark.parametrize(
-    "name", [s for s in STATISTICS if s not in ("skce_uq", "jkce", "ece_debiased")]
+    "name",
+    [
+        name
+        for name in STATISTICS
+        if name not in ("skce_uq", "jkce", "ece_debiased") and STATISTICS[name].growth is not None
+    ],
 )
 def test_how_statistics_grow(name):
     """Every row twice: a statistic that estimates a number stays the same, the others are listed."""
@@ -182,6 +187,11 @@ def test_errors_of_statistics_that_grow(name):
     )
     assert small == pytest.approx(large, rel=0.3)
     assert boot == pytest.approx(large, rel=0.3)
+
+
+def test_statistics_without_a_rate_are_refused():
+    with pytest.raises(caltest.InputError, match="'scan' grows with the rows by no fixed power"):
+        quick(statistic="scan")
 
 
 # ------------------------------------------------------------------ tests of equal error

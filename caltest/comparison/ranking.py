@@ -138,6 +138,7 @@ def compare(
     True
     """
     measure = find_statistic(statistic)
+    _growth(measure)
     check_correction(correction)
     check_confidence(confidence)
     views, lens_label = views_of(models, labels, lens, measure.default_lens)
@@ -200,6 +201,15 @@ def _signed(measure: Statistic) -> bool:
     return measure.alternatives[0] == "two-sided"
 
 
+def _growth(measure: Statistic) -> float:
+    if measure.growth is None:
+        raise InputError(
+            f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell its "
+            "error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
+        )
+    return measure.growth
+
+
 def _candidate(
     name: str, measure: Statistic, view: Sample, label_seed: int, workers: Workers
 ) -> Candidate:
@@ -234,7 +244,7 @@ def _standard_errors(
     if tiles:
         return standard_errors(tiles, n, workers)
     keys = np.abs(drawn) if _signed(measure) else drawn
-    errors = plan.standard_errors(drawn, keys, n, measure.growth)
+    errors = plan.standard_errors(drawn, keys, n, _growth(measure))
     finite = np.isfinite([each.value for each in candidates])
     both = finite[:, None] & finite
     return StandardErrors(

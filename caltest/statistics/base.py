@@ -31,8 +31,9 @@ class Statistic(ABC):
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
     #: Lens through which more than two classes are seen if none is asked for.
     default_lens: ClassVar[str | None] = None
-    #: It grows as this power of the number of rows where the error stays the same; 0: not at all.
-    growth: ClassVar[float] = 0.0
+    #: It grows as this power of the number of rows where the error stays the same; 0: not at all;
+    #: None: by no fixed power.
+    growth: ClassVar[float | None] = 0.0
     #: Whether a different order of the rows is a different statistic.
     depends_on_row_order: ClassVar[bool] = False
     #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the

@@ -59,7 +59,7 @@ class HosmerLemeshow(Statistic):
     groups: int = 10
 
     name: ClassVar[str] = "hosmer_lemeshow"
-    growth: ClassVar[float] = 1.0
+    growth: ClassVar[float | None] = 1.0
     measures: ClassVar[str] = "Hosmer and Lemeshow's chi-square"
     default_lens: ClassVar[str | None] = "top_label"
 
@@ -101,7 +101,7 @@ class CalibrationInTheLarge(Statistic):
     """
 
     name: ClassVar[str] = "citl"
-    growth: ClassVar[float] = 0.5
+    growth: ClassVar[float | None] = 0.5
     measures: ClassVar[str] = "calibration in the large, standardised"
     monotone: ClassVar[bool] = True
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
@@ -176,7 +176,7 @@ class CoxRecalibration(Statistic):
     test: Literal["likelihood_ratio", "wald"] = "likelihood_ratio"
 
     name: ClassVar[str] = "cox"
-    growth: ClassVar[float] = 1.0
+    growth: ClassVar[float | None] = 1.0
     measures: ClassVar[str] = "chi-square of recalibration, intercept 0 and slope 1"
     default_lens: ClassVar[str | None] = "top_label"
 

@@ -24,7 +24,7 @@ _SIDES = {"over": "over", "under": "under", "both": None}
 class _LargestSigned(Statistic):
     side: str = "both"
 
-    growth: ClassVar[float] = 0.5
+    growth: ClassVar[float | None] = None  # the 1 under the sum counts less, the more rows there are
     default_lens: ClassVar[str | None] = "top_label"
     monotone: ClassVar[bool] = True
 

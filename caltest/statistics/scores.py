@@ -95,7 +95,7 @@ class Spiegelhalter(Statistic):
     """
 
     name: ClassVar[str] = "spiegelhalter"
-    growth: ClassVar[float] = 0.5
+    growth: ClassVar[float | None] = 0.5
     measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
