@@ -204,8 +204,8 @@ def _signed(measure: Statistic) -> bool:
 def _growth(measure: Statistic) -> float:
     if measure.growth is None:
         raise InputError(
-            f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell its "
-            "error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
+            f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell "
+            "its error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
         )
     return measure.growth
 
