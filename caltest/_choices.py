@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
-from numbers import Integral
-from typing import TypeVar
+from numbers import Integral, Real
+from typing import TypeVar, cast
 
 from caltest.exceptions import InputError
 
@@ -17,6 +18,13 @@ def positive_integer(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise InputError(f"{name} is {value!r}; give a positive whole number.")
     return int(value)
+
+
+def positive_number(name: str, value: object) -> None:
+    """Raise unless the value is a positive, finite number."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not real or not 0.0 < float(cast("float", value)) < math.inf:
+        raise InputError(f"{name} is {value!r}; give a positive number.")
 
 
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -17,7 +17,7 @@ from caltest.estimation import (
     Temperature,
     TwoStepKernelRidge,
 )
-from caltest.estimation import ridge as ridge_module
+from caltest.estimation import spectrum as spectrum_module
 from caltest.estimation.base import coordinates, residuals
 from caltest.estimation.functions import positive_number
 from caltest.kernels import Exponential, Gaussian, Linear
@@ -213,10 +213,10 @@ def test_decompositions_agree(name, monkeypatch):
     train, labels, places = rows(6, n=150)
     function, strengths = FUNCTIONS[name], (1e4, 1.0, 1e-2, 1e-4, 1e-6)
     dense = values_at(function, train, labels, places, strengths)
-    assert ridge_module.Spectrum.of(function.kernel, train).anchors is train
-    monkeypatch.setattr(ridge_module, "_DENSE_UP_TO", 0)
+    assert spectrum_module.Spectrum.of(function.kernel, train).anchors is train
+    monkeypatch.setattr(spectrum_module, "_DENSE_UP_TO", 0)
     factored = values_at(function, train, labels, places, strengths)
-    assert ridge_module.Spectrum.of(function.kernel, train).anchors is not train
+    assert spectrum_module.Spectrum.of(function.kernel, train).anchors is not train
     assert factored == pytest.approx(dense, rel=1e-6, abs=1e-12)
 
 
@@ -224,10 +224,10 @@ def test_decompositions_agree(name, monkeypatch):
 def test_columns_that_do_not_fit_are_left_out(name, monkeypatch):
     """Then K is that of the Nyström approximation on the pivots, at other places too."""
     train, labels, places = rows(6, n=150)
-    monkeypatch.setattr(ridge_module, "_DENSE_UP_TO", 0)
-    monkeypatch.setattr(ridge_module, "_FEWEST_COLUMNS", 12)
-    monkeypatch.setattr(ridge_module, "_COLUMNS", 0)
-    spectrum = ridge_module.Spectrum.of(FUNCTIONS[name].kernel, train)
+    monkeypatch.setattr(spectrum_module, "_DENSE_UP_TO", 0)
+    monkeypatch.setattr(spectrum_module, "_FEWEST_COLUMNS", 12)
+    monkeypatch.setattr(spectrum_module, "_COLUMNS", 0)
+    spectrum = spectrum_module.Spectrum.of(FUNCTIONS[name].kernel, train)
     anchors = spectrum.anchors
     assert len(anchors) == 12
     inner = np.linalg.inv(gaussian(anchors, anchors))
@@ -255,7 +255,7 @@ def test_tails_of_eigenvalues_left_out_do_not_show(m, monkeypatch):
     function = KroneckerKernelRidge()
     strengths = function.search_space(m)
     found = values_at(function, train, labels, places, strengths)
-    monkeypatch.setattr(ridge_module, "_NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("caltest.estimation.ridge._NEGLIGIBLE", 0.0)
     whole = values_at(function, train, labels, places, strengths)
     changes, largest = (np.abs(each).max(axis=(1, 2)) for each in (found - whole, whole))
     assert changes.max() > 0.0

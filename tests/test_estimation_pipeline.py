@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,16 +15,18 @@ from caltest.estimation import (
     Binning,
     CalibrationPipeline,
     DirichletKernelDensity,
+    EstimationFunction,
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
     estimate_squared_error,
     risk,
 )
-from caltest.estimation.base import residuals
+from caltest.estimation.base import PlugIn, Smoother, residuals
 from caltest.estimation.held_out import HeldOut, PipelineForm, ProductsOfPairs
 from caltest.estimation.pipeline import recommended
 from caltest.forms import Pairwise
+from caltest.kernels import Gaussian
 from caltest.simulation import tempered
 
 PROBS = dirichlet(300, 3, 0)
@@ -360,6 +362,9 @@ def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
         ({"n_folds": 1}, "n_folds is 1"),
         ({"test_size": 1.0}, "test_size is 1.0"),
         ({"n_folds": 200}, "leaves 1 in a fold"),
+        ({"order": [[1, 2], [3]]}, "each of the rows 0 to 299 once"),
+        ({"functions": [(TwoStepKernelRidge(), [])]}, "pairs of a function and the values to try"),
+        ({"functions": [EstimationFunction]}, "functions holds <class"),
         ({"order": [0, 1]}, "each of the rows 0 to 299 once"),
         ({"order": np.zeros(300, dtype=int)}, "each of the rows 0 to 299 once"),
         ({"regularization_scaling": "none"}, "no regularization_scaling 'none'"),
@@ -394,8 +399,71 @@ def test_sklearn_can_clone():
 
 
 def test_a_truncated_kernel_matrix_is_told(monkeypatch):
-    monkeypatch.setattr("caltest.estimation.ridge._DENSE_UP_TO", 10)
-    monkeypatch.setattr("caltest.estimation.ridge._FEWEST_COLUMNS", 3)
-    monkeypatch.setattr("caltest.estimation.ridge._COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.spectrum._DENSE_UP_TO", 10)
+    monkeypatch.setattr("caltest.estimation.spectrum._FEWEST_COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.spectrum._COLUMNS", 3)
     found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=0)
     assert "3 features were kept" in found.summary()
+
+
+def test_p_values_of_the_pipeline_where_labels_are_all_but_certain():
+    """All labels are the likely ones, nearly all draws are too: risks are equal but for rounding."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        probs, labels = 1e-9 * rng.uniform(0.1, 1.0, (40, 3)), rng.integers(0, 3, 40)
+        probs[np.arange(40), labels] = 0.0
+        probs[np.arange(40), labels] = 1.0 - probs.sum(axis=1)
+        found = estimate_squared_error(probs, labels, pvalue="pipeline", n_resamples=9, rng=seed)
+        assert found.pvalue == 1.0
+
+
+class _NotANumber(Smoother):
+    def at(self, probs):
+        return _NotANumberCurve(len(probs))
+
+
+@dataclass(frozen=True)
+class _NotANumberCurve(PlugIn):
+    rows: int
+
+    def curves(self, residuals):
+        return np.full((self.rows, *residuals.shape[1:]), np.nan)
+
+
+def test_what_is_not_a_number_is_not_chosen(monkeypatch):
+    monkeypatch.setattr(Temperature, "given", lambda self, probs: _NotANumber())
+    with pytest.raises(caltest.InputError, match=r"temperature\(temperature=1\) is not a number"):
+        estimate_squared_error(PROBS, LABELS, functions=[Temperature()], pvalue="none", rng=0)
+
+
+def test_the_standard_error_is_of_tuning_and_test_rows():
+    found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=0)
+    (row,) = found.functions
+    jackknife = np.sqrt(4 / 5 * ((row.estimates[row.best] - row.estimate) ** 2).sum())
+    assert row.standard_error == pytest.approx(np.hypot(jackknife, row.sampling_error))
+
+
+def test_pairs_of_a_function_and_values_and_objects_that_differ_in_other_options():
+    found = estimate_squared_error(
+        PROBS,
+        LABELS,
+        functions=[
+            (KroneckerKernelRidge(kernel=Gaussian(1.0)), [0.1, 0.01]),
+            TwoStepKernelRidge(0.1, Gaussian(0.1)),
+            TwoStepKernelRidge(0.1, Gaussian(1.0)),
+        ],
+        pvalue="none",
+        rng=0,
+    )
+    kernels = {row.parameters["kernel"] for row in found.functions}
+    assert len(kernels) == 2
+    assert len({row.label for row in found.functions}) == 3
+
+
+def test_all_and_one_more():
+    found = estimate_squared_error(
+        PROBS, LABELS, functions=["all", "temperature"], pvalue="none", rng=0
+    )
+    assert set(found.table().index) == {
+        *("kernel_density", "kronecker_ridge", "two_step_ridge", "temperature"),
+    }

@@ -138,11 +138,9 @@ def test_the_estimates_are_those_of_the_result():
     assert last.get_yticklabels()[0].get_weight() == "bold"
     values = next(line for line in last.lines if line.get_marker() == "|").get_xdata()
     assert list(values) == [each.estimate for each in result.functions]
-    rows, folds = (
-        [np.diff(segment[:, 0])[0] / 2 for segment in bars.get_segments()] for bars in last.collections
-    )
-    assert rows == pytest.approx([each.sampling_error for each in result.functions])
-    assert folds == pytest.approx([each.estimate_error for each in result.functions])
+    (bars,) = last.collections
+    errors = [np.diff(segment[:, 0])[0] / 2 for segment in bars.get_segments()]
+    assert errors == pytest.approx([each.standard_error for each in result.functions])
     (roots,) = last.child_axes
     for place, text in zip(roots.get_xticks(), roots.get_xticklabels(), strict=True):
         assert float(text.get_text()) ** 2 == pytest.approx(place, abs=1e-12)

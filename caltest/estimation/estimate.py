@@ -65,9 +65,10 @@ def estimate_squared_error(
         is that of the one probability shown, E (P(event | p) − p)².
     functions
         "all" (default), or names ("binning", "kernel_density", "kronecker_ridge", "two_step_ridge",
-        "temperature") and classes, which are tuned, and objects of :mod:`caltest.estimation`, which
-        are taken as they are. "all" leaves out "temperature"; "binning" for more than two classes; and
-        "kernel_density", whose cost grows as n², for more than 50 000 rows.
+        "temperature") and classes, which are tuned; objects of :mod:`caltest.estimation`, which are
+        taken as they are; and pairs of an object and the values to try. "all" leaves out "temperature";
+        "binning" for more than two classes; and "kernel_density", whose cost grows as n², for more
+        than 50 000 rows.
     pvalue
         "held_out" (default): do the errors estimated from the tuning part foretell the residuals of
         the test part? Exact, given the split, and cheap. "pipeline": the recommended estimate, ranked
@@ -149,7 +150,6 @@ def estimate_squared_error(
                     *view.predictions.notes,
                     *_notes(pipeline, found, len(known)),
                     *(note for path in paths for note in path.notes),
-                    *(result.warnings if result else ()),
                 )
             )
         ),

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
-from caltest._choices import positive_integer
+from caltest._choices import positive_integer, positive_number
 from caltest._tiles import blocks
 from caltest.binning import EqualWidth
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Smoother, coordinates
-from caltest.exceptions import InputError
 
 _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**20  # of kernel values held at a time
-
-
-def positive_number(name: str, value: object) -> None:
-    """Raise unless the value is a positive, finite number."""
-    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not real or not 0.0 < float(cast("float", value)) < np.inf:
-        raise InputError(f"{name} is {value!r}; give a positive number.")
 
 
 @dataclass(frozen=True)
@@ -112,7 +103,7 @@ class DirichletKernelDensity(EstimationFunction):
     """ĉ(p) = Σ_i κ(p; g_i) onehot(y_i) / Σ_i κ(p; g_i) − p, κ(·; g) the density of Dir(g/b + 1).
 
     Ratios of densities are computed from their logarithms, so that they are numbers for every p, on
-    the boundary of the simplex too.
+    the boundary of the simplex too: a p_k of 0 counts as 1e-300.
 
     Parameters
     ----------

@@ -140,9 +140,17 @@ class PipelineForm(Form):
     split: Split
 
     parallel_inside: ClassVar[bool] = True
+    together: ClassVar[bool] = True
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) estimates for ``labels`` (B, n)."""
-        paths = self.pipeline.run(self.probs, labels, self.split, workers)
+        """Return the (B,) estimates for ``labels`` (B, n).
+
+        Where labels are all but certain, risks are equal up to rounding, and rounding chooses among
+        them. Every different vector goes through once, in an order of their own: equal labels then
+        give equal estimates, and the result does not depend on which of them was observed.
+        """
+        different, places = np.unique(labels, axis=0, return_inverse=True)
+        paths = self.pipeline.run(self.probs, different, self.split, workers)
         chosen = recommended(paths)
-        return np.stack([path.estimate for path in paths])[chosen, np.arange(len(labels))]
+        values = np.stack([path.estimate for path in paths])[chosen, np.arange(len(different))]
+        return np.asarray(values[places.reshape(-1)])

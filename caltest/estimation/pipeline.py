@@ -6,8 +6,10 @@ estimation functions are given the predictions of the test rows alone, so nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from inspect import isabstract
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from caltest._choices import choose, positive_integer
 from caltest._parallel import ALONE, Workers
+from caltest._prose import short
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
@@ -24,7 +27,9 @@ from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKerne
 from caltest.exceptions import InputError
 
 Rows: TypeAlias = NDArray[np.intp]
-FunctionLike: TypeAlias = "str | EstimationFunction | type[EstimationFunction]"
+FunctionLike: TypeAlias = (
+    "str | EstimationFunction | type[EstimationFunction] | tuple[EstimationFunction, Sequence[Any]]"
+)
 
 #: Estimation functions by name.
 FUNCTIONS: dict[str, type[EstimationFunction]] = {
@@ -112,8 +117,8 @@ class CalibrationPipeline:
     Parameters
     ----------
     functions
-        "all", or names and classes of estimation functions, which are tuned over their search spaces,
-        and objects, which are taken as they are.
+        "all", or names and classes of estimation functions, which are tuned over their search spaces;
+        objects, which are taken as they are; and pairs of an object and the values to try.
     test_size
         Share of the rows on which the error is estimated. Default 0.2, as published.
     n_folds
@@ -172,24 +177,36 @@ class CalibrationPipeline:
         return found
 
     def _named(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
-        wanted: Iterable[FunctionLike]
-        if isinstance(self.functions, str):
-            wanted = _all(n_samples, n_classes)
-        elif isinstance(self.functions, Iterable):
-            wanted = tuple(self.functions)
-        else:
-            wanted = (self.functions,)
+        given = (self.functions,) if isinstance(self.functions, str) else self.functions
+        wanted: list[FunctionLike] = []
+        for each in given if isinstance(given, Iterable) else (given,):
+            everything = isinstance(each, str) and each == "all"
+            wanted += _all(n_samples, n_classes) if everything else [each]
         found = tuple(self._candidate(each, n_classes) for each in wanted)
         labels = [each.label for each in found]
+        if len(set(labels)) < len(labels):  # names of options in full tell objects apart
+            found = tuple(
+                Candidate(_in_full(each), each.function, each.values)
+                if labels.count(each.label) > 1 and len(each.values) == 1
+                else each
+                for each in found
+            )
+            labels = [each.label for each in found]
         if not found or len(set(labels)) < len(labels):
             raise InputError(f"functions are {labels}; give one at least, and each one once.")
         return found
 
     def _candidate(self, wanted: FunctionLike, n_classes: int) -> Candidate:
+        if isinstance(wanted, tuple):
+            return _with_values(wanted)
         if isinstance(wanted, EstimationFunction):
             value = getattr(wanted, wanted.tuned)
-            return Candidate(f"{wanted.name}({wanted.tuned}={value:g})", wanted, (value,))
-        if isinstance(wanted, type) and issubclass(wanted, EstimationFunction):
+            return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
+        if (
+            isinstance(wanted, type)
+            and issubclass(wanted, EstimationFunction)
+            and not isabstract(wanted)
+        ):
             kind = wanted
         elif isinstance(wanted, str):
             kind = choose("estimation function", wanted, FUNCTIONS)
@@ -200,7 +217,7 @@ class CalibrationPipeline:
             )
         scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
         function = kind(regularization_scaling=self.regularization_scaling) if scaled else kind()  # type: ignore[call-arg]
-        return Candidate(kind.name, function, function.search_space(n_classes))
+        return _with_values((function, function.search_space(n_classes)))
 
     def split(
         self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Rows | None = None
@@ -250,24 +267,58 @@ def recommended(paths: Sequence[Path]) -> NDArray[np.intp]:
     return np.asarray(np.stack([path.least for path in paths]).argmin(axis=0))
 
 
+@dataclass(frozen=True, eq=False)
+class _Lessons:
+    """Blocks of label vectors: their place, residuals of the training rows and of the rows held out."""
+
+    probs: Array
+    labels: Labels
+    training: Rows
+    held_out: Rows
+
+    @cached_property
+    def _parts(self) -> list[slice]:
+        k = 1 if self.probs.shape[1] == 2 else self.probs.shape[1]
+        return blocks(len(self.labels), max(1, _NUMBERS // (len(self.training) * k)))
+
+    @cached_property
+    def _only(self) -> tuple[slice, Array, Array]:
+        return self._made(self._parts[0])
+
+    def __iter__(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield the blocks; a single one is kept, several are made anew."""
+        if len(self._parts) == 1:
+            yield self._only
+        else:
+            yield from map(self._made, self._parts)
+
+    def _made(self, part: slice) -> tuple[slice, Array, Array]:
+        uses = (self.training, self.held_out)
+        first, second = (residuals(self.probs[rows], self.labels[part, rows]) for rows in uses)
+        return part, first, second
+
+
 def _one_fold(
     candidate: Candidate, probs: Array, labels: Labels, split: Split, fold: int
 ) -> tuple[Array, tuple[str, ...]]:
     """Return risks, estimates and spreads (3, G, B), and notes, of a function fitted without a fold."""
     known, held_out = split.training(fold), split.folds[fold]
     places = (probs[held_out], probs[split.test], probs[split.test[:_SPREAD_ROWS]])
-    coordinates = 1 if probs.shape[1] == 2 else probs.shape[1]
-    parts = blocks(len(labels), max(1, _NUMBERS // (len(known) * coordinates)))
+    lessons = _Lessons(probs, labels, known, held_out)
     found = np.empty((3, len(candidate.values), len(labels)))
     notes: tuple[str, ...] = ()
     paths = candidate.function.path(candidate.values, probs[known], *places)
     for number, (validation, test, some) in enumerate(paths):
-        for part in parts:
-            lesson = residuals(probs[known], labels[part, known])
-            check = residuals(probs[held_out], labels[part, held_out])
+        for part, lesson, check in lessons:
             found[0, number, part] = validation.risks(lesson, check)
             found[1, number, part] = test.means(lesson)
             found[2, number, part] = some.diagonals(lesson).std(axis=0, ddof=1)
+        if np.isnan(found[:, number]).any():
+            raise InputError(
+                f"{candidate.label} is not a number for some predictions, with "
+                f"{candidate.function.tuned} {candidate.values[number]!r}; mend it, or leave the value "
+                "out."
+            )
         notes = validation.notes
     return found, notes
 
@@ -279,8 +330,29 @@ def _all(n_samples: int, n_classes: int) -> list[FunctionLike]:
     return [*binned, *dense, "kronecker_ridge", "two_step_ridge"]
 
 
+def _with_values(pair: tuple[Any, ...]) -> Candidate:
+    """Return a function whose tuned option takes given values."""
+    values = tuple(pair[1]) if len(pair) == 2 and isinstance(pair[1], Iterable) else ()
+    if len(pair) != 2 or not isinstance(pair[0], EstimationFunction) or not values:
+        raise InputError(
+            f"functions holds {pair!r}; give pairs of a function and the values to try, as in "
+            "(TwoStepKernelRidge(), [0.1, 0.01])."
+        )
+    for value in values:
+        pair[0].with_value(value)  # raises if it cannot be used
+    return Candidate(pair[0].name, pair[0], values)
+
+
+def _in_full(candidate: Candidate) -> str:
+    options = ", ".join(f"{key}={value}" for key, value in candidate.function.parameters.items())
+    return f"{candidate.function.name}({options})"
+
+
 def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
-    rows = np.asarray(order)
+    try:
+        rows = np.asarray(order)
+    except ValueError:  # rows of different lengths
+        rows = np.empty(0)
     whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
     if not whole or not np.array_equal(np.sort(rows), np.arange(n_samples)):
         raise InputError(

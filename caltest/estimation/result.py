@@ -94,12 +94,30 @@ class FunctionRisk:
 
     @property
     def estimate_error(self) -> float:
-        """Its standard error over the folds: how far the models of the folds differ."""
+        """Its standard error over the folds, as published: how far the models of the folds differ.
+
+        They share most of their training rows: chance in these moves all of them alike, so this is
+        much too small a standard error; see :attr:`standard_error`.
+        """
         return _error(self.estimates[self.best])
 
     @property
+    def standard_error(self) -> float:
+        """Its standard error, of the tuning rows and of the test rows together.
+
+        The fold models are those that a delete-a-group jackknife takes: (F − 1) times their standard
+        error over the folds is the jackknife's, for all tuning rows. What the choice of the option
+        adds is not in it, so it may be too small still.
+        """
+        tuning = (self.estimates.shape[1] - 1) * self.estimate_error
+        return float(np.hypot(tuning, self.sampling_error))
+
+    @property
     def sampling_error(self) -> float:
-        """Its standard error over the rows of the test part, h held fixed."""
+        """Its standard error over the rows of the test part, h held fixed; at most this.
+
+        From the mean of the spreads of the fold models, which is no less than that of their ensemble.
+        """
         return float(self.spreads[self.best].mean() / np.sqrt(self.n_test))
 
     @property
@@ -194,8 +212,9 @@ class SquaredErrorEstimate:
             Index ``function``; columns ``tuned`` and ``value`` (the best one); ``risk`` and
             ``risk_error`` (validation risk, standard error over folds); ``root_risk`` and
             ``root_risk_error`` (the same of its root); ``gap`` and ``gap_error`` (risk above the
-            first row's, fold by fold); ``estimate``, ``estimate_error`` (over folds) and
-            ``sampling_error`` (over test rows). All are plain numbers, none times 100.
+            first row's, fold by fold); ``estimate`` and its ``standard_error``; ``estimate_error``
+            (over folds, as published) and ``sampling_error`` (over test rows). All are plain numbers,
+            none times 100.
         """
         import pandas as pd
 
@@ -213,6 +232,7 @@ class SquaredErrorEstimate:
                     "gap": gap,
                     "gap_error": gap_error,
                     "estimate": each.estimate,
+                    "standard_error": each.standard_error,
                     "estimate_error": each.estimate_error,
                     "sampling_error": each.sampling_error,
                 }
@@ -241,7 +261,7 @@ class SquaredErrorEstimate:
 def _plain_function(function: FunctionRisk) -> dict[str, Any]:
     names = [each.name for each in fields(function)]
     derived = ["value", "risk", "risk_error", "root_risk", "root_risk_error"]
-    derived += ["estimate", "estimate_error", "sampling_error"]
+    derived += ["estimate", "standard_error", "estimate_error", "sampling_error"]
     return {name: plain(getattr(function, name)) for name in names + derived}
 
 

@@ -19,9 +19,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
 
-from caltest._choices import choose
+from caltest._choices import choose, positive_number
 from caltest.estimation.base import (
     Array,
     EstimationFunction,
@@ -30,95 +29,14 @@ from caltest.estimation.base import (
     Surface,
     coordinates,
 )
-from caltest.estimation.functions import positive_number
+from caltest.estimation.spectrum import Features, Spectrum
 from caltest.exceptions import InputError
-from caltest.forms import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
 Scaling: TypeAlias = Literal["usual", "published"]
 
-_ROUNDING = 1e-14  # of the largest diagonal entry or eigenvalue: what is left then is rounding
-_DENSE_UP_TO = 10_000  # rows whose kernel matrix is decomposed as a whole if it has no low rank
-_COLUMNS = 100_000_000  # entries of a factor of more rows
-_FEWEST_COLUMNS = 250  # of such a factor
-_WORTH_A_NOTE = 1e-9  # share of the trace that is left out
 _NEGLIGIBLE = 1e-10  # a tail of eigenvalues whose pairs add no more than that to h is left out
-
-
-@dataclass(frozen=True, eq=False)
-class Spectrum:
-    """The eigenvalues of a kernel matrix, and its features φ(p) = k(p, anchors) · transform.
-
-    Attributes
-    ----------
-    kernel
-        The kernel, its bandwidth a number.
-    anchors, transform
-        (s, d) points and (s, r) matrix.
-    values
-        Eigenvalues (r,), largest first.
-    features
-        Φ of the training rows, (n, r).
-    missing
-        Share of the trace that the features leave out: 0 but for rounding, where n is not too large.
-    """
-
-    kernel: Kernel
-    anchors: Array
-    transform: Array
-    values: Array
-    features: Array
-    missing: float
-
-    @classmethod
-    def of(cls, kernel: Kernel, points: Array) -> Spectrum:
-        """Decompose the kernel matrix of ``points`` (n, d).
-
-        Pivoted Cholesky first: kernels of few coordinates have a low rank (8 for one coordinate, 600
-        for ten classes), and O(n r²) is all it takes. Else the eigenvectors of all of K, in O(n³), up
-        to 10 000 rows; beyond, the columns that fit.
-        """
-        fitted, n = kernel.fitted(points), len(points)
-        dense = n <= _DENSE_UP_TO
-        most = max(1, n // 3) if dense else min(n, max(_FEWEST_COLUMNS, _COLUMNS // n))
-        weights = KernelWeights(fitted, points)
-        factor, missing, pivots = incomplete_cholesky(weights, np.arange(n), most, exhausted=_ROUNDING)
-        if dense and len(pivots) == most:
-            values, vectors = eigh(fitted(points, points), overwrite_a=True, driver="evd")
-            kept = slice(int(np.searchsorted(values, _ROUNDING * values[-1])), None)
-            values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
-            roots = np.sqrt(values)
-            return cls(fitted, points, vectors / roots, values, vectors * roots, 0.0)
-        values, vectors = eigh(factor.T @ factor)
-        values, vectors = values[::-1].clip(min=0.0), np.ascontiguousarray(vectors[:, ::-1])
-        transform = solve_triangular(factor[pivots], vectors, lower=True, trans="T")
-        return cls(fitted, points[pivots], transform, values, factor @ vectors, missing)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Say so where the kernel matrix was replaced by a part of it."""
-        if self.missing < _WORTH_A_NOTE:
-            return ()
-        return (
-            f"Of the kernel matrix of {len(self.features)} rows, {len(self.values)} features were "
-            f"kept; they leave out {self.missing:.2g} of its trace.",
-        )
-
-    def at(self, points: Array) -> Features:
-        """Return the features of points (e, d)."""
-        return Features(self.kernel(points, self.anchors) @ self.transform)
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Features φ (e, r) of some predictions."""
-
-    values: Array
-
-    @cached_property
-    def products(self) -> Array:
-        """Inner products of the columns, (r, r)."""
-        return self.values.T @ self.values
+_NEGLIGIBLE_SHARE = 1e-8  # of the trace: no more is left out than that
 
 
 @dataclass(frozen=True)
@@ -304,12 +222,15 @@ class _KroneckerSurface(Surface):
     def _rank(self) -> int:
         """How many eigenvalues count: n · (sum of the others) / c bounds what pairs of others add to h.
 
-        Pairs of one that counts and one that does not have no such bound; seen was a change of h by
-        less than 1e-7 of its largest value.
+        Pairs of one that counts and one that does not add √(share of the trace left out) of h or so.
         """
         values = self.spectrum.values
-        tails = np.cumsum(values[::-1])[::-1] * len(self.spectrum.features)
-        return max(1, int(np.count_nonzero(tails > _NEGLIGIBLE * self.constant)))
+        tails = np.cumsum(values[::-1])[::-1]
+        left_out = min(
+            _NEGLIGIBLE * self.constant / len(self.spectrum.features),
+            _NEGLIGIBLE_SHARE * tails[:1].sum(),
+        )
+        return max(1, int(np.count_nonzero(tails > left_out)))
 
     def _middles(self, residuals: Array) -> Iterator[Array]:
         """Yield (B Bᵀ) ∘ L, (r, r), for every vector of residuals."""
@@ -317,11 +238,8 @@ class _KroneckerSurface(Surface):
         values = self.spectrum.values[:rank]
         denominators = np.outer(values, values)
         denominators += self.constant
-        for one in residuals.transpose(1, 0, 2):
-            b = self.spectrum.features[:, :rank].T @ one
-            middle = b @ b.T
-            middle /= denominators
-            yield middle
+        for place in range(residuals.shape[1]):
+            yield self.spectrum.outer(residuals, place)[:rank, :rank] / denominators
 
     def diagonals(self, residuals: Array) -> Array:
         phi = self.features.values[:, : self._rank]

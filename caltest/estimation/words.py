@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from caltest._prose import paragraph, row
+from caltest.estimation.base import Array
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 
 _CLEAR = 2.0  # standard errors
+_FEW_ROWS = 30
+_ZERO = "none (h = 0)"
 _WHAT = {True: "root mean square of P(event | p) − p", False: "root mean square of ‖P(Y | g) − g‖"}
 
 
@@ -19,7 +22,7 @@ def summary(found: SquaredErrorEstimate) -> str:
             f"{found.n_tuning} in {found.n_folds} folds to fit and tune, {found.n_test} to estimate on",
         ),
         ("error", f"{found.root:.4g}  ({_WHAT[found.n_classes == 2]})"),
-        ("squared", _with_error(found.estimate, found.recommended.estimate_error)),
+        ("squared", _with_error(found.estimate, found.recommended.standard_error)),
         ("by", f"{found.recommended.label}, {found.recommended.is_a}; {_option(found.recommended)}"),
     ]
     if found.test:
@@ -31,21 +34,21 @@ def summary(found: SquaredErrorEstimate) -> str:
 
 
 def _table(found: SquaredErrorEstimate) -> list[str]:
-    width = max(len("function"), *(len(each.label) for each in found.functions))
-    head = f"  {'function':<{width}}  {'best option':<22}  {'√risk × 100':<17}  squared error"
-    lines = [head]
+    width = max(len(_ZERO), *(len(each.label) for each in found.functions))
+    lines = [f"  {'function':<{width}}  {'best option':<22}  {'√risk × 100':<17}  squared error"]
     for each in found.functions:
-        risk = _root_risk(each)
-        error = _with_error(each.estimate, each.estimate_error)
+        risk = _root(each.risk, each.risk_error)
+        error = _with_error(each.estimate, each.standard_error)
         lines.append(f"  {each.label:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
+    zero = _root(float(found.zero_risks.mean()), _standard_error(found.zero_risks))
+    lines.append(f"  {_ZERO:<{width}}  {'':<22}  {zero:<17}  0")
     return lines
 
 
-def _root_risk(function: FunctionRisk) -> str:
-    """Write 100 times the root of the mean risk, by which functions are ranked, and its error."""
-    root = function.risk**0.5
-    error = 0.5 * function.risk_error / root if root > 0.0 else 0.0
-    return f"{100 * root:.3f} ± {100 * error:.3f}"
+def _root(risk: float, error: float) -> str:
+    """Write 100 times the root of a mean risk, by which functions are ranked, and its error."""
+    root = risk**0.5
+    return f"{100 * root:.3f} ± {50 * error / root if root > 0.0 else 0.0:.3f}"
 
 
 def _option(function: FunctionRisk) -> str:
@@ -71,32 +74,36 @@ def _pvalue(found: SquaredErrorEstimate) -> str:
 
 
 def _how_clear(found: SquaredErrorEstimate) -> str:
-    best, others = found.recommended, found.functions[1:]
-    zero, zero_error = found.gap()
-    text = f"{best.label} has the least risk on rows it was not fitted to. "
-    if others:
-        near = [each.label for each in others if not _is_clear(*found.gap(each))]
-        gap, error = found.gap(others[0])
-        text += (
-            f"The next, {others[0].label}, has a risk {gap:.2g} ± {error:.2g} larger (± standard error "
-            "over the folds). "
-        )
-        text += (
-            f"The choice is not clear: {_and(near)} {'lies' if len(near) == 1 else 'lie'} within "
-            f"{_CLEAR:g} standard errors. "
-            if near
-            else f"All others are more than {_CLEAR:g} standard errors worse. "
-        )
-    if _is_clear(zero, zero_error):
-        return (
-            text
-            + f"Calling the model calibrated would have a risk {zero:.2g} ± {zero_error:.2g} larger."
-        )
-    more = f"{zero:.2g} ± {zero_error:.2g}"
-    return text + (
-        f"The risk of calling the model calibrated (error 0) is {more} larger, which does not tell the "
-        "two apart; whether there is an error is what a p-value tells, with more power."
+    best = found.recommended
+    twins = (best.name, best.value)
+    others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
+    text = f"{best.label} has the least risk on rows it was not fitted to"
+    if not others:
+        return f"{text}. {_against_zero(found)}"
+    gap, error = found.gap(others[0])
+    if gap == 0.0:
+        return f"{text}, and others have the same: there is nothing to choose. {_against_zero(found)}"
+    text += (
+        f". The next, {others[0].label}, has a risk {gap:.2g} ± {error:.2g} larger (± standard error "
+        "over the folds). "
     )
+    near = [each.label for each in others if not _is_clear(*found.gap(each))]
+    if near:
+        verb = "lies" if len(near) == 1 else "lie"
+        text += f"The choice is not clear: {_and(near)} {verb} within {_CLEAR:g} standard errors. "
+    else:
+        text += f"All others are more than {_CLEAR:g} standard errors worse. "
+    return text + _against_zero(found)
+
+
+def _against_zero(found: SquaredErrorEstimate) -> str:
+    """Compare with h = 0, which calls the model calibrated."""
+    gap, error = found.gap()
+    pvalue = "whether there is an error, a p-value tells with more power."
+    if gap < 0.0:
+        return f"Calling the model calibrated (h = 0) has a smaller risk still; {pvalue}"
+    text = f"Calling the model calibrated (h = 0) has a risk {gap:.2g} ± {error:.2g} larger"
+    return f"{text}." if _is_clear(gap, error) else f"{text}, which is not clear; {pvalue}"
 
 
 def _and(names: list[str]) -> str:
@@ -109,10 +116,16 @@ def _is_clear(gap: float, error: float) -> bool:
 
 def _meaning(found: SquaredErrorEstimate) -> str:
     what = (
-        "The errors after ± are standard errors over the folds: how far the fold models differ, not "
-        f"how far chance in the {found.n_test} test rows may move them "
-        f"(± {found.recommended.sampling_error:.2g} for the first)."
+        "The errors after ± of the squared error are standard errors, by a jackknife over the folds "
+        f"and from the {found.n_test} test rows; what the choice of options adds is not in them, so "
+        "they may be too small."
     )
+    if found.n_test < _FEW_ROWS:
+        what += f" The test part has {found.n_test} rows only: do not rely on the estimate."
     if found.estimate < 0.0:
         what += " An estimate below 0 says that no error was found; the root is taken to be 0."
     return what
+
+
+def _standard_error(values: Array) -> float:
+    return float(values.std(ddof=1) / len(values) ** 0.5)

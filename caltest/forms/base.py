@@ -35,6 +35,10 @@ class Form(ABC):
     #: True if `evaluate` itself hands work to the workers; else draws are what is run in parallel.
     parallel_inside: ClassVar[bool] = False
 
+    #: True if rounding may decide what the statistic looks at, so that the value of a label vector
+    #: depends on which others it is evaluated with; then all are evaluated together.
+    together: ClassVar[bool] = False
+
     @property
     def resolution(self) -> float:
         """How far two evaluations of one value may differ, by rounding; default 0.

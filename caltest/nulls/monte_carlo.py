@@ -72,6 +72,8 @@ class MonteCarlo(Null):
             raise InputError(
                 "stop_after goes with one-sided alternatives only; leave it out, or test one side."
             )
+        if question.form.together:
+            return _all_together(question)
         observed = _as_drawn(question)
         if self.stop_after is None:
             draws = np.concatenate(list(draw_statistics(question)))
@@ -100,6 +102,14 @@ class MonteCarlo(Null):
             seen.append(batch)
             reached += len(hits)
         return from_draws(np.concatenate(seen), question, observed=observed)
+
+
+def _all_together(question: Question) -> Answer:
+    """Rank the observed labels among the draws, evaluated in one call that does not know them apart."""
+    drawn = question.predictions.sampler(question.seed).draw(0, question.n_resamples)
+    labels = np.concatenate([question.labels[None, :].astype(drawn.dtype), drawn])
+    values = question.form.evaluate(labels, question.workers)
+    return from_draws(values[1:], question, observed=float(values[0]))
 
 
 def draw_statistics(question: Question, at_most: int | None = None) -> Iterator[Array]:

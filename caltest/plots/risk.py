@@ -65,8 +65,7 @@ class RiskDisplay:
             given, and h = 0, which calls the model calibrated, are horizontal lines. All panels have
             the same vertical scale, that of the risks from which one chooses: values above it are
             arrows at the top edge, and the highest is named. Last panel: the estimates of the squared
-            error, and above them their roots; bars show one standard error over the folds, thin lines
-            one over the test rows.
+            error, and above them their roots; bars show one standard error.
 
         Raises
         ------

@@ -19,24 +19,14 @@ def name(function: FunctionRisk) -> str:
 
 
 def draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
-    """Draw estimates with both of their standard errors, least risk on top."""
+    """Draw estimates with their standard errors, least risk on top."""
     functions = result.functions
     places = np.arange(len(functions))
     values = np.array([each.estimate for each in functions])
-    folds = np.array([each.estimate_error for each in functions])
-    rows = np.array([each.sampling_error for each in functions])
+    errors = np.array([each.standard_error for each in functions])
     ax.axvline(0.0, color=BLACK, linewidth=1.2, linestyle=(0, (5, 2)), zorder=1)
     ax.hlines(
-        *(places, values - rows, values + rows),
-        color=BLACK,
-        linewidth=1.2,
-        label="standard error over test rows",
-    )
-    ax.hlines(
-        *(places, values - folds, values + folds),
-        color=BLUE,
-        linewidth=6.0,
-        label="standard error over folds",
+        *(places, values - errors, values + errors), color=BLUE, linewidth=6.0, label="standard error"
     )
     ax.plot(values, places, "|", color=BLACK, markersize=13, markeredgewidth=1.8, zorder=3)
     names = [f"{place}  {name(each)}" for place, each in enumerate(functions, 1)]
