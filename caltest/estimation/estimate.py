@@ -10,7 +10,7 @@ import numpy as np
 from caltest._choices import choose, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
-from caltest.data import Predictions, Sample, sample
+from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.estimation.base import Array, residuals
 from caltest.estimation.held_out import HeldOut, WholePipeline
 from caltest.estimation.pipeline import (
@@ -144,15 +144,7 @@ def estimate_squared_error(
         n_test=len(split.test),
         n_folds=n_folds,
         seed=seed,
-        warnings=tuple(
-            dict.fromkeys(
-                (
-                    *view.predictions.notes,
-                    *_notes(pipeline, found, len(known)),
-                    *(note for path in paths for note in path.notes),
-                )
-            )
-        ),
+        warnings=_notes(view, pipeline, found, paths),
     )
 
 
@@ -216,10 +208,10 @@ def _risk_of_zero(view: Sample, rows: Rows) -> float:
 
 
 def _notes(
-    pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], n_samples: int
+    view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Path]
 ) -> tuple[str, ...]:
-    notes = []
-    if pipeline.functions == "all" and n_samples > ALL_PAIRS_UP_TO:
+    notes = [*view.predictions.notes, *impossible_labels(view)]
+    if "all" in pipeline.functions and len(view.labels) > ALL_PAIRS_UP_TO:
         notes.append(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "
             "functions to have it."
@@ -229,4 +221,5 @@ def _notes(
             f"The best {found[0].tuned} of {found[0].label}, {found[0].value:.4g}, is at the end of "
             "the values tried: one beyond may be better still."
         )
-    return tuple(notes)
+    notes += [note for path in paths for note in path.notes]
+    return tuple(dict.fromkeys(notes))

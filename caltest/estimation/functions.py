@@ -218,8 +218,8 @@ class Temperature(EstimationFunction):
         positive_number("temperature", self.temperature)
 
     def search_space(self, n_classes: int) -> tuple[float, ...]:
-        """Return 31 values from 1/4 to 4, evenly by their logarithm."""
-        return tuple(np.geomspace(0.25, 4.0, 31).tolist())
+        """Return 41 values from 1/16 to 16, evenly by their logarithm."""
+        return tuple(np.geomspace(0.0625, 16.0, 41).tolist())
 
     def given(self, probs: Array) -> _Tempered:
         """Keep the temperature: training rows teach nothing."""
