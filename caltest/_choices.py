@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import TypeVar, cast
 
@@ -25,6 +26,33 @@ def positive_number(name: str, value: object) -> None:
     real = isinstance(value, Real) and not isinstance(value, bool)
     if not real or not 0.0 < float(cast("float", value)) < math.inf:
         raise InputError(f"{name} is {value!r}; give a positive number.")
+
+
+def check_confidence(confidence: object, least: float = 0.0) -> float:
+    """Return a confidence, above 0 (or from ``least``) and below 1.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    real = isinstance(confidence, Real) and not isinstance(confidence, bool)
+    found = float(cast("float", confidence)) if real else 0.0
+    if not least <= found < 1.0 or found == 0.0:
+        asked = f"from {least:g} to below 1" if least else "between 0 and 1"
+        raise InputError(f"confidence is {confidence!r}; give one {asked}, such as 0.95.")
+    return found
+
+
+def level_of_confidence(confidence: float) -> float:
+    """Return 1 − confidence as it is written, where floats would say 0.050000000000000044.
+
+    Examples
+    --------
+    >>> level_of_confidence(0.95), level_of_confidence(0.9999999999999)
+    (0.05, 1e-13)
+    """
+    return float(1 - Decimal(repr(float(confidence))))
 
 
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+_MOST_DIGITS = 4  # of percentages
+
 
 def row(name: str, text: str) -> str:
     """Return a line of a table: a name, and a text that may wrap."""
@@ -37,3 +39,85 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(v) for v in value]
     return value
+
+
+def points(error: float) -> str:
+    """Write a difference of probabilities in percentage points.
+
+    Examples
+    --------
+    >>> points(0.062), points(0.01), points(0.0001)
+    ('6.2 points', '1 point', '0.01 points')
+    """
+    number = f"{100.0 * error:.4g}"
+    return f"{number} point{'' if number == '1' else 's'}"
+
+
+def percent(share: float, digits: int) -> str:
+    """Write a share; one that is not quite all or nothing does not look as if it were.
+
+    Examples
+    --------
+    >>> percent(0.52, 0), percent(0.00002, 1), percent(0.99999, 1), percent(0.0, 1), percent(1.0, 0)
+    ('52%', '<0.1%', '>99.9%', '0%', '100%')
+    """
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f}%"
+    smallest = 10.0**-digits
+    text = f"{100.0 * share:.{digits}f}%"
+    if text == f"{0.0:.{digits}f}%":
+        return f"<{smallest:.{digits}f}%"
+    return f">{100.0 - smallest:.{digits}f}%" if text == f"{100.0:.{digits}f}%" else text
+
+
+def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
+    """Write two shares in percent, with as many digits as it takes to tell them apart, or ``least``.
+
+    Examples
+    --------
+    >>> percents(0.52, 0.4), percents(0.9931, 0.8968), percents(0.50001, 0.50012)
+    (('52%', '40%'), ('99.3%', '89.7%'), ('50.001%', '50.012%'))
+    >>> percents(0.8, 0.8), percents(1e-12, 3e-9), percents(1 - 1e-9, 1.0)
+    (('80%', '80%'), ('1e-10%', '3e-07%'), ('>99.9%', '100%'))
+    >>> percents(0.58, 0.25, 1)
+    ('58.0%', '25.0%')
+    >>> percents(1 - 1e-9, 1 - 1e-12)
+    ('100% − 1e-07%', '100% − 1e-10%')
+    """
+    first = max(least, 1 if min(one, other) < 0.1 or max(one, other) > 0.9 else 0)
+    for digits in range(first, _MOST_DIGITS + 1):
+        texts = percent(one, digits), percent(other, digits)
+        plainly = {one, other} & {0.0, 1.0} or abs(one - other) >= 0.02 * 10.0**-digits
+        if one == other or (texts[0] != texts[1] and plainly):
+            return texts
+    if texts[0] == texts[1] and max(one, other) < 0.5 * 10.0 ** (-_MOST_DIGITS - 2):
+        return f"{100.0 * one:.0e}%", f"{100.0 * other:.0e}%"
+    if texts[0] == texts[1] and min(one, other) > 1.0 - 0.5 * 10.0 ** (-_MOST_DIGITS - 2):
+        return f"100% − {100.0 * (1.0 - one):.0e}%", f"100% − {100.0 * (1.0 - other):.0e}%"
+    return texts
+
+
+def confidence_text(confidence: float) -> str:
+    """Write a confidence in percent, which never is 100.
+
+    Examples
+    --------
+    >>> confidence_text(0.95), confidence_text(0.975), confidence_text(0.99999), confidence_text(2 / 3)
+    ('95%', '97.5%', '99.999%', '66.67%')
+    """
+    for digits in range(4, 18):
+        text = f"{100.0 * confidence:.{digits}g}"
+        if float(text) < 100.0:
+            break
+    return f"{text}%"
+
+
+def shortened(name: str, most: int) -> str:
+    """Leave out the end of a name longer than ``most`` characters.
+
+    Examples
+    --------
+    >>> shortened("automobile", 14), shortened("a_rather_long_name", 14)
+    ('automobile', 'a_rather_long…')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"

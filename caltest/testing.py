@@ -11,7 +11,7 @@ from caltest._choices import choose
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
-from caltest.data import Predictions, Sample, sample
+from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Binned, Form, Side
 from caltest.lenses import Lens, find_lens, seen
@@ -22,7 +22,6 @@ from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic
 from caltest.tolerance import check_possible, check_tolerance, tolerance_result
 
 MOST_RESAMPLES = 10_000_000
-_ROWS_NAMED = 5  # in a note
 
 StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
 
@@ -166,7 +165,7 @@ def test(
         answer = chosen.answer(question)
     notes = (
         *view.predictions.notes,
-        *_impossible(view),
+        *impossible_labels(view),
         *_usual(form, view, lens_label),
         *measure.notes,
         *answer.notes,
@@ -289,19 +288,6 @@ def _fixed(measure: Statistic, predictions: Predictions | Predictive) -> tuple[S
         fitted = measure.fitted(predictions)
         return fitted, fitted.given(predictions)
     return measure, measure.given_densities(predictions)
-
-
-def _impossible(view: Sample | PredictiveSample) -> tuple[str, ...]:
-    """Say so if a label came true that the model calls impossible: no test is needed then."""
-    broken = view.predictions.impossible(view.labels)  # type: ignore[arg-type]
-    if len(broken) == 0:
-        return ()
-    what = "the outcome" if view.predictions.n_classes is None else "the label that came true"
-    named = ", ".join(map(str, broken[:_ROWS_NAMED])) + (", …" if len(broken) > _ROWS_NAMED else "")
-    return (
-        f"In {len(broken)} of {len(view.labels)} rows (counting from 0: {named}) {what} had "
-        "probability 0: that alone proves the model miscalibrated, whatever p is.",
-    )
 
 
 def _usual(form: Form, view: Sample | PredictiveSample, lens: str | None) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,6 @@ from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens, seen
 from caltest.predictive import recognised
-
-
-def check_confidence(confidence: float) -> None:
-    """Raise unless it is between 0 and 1."""
-    if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
 
 
 def views_of(

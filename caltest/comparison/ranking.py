@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from caltest._choices import check_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
-from caltest.comparison.inputs import check_confidence, views_of
+from caltest.comparison.inputs import views_of
 from caltest.comparison.resampling import (
     Candidate,
     Kind,

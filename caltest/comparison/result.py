@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array
 from caltest.comparison.resampling import Kind
@@ -110,10 +109,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        freeze_arrays(self)
 
     @property
     def order(self) -> list[int]:

@@ -7,7 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from caltest._prose import paragraph, row, short
+from caltest._choices import level_of_confidence
+from caltest._prose import confidence_text, paragraph, percent, row, short
 from caltest.comparison.result import Comparison
 
 _NAMED_PAIRS = 12
@@ -52,7 +53,7 @@ def _options(c: Comparison) -> str:
 
 def _ranking(c: Comparison) -> list[str]:
     width = max(len("model"), *(len(name) for name in c.names))
-    title = f"{_percent(c.confidence)} interval"
+    title = f"{confidence_text(c.confidence)} interval"
     biased = c.errors_from != "u_statistic"
     bias = f"{'if calibrated':>13}  " if biased else ""
     lines = [f"  {'':>3}  {'model':<{width}}  {c.statistic:>11}  {title:^25}  {bias}first in"]
@@ -88,7 +89,7 @@ def _how_sure(c: Comparison) -> str:
 
 
 def _told_apart(c: Comparison) -> str:
-    alpha = 1.0 - c.confidence
+    alpha = level_of_confidence(c.confidence)
     pairs = list(combinations(c.order, 2))
     tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
     apart = [pair for pair in tested if c.adjusted_pvalues[pair] <= alpha]
@@ -147,12 +148,9 @@ def _between(interval: Sequence[float]) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write a share; one that is not quite all or nothing does not look as if it were.
+    """Write a share in percent, with a digit near none and all.
 
     >>> _percent(0.93), _percent(0.9996), _percent(1.0), _percent(0.004)
-    ('93%', '99.9%', '100%', '0.4%')
+    ('93%', '>99.9%', '100%', '0.4%')
     """
-    percent = 100.0 * share
-    if 1.0 <= percent <= 99.0 or percent in (0.0, 100.0):
-        return f"{percent:.3g}%" if percent == round(percent) else f"{percent:.0f}%"
-    return f"{min(max(percent, 0.1), 99.9):.1f}%".replace(".0%", "%")
+    return percent(share, 0 if 0.01 <= share <= 0.99 else 1)

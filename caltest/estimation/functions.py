@@ -185,7 +185,9 @@ class _DensityCurve(PlugIn):
 class Temperature(EstimationFunction):
     """ĉ(p) = softmax(t log p) − p: the error of a model that states softmax(log q / t) for a truth q.
 
-    It learns nothing from labels; its risk, as a function of t, is smallest where t is the model's.
+    It learns nothing from labels; its risk, as a function of t, is smallest where t is the model's. As
+    h does not tell a curve from its negative, there is a second, shallower minimum on the other side
+    of 1.
 
     Parameters
     ----------

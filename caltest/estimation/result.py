@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest.estimation.base import Array
 from caltest.result import CalibrationResult
@@ -55,7 +56,7 @@ class FunctionRisk:
     n_test: int
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze_arrays(self)
 
     @property
     def best(self) -> int:
@@ -163,7 +164,7 @@ class SquaredErrorEstimate:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze_arrays(self)
 
     @property
     def recommended(self) -> FunctionRisk:
@@ -267,10 +268,3 @@ def _plain_function(function: FunctionRisk) -> dict[str, Any]:
 
 def _error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def _freeze(result: Any) -> None:
-    for each in fields(result):
-        value = getattr(result, each.name)
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False

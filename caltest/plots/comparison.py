@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._choices import level_of_confidence
+from caltest._prose import confidence_text
 from caltest.comparison import Comparison
 from caltest.comparison.words import resamples_of
 from caltest.exceptions import InputError
@@ -151,7 +153,7 @@ def _draw_intervals(ax: Any, comparison: Comparison) -> None:
         ax.spines[side].set_visible(False)
     ax.set_xlabel(c.statistic)
     lens = f", {c.lens}" if c.lens else ""
-    heading = f"{c.statistic}{lens} on {c.n_samples:,} rows\n{100 * c.confidence:.4g}% intervals"
+    heading = f"{c.statistic}{lens} on {c.n_samples:,} rows\n{confidence_text(c.confidence)} intervals"
     ax.set_title(heading, loc="left", size="medium")
 
 
@@ -167,7 +169,7 @@ def _draw_proportions(ax: Any, comparison: Comparison) -> None:
         if i == j:
             ax.text(j, i, "·", ha="center", va="center", color=FAINT)
             continue
-        apart = tested[i, j] and adjusted[i, j] <= 1.0 - c.confidence
+        apart = tested[i, j] and adjusted[i, j] <= level_of_confidence(c.confidence)
         ax.text(
             *(j, i, _number(float(percent[i, j]))),
             ha="center",

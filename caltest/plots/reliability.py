@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose
+from caltest._choices import check_confidence, choose, level_of_confidence
 from caltest._parallel import Workers
+from caltest._prose import confidence_text
 from caltest._seeds import Rng, seed_of
 from caltest.binning import Binning, EqualWidth
 from caltest.data import Predictions, sample
@@ -138,11 +139,10 @@ class ReliabilityDisplay:
         >>> plt.close(display.figure_)
         """
         choose("curve", curve, _CURVES)
-        if not 0.0 < confidence < 1.0:
-            raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
+        check_confidence(confidence)
         checked = sample(probs, labels)
         lenses = _lenses(lens, classes, checked.predictions)
-        alpha = 1.0 - confidence
+        alpha = level_of_confidence(confidence)
         plan = Plan(
             binning=_binning(binning, curve),
             alpha=alpha,
@@ -176,7 +176,7 @@ class ReliabilityDisplay:
         for each, panel in zip(axes, self.panels, strict=True):
             draw_panel(each, panel, small=not single, labelled=single or given)
         figure: Any = axes[0].figure
-        percent = f"{100 * self.confidence:.4g}%"
+        percent = confidence_text(self.confidence)
         (add_legend_inside if given else add_legend)(axes[0] if given else figure, self.panels, percent)
         if not (single or given):
             figure.supxlabel("predicted probability of the class", size="medium")
