@@ -18,7 +18,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from caltest._parallel import Workers, single_threaded_blas
-from caltest.data import Predictions, Sample
+from caltest._prose import points
+from caltest.data import Predictions, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
@@ -32,6 +33,8 @@ ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]
 ALTERNATIVES: tuple[ToleranceAlternative, ...] = ("two-sided", "over", "under")
 #: Nulls that say how a statistic is distributed under one given model: the shifted one.
 _NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
+#: Who claims too much, or too little, has too many rows with this label.
+_MISSED: dict[Side, int] = {"over": 0, "under": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +49,6 @@ class _Found:
         With its p-value.
     side
         The side.
-    notes
-        Sentences a reader should know.
     """
 
     statistic: Statistic
@@ -55,7 +56,6 @@ class _Found:
     observed: float
     answer: Answer
     side: Side
-    notes: tuple[str, ...]
 
 
 def check_tolerance(tolerance: object) -> float:
@@ -156,7 +156,7 @@ def tolerance_result(
         exceedances=answer.exceedances,
         pvalue_interval=answer.pvalue_interval,
         null_distribution=answer.null_distribution,
-        warnings=(*predictions.notes, *found.notes, *measure.notes, *answer.notes),
+        warnings=(*predictions.notes, *_notes(view, sides, tolerance), *measure.notes, *answer.notes),
         seed=seed if answer.n_resamples is not None else None,
         measures=measure.measures,
         claim=claim(event(lens, predictions), alternative, tolerance),
@@ -193,8 +193,7 @@ def _one_side(
         seed=seed,
         workers=workers,
     )
-    notes = impossible(view, side) if tolerance == 0.0 else ()
-    return _Found(sided, form, question.observed, null.answer(question), side, notes)
+    return _Found(sided, form, question.observed, null.answer(question), side)
 
 
 def _doubled(answer: Answer) -> Answer:
@@ -204,17 +203,15 @@ def _doubled(answer: Answer) -> Answer:
     return replace(answer, pvalue=min(1.0, 2.0 * answer.pvalue), pvalue_interval=interval)
 
 
-def impossible(view: Sample, side: Side) -> tuple[str, ...]:
-    """Say so if what the model calls certain did not happen: no test is needed then."""
-    certain, missed = (1, 0) if side == "over" else (0, 1)
-    probs = view.predictions.probs
-    broken = np.flatnonzero((probs[:, 1 - certain] == 0.0) & (view.labels == missed))
-    if len(broken) == 0:
+def _notes(view: Sample, sides: tuple[Side, ...], tolerance: float) -> tuple[str, ...]:
+    """Say so if what the model calls impossible came true on a side tested: no test is needed then.
+
+    It is no proof of an error beyond a tolerance.
+    """
+    if tolerance > 0.0:
         return ()
-    return (
-        f"In {len(broken)} of {len(view.labels)} rows (the first is row {broken[0]}, counting from 0) "
-        "what came true had probability 0: that alone proves the model wrong, whatever p is.",
-    )
+    only = None if len(sides) > 1 else _MISSED[sides[0]]
+    return impossible_labels(view, only)
 
 
 def event(lens: str | None, predictions: Predictions) -> str:
@@ -226,13 +223,28 @@ def event(lens: str | None, predictions: Predictions) -> str:
     >>> from caltest.data import Predictions
     >>> event(None, Predictions(np.array([[0.25, 0.75]]), ("healthy", "ill")))
     "the label is 'ill'"
+    >>> event("sets:0+1|2", Predictions(np.array([[0.25, 0.75]])))
+    'the label is class 2'
     """
     if lens == "top_label":
         return "the top class is right"
     if lens is not None and lens.startswith("top:"):
         return f"the label is among the top {lens.removeprefix('top:')}"
+    if lens == "sorted":
+        return "the second choice is right"
+    if lens is not None and lens.startswith("sets:"):
+        return _of_sets(lens.removeprefix("sets:").split("|"))
     name = predictions.classes[1] if predictions.classes else "class 1"
     return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"
+
+
+def _of_sets(sets: list[str]) -> str:
+    """Return what the second of two sets is, columns joined by +; if one is given, it is the rest."""
+    if len(sets) == 1:
+        return f"the label is none of the classes {sets[0].replace('+', ', ')}"
+    if "+" in sets[1]:
+        return f"the label is one of the classes {sets[1].replace('+', ', ')}"
+    return f"the label is class {sets[1]}"
 
 
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:
@@ -244,7 +256,7 @@ def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:
     'nowhere does the probability that the top class is right claim more than 2 points too much'
     """
     wrong = {"over": "claim{} too much", "under": "claim{} too little", "two-sided": "err{} either way"}
-    amount = f" more than {100.0 * tolerance:.4g} points" if tolerance else ""
+    amount = f" more than {points(tolerance)}" if tolerance else ""
     if alternative == "two-sided":
         amount = f" by{amount}" if tolerance else ""
     return f"nowhere does the probability that {of} {wrong[alternative].format(amount)}"

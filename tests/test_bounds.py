@@ -12,10 +12,11 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import BoundsDisplay, InputError
+from caltest._prose import percents, points
 from caltest._sampling import LabelSampler
+from caltest.bounds import lower
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted
-from caltest.bounds.words import between, points
 from caltest.data import Predictions
 from caltest.statistics import Scan
 from caltest.tolerance import shifted
@@ -124,7 +125,7 @@ def test_false_bounds_are_rare():
         for side, sign in ((view.over, 1.0), (view.under, -1.0)):
             for place in side.places:
                 inside = (scores >= place.low) & (scores <= place.high)
-                amount += place.at_least > max((sign * error[inside]).max(), 0.0) + 1e-9
+                amount += place.somewhere_by > max((sign * error[inside]).max(), 0.0) + 1e-9
     limit = binomial_limits(120, 0.1)[1]
     assert above / 120 <= limit
     assert amount / 120 <= limit
@@ -161,7 +162,7 @@ def test_how_much_and_where(local):
     best = where.iloc[0]
     assert best["side"] == "over"
     assert 0.58 < best["from"] < best["to"] < 0.82
-    assert 0.15 < best["at_least"] <= bounds.over
+    assert 0.15 < best["somewhere_by"] <= bounds.over
     inside = (scores >= best["from"]) & (scores <= best["to"])
     assert best["rows"] == inside.sum()
     assert best["says"] == pytest.approx(scores[inside].mean())
@@ -176,9 +177,9 @@ def test_places_named_do_not_overlap(local):
     ends = named.sort_values("from")[["from", "to"]].to_numpy()
     assert (ends[1:, 0] > ends[:-1, 1]).all()
     assert (every["pvalue"] <= 0.05).all()
-    assert every["at_least"].is_monotonic_decreasing
+    assert every["somewhere_by"].is_monotonic_decreasing
     assert list(named.columns) == [
-        *("event", "side", "from", "to", "rows", "says", "is", "at_least", "pvalue")
+        *("event", "side", "from", "to", "rows", "says", "is", "somewhere_by", "pvalue")
     ]
 
 
@@ -276,7 +277,7 @@ def test_extremes(case):
         assert bounds.over > 0.9
         assert bounds.under > 0.9
     if "wrong" in case and "certain" in case:
-        assert "that alone proves the model wrong" in bounds.warnings[-1]
+        assert "that alone proves the model miscalibrated" in bounds.warnings[-1]
 
 
 @pytest.mark.parametrize(
@@ -289,12 +290,57 @@ def test_extremes(case):
         ({"lens": "sorted"}, "give 'top_label', 'classwise', 'class:0' or 'top:5'"),
         ({"lens": "top_lable"}, "did you mean 'top_label'"),
         ({"lens": "classwise", "n_resamples": 50}, "needs 119 draws"),
+        ({"confidence": 1 - 1e-13}, "needs 19,999,999,999,999 draws, more than .* a lower confidence"),
+        ({"confidence": 1 - 1e-9}, "more than the 10,000,000 that are possible"),
+        ({"confidence": True}, "confidence is True; give one between 0 and 1"),
     ],
 )
 def test_errors(options, words):
     probs = dirichlet(30, 3, 0)
     with pytest.raises(InputError, match=words):
         caltest.miscalibration_bounds(probs, [0, 1, 2] * 10, **{"rng": 0, **options})
+
+
+def test_days_of_work_are_refused_before_they_begin():
+    probs = np.full((1000, 1000), 1e-3)
+    with pytest.raises(InputError, match=r"39,999 draws each would take hours; give one class"):
+        caltest.miscalibration_bounds(probs, np.arange(1000), lens="classwise", rng=0)
+    assert lower._checked_draws(None, 0.025) == 499
+    assert lower._checked_draws(None, 0.05 / 20) == 1999
+    assert lower._checked_draws(None, 0.05 / 200) == 9999
+    assert lower._checked_draws(None, 0.05 / 2000) == 39_999
+
+
+def test_what_is_proved_of_a_place_is_not_said_of_its_mean():
+    """One label at .01, and 15 of 20 at .9 missing: .188 said on average, .06 came true."""
+    scores = np.r_[np.full(80, 0.01), np.full(20, 0.9)]
+    labels = [1] + [0] * 79 + [1] * 5 + [0] * 15
+    bounds = caltest.miscalibration_bounds(scores, labels, rng=0)
+    (place,) = bounds.where().iloc[:1].to_dict("records")
+    assert place["somewhere_by"] > place["says"] - place["is"]
+    text = " ".join(bounds.summary().split())
+    assert "somewhere there by at least 27.5 points too much: in 100 predictions it says 18.8%" in text
+    assert "proved of some of its rows, not of their average" in text
+
+
+def test_what_is_impossible_is_counted_once_whatever_the_view():
+    scores = [0.0, 0.0, 1.0] + [0.5] * 37
+    labels = [1, 0, 0] + [0, 1] * 18 + [0]
+    both = caltest.miscalibration_bounds(scores, labels, rng=0)
+    assert "In 2 of 40 rows (counting from 0: 0, 2)" in both.warnings[-1]
+    probs = np.full((30, 3), 1 / 3)
+    probs[:2] = [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
+    found = caltest.miscalibration_bounds(
+        probs, [1, 0] + [0, 1, 2] * 9 + [0], lens="classwise", rng=0, n_resamples=119
+    )
+    assert "In 2 of 30 rows (counting from 0: 0, 1)" in found.warnings[-1]
+
+
+def test_one_impossible_label_is_no_contradiction():
+    bounds = caltest.miscalibration_bounds([0.5] * 100 + [0.0], [0, 1] * 50 + [1], rng=0)
+    text = " ".join(bounds.summary().split())
+    assert "The scan does not show that the model claims too little anywhere" in text
+    assert "In 1 of 101 rows (counting from 0: 100)" in text
 
 
 # ------------------------------------------------------------------ the result
@@ -306,15 +352,16 @@ Miscalibration, at least
   found by   a scan of all stretches of the probability, 79 label draws
 
 Over-confident: With 95% confidence, the model claims at least 33 points too much somewhere.
-Proved worst at 80.0%: in 200 predictions it says 80.0% on average, and 40.0% came true, at
-least 28.5 points too much.
+Proved worst at 80.0%, somewhere there by at least 28.5 points too much: in 200 predictions it
+says 80.0% on average, and 40.0% came true.
 
-Under-confident: That the model claims too little anywhere is not shown (p = 1).
+Under-confident: The scan does not show that the model claims too little anywhere (p = 1).
 
 Points are percentage points. These are lower bounds: the truth may be worse, and what is not
 shown is no proof of calibration. They hold whatever the number of rows, if rows are independent
 and the labels were not used to fit the model. What is said of places holds for all of them
-together, with the same confidence.
+together, with the same confidence; how far it is off there is proved of some of its rows, not
+of their average.
 
 Note: One column, read as P(class 1)."""
 
@@ -333,14 +380,15 @@ def test_frozen_and_picklable(local):
     assert pickle.loads(pickle.dumps(bounds)) == bounds
     plain = json.loads(json.dumps(bounds.to_dict(), allow_nan=False))
     assert plain["over"] == bounds.over
-    assert plain["views"][0]["over"]["places"][0]["at_least"] == bounds.where()["at_least"][0]
+    assert plain["views"][0]["over"]["places"][0]["somewhere_by"] == bounds.where()["somewhere_by"][0]
 
 
 def test_words():
     assert points(0.0625) == "6.25 points"
-    assert between(0.123, 0.9) == ("12.3%", "90.0%")
-    assert between(0.0, 1e-9) == ("0%", ">0%")
-    assert between(0.99996, 0.99997) == ("99.996%", "99.997%")
+    assert percents(0.123, 0.9) == ("12%", "90%")
+    assert percents(0.0, 1e-9) == ("0%", "<0.1%")
+    assert percents(0.99996, 0.99997) == ("99.9960%", "99.9970%")
+    assert percents(1 - 3e-8, 1 - 1e-8) == ("100% − 3e-06%", "100% − 1e-06%")
 
 
 def test_real_networks(reference):
@@ -379,5 +427,29 @@ def test_the_display_of_a_view_and_of_nothing():
     ax = plt.subplots()[1]
     display = BoundsDisplay.from_bounds(bounds, ax=ax)
     assert display.ax_ is ax
-    with pytest.raises(InputError, match="view is 1, and there are 1"):
-        BoundsDisplay.from_bounds(bounds, view=1)
+    for view in (1, -1, 0.5, "a", None, True):
+        with pytest.raises(InputError, match=f"view is {view!r}, and there are 1; give the number"):
+            BoundsDisplay.from_bounds(bounds, view=view)
+
+
+@pytest.mark.usefixtures("pictures")
+def test_the_lines_of_the_display_are_not_drawn_from_the_mean():
+    scores = np.repeat(np.arange(1, 12) / 12, 200)
+    labels = np.zeros(2200, dtype=int)  # always too much
+    scores[::2] = np.arange(1100) / 1100
+    labels[::2] = drawn(scores[::2], np.random.default_rng(0))
+    bounds = bounds_of(scores, labels)
+    every = bounds.where()
+    display = BoundsDisplay.from_bounds(bounds)
+    lines = [
+        line for line in display.ax_.lines if line.get_linewidth() == 3.5 and len(line.get_xdata())
+    ]
+    places = every.iloc[:5].to_dict("records")
+    assert len(lines) == len(places)
+    for line, place in zip(lines, places, strict=True):
+        assert line.get_xdata()[0] <= place["from"] <= place["to"] <= line.get_xdata()[1]
+        assert np.ptp(line.get_ydata()) == pytest.approx(np.ptp(line.get_xdata()))
+        assert line.get_xdata()[0] - line.get_ydata()[0] == pytest.approx(place["somewhere_by"])
+    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert any(f"(5 of {len(every)} places)" in name for name in named) == (len(every) > 5)
+    assert "the truth is below this line somewhere on it" in named

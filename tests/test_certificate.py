@@ -6,6 +6,7 @@ import json
 from dataclasses import FrozenInstanceError
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import beta
 from support import binomial_limits, every_outcome
@@ -184,6 +185,41 @@ def test_planned_samples_of_the_band_do_it_mostly():
     assert np.mean([c.distance_for(0.9) <= 0.25 for c in fewer]) < 0.1
 
 
+@pytest.mark.parametrize(("kinds", "wanted"), [(1, 0.05), (3, 0.2), (6, 0.1), (11, 0.1)])
+def test_planned_samples_of_the_band_do_it_for_tied_scores_too(kinds, wanted):
+    """Each of a few scores is bounded by its own events: expected ones alone plan far too little."""
+
+    def tied(n, seed):
+        rng = np.random.default_rng(seed)
+        scores = rng.integers(1, kinds + 1, n) / (kinds + 1)
+        return two(scores), (rng.random(n) < scores).astype(int)
+
+    n = caltest.certificate(*tied(3000, 0), method="isotonic").samples_for(wanted)
+    made = [caltest.certificate(*tied(n, s), method="isotonic") for s in range(1, 151)]
+    reached = np.mean([c.distance_for(0.9) <= wanted for c in made])
+    assert binomial_limits(150, 0.75)[0] <= reached <= 0.97
+
+
+def test_enough_rows_are_never_told_to_become_fewer():
+    """What is reached is what was planned; with as many rows as planned, chance is to blame."""
+    n = caltest.certificate(*calibrated(400, 0), method="isotonic").samples_for(0.25)
+    made = [
+        caltest.certificate(*calibrated(n, s), method="isotonic", wanted=0.25) for s in range(1, 31)
+    ]
+    for found in made:
+        assert found.reached == (found.distance_for(0.9) <= 0.25)
+    assert sum(each.reached for each in made) > 20
+    mostly = next(c for c in made if c.reached and c.distance > 0.25)
+    assert "is certified for 90% of the rows." in " ".join(mostly.summary().split())
+    pilot = caltest.certificate(*calibrated(400, 0))
+    rows = pilot.samples_for(0.08)
+    every = [caltest.certificate(*calibrated(rows, s), wanted=0.08) for s in range(1, 60)]
+    unlucky = next(c for c in every if not c.reached and c.samples_wanted <= c.n_samples)
+    text = " ".join(unlucky.summary().split())
+    assert "As a rule these rows are enough, if the model is calibrated" in text
+    assert "it would take" not in text
+
+
 def test_plans():
     found = caltest.certificate(*calibrated(1000, 3))
     asked = [found.samples_for(wanted) for wanted in (0.01, 0.02, 0.05, 0.1)]
@@ -232,9 +268,10 @@ Certificate of calibration
   certified  within ±49.2 points, on average over each bin
   confidence 95%, of all statements here together
 
-In every bin, the mean probability of the event is within 49.2 points of the mean that the model
-states: over-confident by at most 25.5 points, under-confident by at most 49.2. The bound is
-largest for scores of 0.2. These are averages: errors that cancel within a bin do not show.
+In every bin, the mean probability that the label is class 1 is within 49.2 points of the mean
+that the model states: over-confident by at most 25.5 points, under-confident by at most 49.2.
+The bound is largest for scores of 0.2. These are averages: errors that cancel within a bin do
+not show.
 
 No miscalibration is proved: the diagonal lies within the band.
 
@@ -311,6 +348,27 @@ def test_three_classes_through_lenses():
     assert caltest.certificate(probs, labels, lens="class:2").lens == "class:2"
     with pytest.raises(InputError, match=r"3 classes through the lens 'sorted'; give a lens such as"):
         caltest.certificate(probs, labels, lens="sorted")
+
+
+def test_the_event_is_named():
+    probs = pd.DataFrame({"healthy": [0.25, 0.6] * 20, "ill": [0.75, 0.4] * 20})
+    found = caltest.certificate(probs, ["healthy", "ill"] * 20)
+    assert found.event == found.to_dict()["event"] == "the label is 'ill'"
+    assert "the mean probability that the label is 'ill' is within" in " ".join(str(found).split())
+    one = caltest.certificate(np.full((30, 4), 0.25), [0, 1, 2] * 10, lens="class:3", method="isotonic")
+    assert "the probability that the label is class 3 is within" in " ".join(str(one).split())
+
+
+def test_more_cells_than_rows_are_those_of_the_rows():
+    probs, labels = calibrated(100, 0)
+    one, other = (caltest.certificate(probs, labels, method="isotonic", cells=k) for k in (100, 10**9))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_nearly_certain_is_not_certain():
+    text = str(caltest.certificate(two([0.99996] * 50), [1] * 50, confidence=0.99999))
+    assert "99.999%, of all statements" in text
+    assert "for scores of 0.99996" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from support import P6, Y6, binomial_limits, every_outcome
 import caltest
 from caltest import InputError
 from caltest.data import Predictions
+from caltest.lenses import ClassSets
 from caltest.nulls import MonteCarlo
 from caltest.predictive import Gaussian
 from caltest.statistics import STATISTICS, LargestBinError, Scan
@@ -240,7 +241,7 @@ def test_extremes(case, name, tolerance):
         if case == "all wrong" and side == "over" and tolerance < 0.5:
             assert result.pvalue == 0.01
     if case == "certain and wrong" and tolerance == 0.0:
-        assert "that alone proves the model wrong" in result.summary().replace("\n", " ")
+        assert "that alone proves the model miscalibrated" in result.summary().replace("\n", " ")
 
 
 def test_the_words_say_what_was_tested():
@@ -256,6 +257,43 @@ def test_the_words_say_what_was_tested():
     assert result.to_dict()["claim"] == result.claim
     text = caltest.test([0.2, 0.7], [0, 1], alternative="under", n_resamples=9, rng=0).claim
     assert text == "nowhere does the probability that the label is class 1 claim too little"
+
+
+@pytest.mark.parametrize(
+    ("lens", "words"),
+    [
+        (ClassSets([[0, 1], [2]]), "the label is class 2"),
+        (ClassSets([[2], [0, 1]]), "the label is one of the classes 0, 1"),
+        (ClassSets([[0, 2]]), "the label is none of the classes 0, 2"),
+        ("class:2", "the label is class 2"),
+        ("top:2", "the label is among the top 2"),
+    ],
+)
+def test_the_event_is_that_of_the_lens(lens, words):
+    result = caltest.test(P6, Y6, lens=lens, tolerance=0.01, n_resamples=9, rng=0)
+    assert (
+        result.claim == f"nowhere does the probability that {words} err by more than 1 point either way"
+    )
+
+
+def test_the_second_choice():
+    result = caltest.test([0.2, 0.7], [0, 1], lens="sorted", tolerance=0.0, n_resamples=9, rng=0)
+    assert result.claim == (
+        "nowhere does the probability that the second choice is right err either way"
+    )
+
+
+def test_what_is_impossible_is_noted_of_the_sides_tested():
+    scores, labels = [0.0, 1.0, 0.0] + [0.5] * 7, [1, 0, 0] + [0, 1] * 3 + [0]
+    said = {
+        side: caltest.test(scores, labels, alternative=side, tolerance=0, n_resamples=9, rng=0).warnings
+        for side in ("over", "under", "two-sided")
+    }
+    assert "In 1 of 10 rows (counting from 0: 1) the label" in said["over"][-1]
+    assert "In 1 of 10 rows (counting from 0: 0) the label" in said["under"][-1]
+    assert "In 2 of 10 rows (counting from 0: 0, 1) the label" in said["two-sided"][-1]
+    beyond = caltest.test(scores, labels, tolerance=0.1, n_resamples=9, rng=0).warnings
+    assert not any("probability 0" in each for each in beyond)
 
 
 def test_workers_do_not_change_a_number():

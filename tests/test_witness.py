@@ -336,9 +336,19 @@ def test_given_points():
     assert rows.pvalues.tolist() == vectors.pvalues.tolist()
     assert vectors.centres == pytest.approx(P6[[4, 1]])
     all_ones = caltest.witness([0.5] * 20, [1] * 20, points=[[0.5, 0.5]], n_resamples=99, rng=0)
-    assert "Near predictions like point 0 (class 0 50%, class 1 50%), the weight of about 20" in (
+    assert "Near predictions like point 0 (class 0 50%, class 1 50%), over nearly all predictions:" in (
         " ".join(str(all_ones).split())
     )
+
+
+@pytest.mark.usefixtures("pictures")
+def test_a_place_of_most_rows_says_so():
+    close = np.column_stack([np.linspace(0.48, 0.52, 60), np.linspace(0.52, 0.48, 60)])
+    w = caltest.witness(close, [1] * 60, kernel=Exponential(1.0, "tv"), n_resamples=99, rng=0)
+    assert w.weights.min() > 54
+    assert "over nearly all predictions" in " ".join(str(w).split())
+    display = caltest.WitnessDisplay.from_witness(w)
+    assert display.ax_.get_yticklabels()[0].get_text().endswith("most rows")
 
 
 def test_a_point_without_rows_near():

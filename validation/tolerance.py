@@ -11,9 +11,9 @@ on (.3, 1):
 
 ``python -m validation.tolerance coverage --repetitions 1000``: n = 4 000, five classes, α = 1; share
 of data sets in which a bound of ``caltest.miscalibration_bounds`` exceeds the largest true error of
-its rows (over: level .025, under: level .025), in which any does, in which ``at_least`` of any place
-exceeds the largest error in that place (of either side; level .05), and in which a place is named in
-which no row is wrong. 79 draws show the level; 499, the default, bound a little more. Models:
+its rows (over: level .025, under: level .025), in which any does, in which ``somewhere_by`` of any
+place exceeds the largest error in that place (of either side; level .05), and in which a place is
+named in which no row is wrong. 79 draws show the level; 499, the default, bound a little more. Models:
 temperature .8, .5, 1.5 and 1 (calibrated); "local", over-confident
 where the largest probability is in (.6, .8); "mixed", too high below .7 and too low above.
 
@@ -147,7 +147,7 @@ def bounds_of(model: str, resamples: int, seed: np.random.SeedSequence) -> dict[
         result[side.side] = side.bound
         result[f"true_{side.side}"] = largest
         result[f"above_{side.side}"] = side.bound > largest + 1e-9
-        result[f"places_{side.side}"] = max([place.at_least for place in side.places], default=0.0)
+        result[f"places_{side.side}"] = max([place.somewhere_by for place in side.places], default=0.0)
         result |= false_places(side, stated, errors)
     return result
 
@@ -158,7 +158,7 @@ def false_places(side: SideBound, stated: Array, errors: Array) -> dict[str, flo
     for place in side.places:
         inside = errors[(stated >= place.low - 1e-12) & (stated <= place.high + 1e-12)]
         largest = max(float(inside.max()), 0.0)
-        amount |= place.at_least > largest + 1e-9
+        amount |= place.somewhere_by > largest + 1e-9
         wrong |= largest <= 1e-12
     return {f"amount_{side.side}": amount, f"wrong_{side.side}": wrong}
 
@@ -204,10 +204,10 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 row = {"network": name, "side": side.side, "bound": side.bound}
                 row |= {"from": round(place.low, 5), "to": round(place.high, 5), "rows": place.rows}
                 row |= {"says": round(place.says, 4), "is": round(place.share, 4)}
-                yield {**row, "at_least": place.at_least, "pvalue": place.pvalue}
+                yield {**row, "somewhere_by": place.somewhere_by, "pvalue": place.pvalue}
             if not side.places:
                 row = {"network": name, "side": side.side, "bound": side.bound}
-                empty = dict.fromkeys(("from", "to", "rows", "says", "is", "at_least"), "")
+                empty = dict.fromkeys(("from", "to", "rows", "says", "is", "somewhere_by"), "")
                 yield {**row, **empty, "pvalue": round(side.pvalue, 4)}
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom
 
+from caltest._choices import level_of_confidence
+from caltest._seeds import generator
 from caltest.bounds.certificate_bins import Array
 from caltest.bounds.isotonic import cells_wanted, interval_bounds
 
@@ -20,6 +23,8 @@ _KEPT_FOR_CHANCE = 0.1
 _MOST_ROWS = 10**11
 _MOST_CELLS = 2000  # as many as 16 million rows have
 SMALLEST_PLANNED = 0.005
+_FEW_CELLS = 64  # up to which samples are drawn, beyond which expected ones do
+_DRAWS = 200
 _LENGTHS = 45  # of intervals in a plan: neighbours differ by a sixth or less
 
 
@@ -31,10 +36,18 @@ def samples_for(certificate: Certificate, wanted: float, truth: Array) -> int | 
             return None
         return _smallest(lambda rows: _enough_for_bins(c, wanted, truth, rows), c.n_samples, 1.005)
     aim = (1.0 - _KEPT_FOR_CHANCE) * wanted
-    if c.counts[np.abs(truth - c.stated) < aim].sum() < SHARE * c.n_samples:
+    few = len(c.counts) <= _FEW_CELLS
+    if c.counts[np.abs(truth - c.stated) < (wanted if few else aim)].sum() < SHARE * c.n_samples:
         return None
     guess = c.n_samples * (c.distance_for(SHARE) / aim) ** 3  # how bands of rising curves shrink
-    return _smallest(lambda rows: _enough_for_band(c, aim, truth, rows), guess, 1.03)
+
+    def enough(rows: float) -> bool:
+        cells = _planned(c, truth, rows)
+        if len(cells.counts) > _FEW_CELLS:
+            return bool(_share_within(c, cells, cells.counts * cells.truth, aim) >= SHARE)
+        return _often_within(c, cells, wanted)
+
+    return _smallest(enough, guess, 1.03)
 
 
 def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int | None:
@@ -77,11 +90,20 @@ def _least_events(n: Array, p: Array, level: float) -> Array:
     return np.where(p > 0.0, found, 0.0)
 
 
-def _enough_for_band(certificate: Certificate, aim: float, truth: Array, rows: float) -> bool:
-    """Return whether the band of expected counts is within the aim for nine tenths of the rows.
+class _Planned(NamedTuple):
+    """Cells of a larger sample: scores and their truth, rows, and whether other scores lie beside."""
 
-    Scores are spread evenly within each cell, so that a larger sample can be cut more finely; a score
-    between others has the bounds of its neighbours, as rounding outwards gives.
+    scores: Array
+    truth: Array
+    counts: Array
+    between: NDArray[np.bool_]
+
+
+def _planned(certificate: Certificate, truth: Array, rows: float) -> _Planned:
+    """Return the cells of so many rows.
+
+    Scores are spread evenly within each cell, so that a larger sample can be cut more finely. Cells of
+    a single score stay what they are.
     """
     c = certificate
     cells = min(2 * cells_wanted(int(rows)), _MOST_CELLS)
@@ -89,12 +111,42 @@ def _enough_for_band(certificate: Certificate, aim: float, truth: Array, rows: f
     parts = np.where(wide, -(-cells // len(wide)), 1).astype(int)
     place = np.concatenate([(np.arange(k) + 0.5) / k for k in parts])
     scores = np.repeat(c.starts, parts) + np.repeat(c.ends - c.starts, parts) * place
-    counts = np.repeat(c.counts / parts, parts) * rows / c.n_samples
     shares = scores if truth is c.stated else np.interp(scores, c.stated, truth)
+    counts = np.repeat(c.counts / parts, parts) * rows / c.n_samples
+    return _Planned(scores, np.clip(shares, 0.0, 1.0), counts, np.repeat(wide, parts))
+
+
+def _share_within(certificate: Certificate, cells: _Planned, events: Array, aim: float) -> float:
+    """Return the share of the rows for which the band of these events is within the aim.
+
+    A score between others has the bounds of its neighbours, as rounding outwards gives.
+    """
+    counts = cells.counts
     lengths = np.unique(np.geomspace(1, len(counts), _LENGTHS).astype(int)).tolist()
-    lower, upper = interval_bounds(counts, counts * shares, 1.0 - c.confidence, lengths)
-    between = np.repeat(wide, parts)
-    lower = np.where(between, np.r_[0.0, lower[:-1]], lower)
-    upper = np.where(between, np.r_[upper[1:], 1.0], upper)
-    near = np.maximum(upper - scores, scores - lower) <= aim
-    return bool(counts[near].sum() >= SHARE * counts.sum())
+    alpha = level_of_confidence(certificate.confidence)
+    lower, upper = interval_bounds(counts, events, alpha, lengths)
+    lower = np.where(cells.between, np.r_[0.0, lower[:-1]], lower)
+    upper = np.where(cells.between, np.r_[upper[1:], 1.0], upper)
+    near = np.maximum(upper - cells.scores, cells.scores - lower) <= aim
+    return float(counts[near].sum() / counts.sum()) * (1.0 + 1e-12)
+
+
+def _often_within(certificate: Certificate, cells: _Planned, wanted: float) -> bool:
+    """Return whether drawn samples are within the distance for nine tenths of the rows, often enough.
+
+    Each of a few cells, of tied scores for instance, is bounded by its own events almost alone, and
+    one of them that falls out is many rows: no fixed reserve does for all numbers of cells. The draws
+    are always the same.
+    """
+    draws = generator(0)
+    rows, shares = round(float(cells.counts.sum())), cells.counts / cells.counts.sum()
+    allowed = int((1.0 - CHANCE) * _DRAWS)
+    failed = 0
+    for _ in range(_DRAWS):
+        counts = draws.multinomial(rows, shares)
+        events = draws.binomial(counts, cells.truth).astype(np.float64)
+        drawn = cells._replace(counts=counts.astype(np.float64))
+        failed += _share_within(certificate, drawn, events, wanted) < SHARE
+        if failed > allowed:
+            return False
+    return True

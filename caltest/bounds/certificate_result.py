@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._choices import choose
+from caltest._frozen import freeze_arrays
 from caltest._prose import plain
-from caltest.bounds.certificate_plan import SMALLEST_PLANNED, samples_for
+from caltest.bounds.certificate_plan import SHARE, SMALLEST_PLANNED, samples_for
 from caltest.bounds.isotonic import Band, Segment
 from caltest.exceptions import InputError
 
@@ -89,6 +90,8 @@ class Certificate:
         Probability at most with which a single Clopper–Pearson bound fails.
     n_samples
         Rows.
+    event
+        What the probability is of, as a clause.
     lens
         Label of the lens; None for binary predictions as they are.
     wanted
@@ -117,21 +120,25 @@ class Certificate:
     distances: Array = field(repr=False)
     level: float
     n_samples: int
+    event: str
     lens: str | None = None
     wanted: float | None = None
     samples_wanted: int | None = None
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        freeze_arrays(self)
 
     @property
     def reached(self) -> bool | None:
-        """Whether the distance wanted is certified; None if none was asked for."""
-        return None if self.wanted is None else self.distance <= self.wanted
+        """Whether the distance wanted is certified; None if none was asked for.
+
+        Of bins all; isotonic, where the ends of the scores can hardly be certified, for nine tenths of
+        the rows, as :meth:`samples_for` plans.
+        """
+        if self.wanted is None:
+            return None
+        return self.distance_for(SHARE if self.method == "isotonic" else 1.0) <= self.wanted
 
     def distance_for(self, share: float) -> float:
         """Return a distance within which at least this share of the rows is certified to be.
@@ -206,11 +213,13 @@ class Certificate:
         -------
         int or None
             Rows of the same kind as these. Bins, as many as here: the number at which all bins are
-            within ``wanted`` with a chance of 80%. Isotonic: the number at which the band of the
-            expected counts is within 0.9 ``wanted`` for nine tenths of the rows, a tenth being kept
-            for chance (``distance_for(0.9)`` then was at most ``wanted`` in at least 75% of simulated
-            samples); this takes seconds to find. None if no number will do: the data prove a larger
-            distance, or the estimated one is larger.
+            within ``wanted`` with a chance of 80%. Isotonic: the number at which the band is within
+            ``wanted`` for nine tenths of the rows. Up to 64 cells it is so in 80% of drawn samples.
+            Beyond, in the one of the expected counts, with a tenth of ``wanted`` kept for chance:
+            enough for scores that hardly repeat. (``distance_for(0.9)`` then was at most ``wanted`` in
+            73% to 100% of simulated samples of 1 to 300 distinct scores.) This takes seconds to find.
+            None if no number will do: the data prove a larger distance, or the estimated one is
+            larger.
 
         Raises
         ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from caltest._prose import paragraph, row
+from caltest._prose import confidence_text, paragraph, row
 from caltest.bounds.certificate_plan import CHANCE, SHARE
 from caltest.bounds.certificate_result import Certificate, Proved
 from caltest.bounds.isotonic import Segment
@@ -25,7 +25,7 @@ def summary(certificate: Certificate) -> str:
         ("rows", f"{c.n_samples:,}{view}, in {parts} by what the model says"),
         ("method", _METHODS[c.method]),
         ("certified", _certified(c)),
-        ("confidence", f"{100 * c.confidence:.4g}%, of all statements here together"),
+        ("confidence", f"{confidence_text(c.confidence)}, of all statements here together"),
     ]
     lines = ["Certificate of calibration", *(row(name, text) for name, text in rows), ""]
     texts = [_reading(c), _proofs(c), _plan(c)]
@@ -64,8 +64,8 @@ def _reading(c: Certificate) -> str:
     place = scores_between(float(c.starts[k]), float(c.ends[k]))
     if c.method == "bins":
         return (
-            f"In every bin, the mean probability {_event(c)} is within {at_most(c.distance)} points of "
-            f"the mean that the model states: {sides}. The bound is largest for scores {place}. "
+            f"In every bin, the mean probability that {c.event} is within {at_most(c.distance)} points "
+            f"of the mean that the model states: {sides}. The bound is largest for scores {place}. "
             "These are averages: errors that cancel within a bin do not show."
         )
     parts = [
@@ -73,15 +73,11 @@ def _reading(c: Certificate) -> str:
     ]
     low, high = float(c.starts[0]), float(c.ends[-1])
     return (
-        f"At every score among the rows, {scores_between(low, high)}, the probability {_event(c)} is "
-        f"within {at_most(c.distance)} points of the score: {sides}; {' and '.join(parts)}. The bound "
-        f"is largest for scores {place}. Near the ends of the scores, and where rows are few, little "
-        "can be certified."
+        f"At every score among the rows, {scores_between(low, high)}, the probability that {c.event} "
+        f"is within {at_most(c.distance)} points of the score: {sides}; {' and '.join(parts)}. The "
+        f"bound is largest for scores {place}. Near the ends of the scores, and where rows are few, "
+        "little can be certified."
     )
-
-
-def _event(c: Certificate) -> str:
-    return "that the top class is right" if c.lens == "top_label" else "of the event"
 
 
 def _proofs(c: Certificate) -> str:
@@ -108,9 +104,15 @@ def _plan(c: Certificate) -> str:
         return ""
     points = f"±{100 * c.wanted:.4g} points"
     if c.reached:
-        return f"The distance wanted, {points}, is certified."
+        part = "" if c.distance <= c.wanted else f" for {100 * SHARE:.0f}% of the rows"
+        return f"The distance wanted, {points}, is certified{part}."
     if c.samples_wanted is None:
         return f"The distance wanted, {points}, is not certified, and no number of rows will do it."
+    if c.samples_wanted <= c.n_samples:
+        return (
+            f"The distance wanted, {points}, is not certified. As a rule these rows are enough, if the "
+            "model is calibrated: it is not, or chance was against it."
+        )
     rows = f"about {_rounded(c.samples_wanted):,} rows"
     if c.method == "bins":
         aim = f"with so many bins and a chance of {100 * CHANCE:.0f}%"
@@ -133,8 +135,14 @@ def scores_between(low: float, high: float) -> str:
 
     >>> scores_between(0.25, 0.5), scores_between(0.5, 0.5), scores_between(0.99991, 1.0)
     ('0.25 to 0.5', 'of 0.5', '0.9999 to 1')
+    >>> scores_between(0.99996, 0.99996), scores_between(0.500001, 0.500002)
+    ('of 0.99996', '0.500001 to 0.500002')
     """
-    first, last = f"{low:.4g}", f"{high:.4g}"
+    for digits in range(4, 18):
+        first, last = f"{low:.{digits}g}", f"{high:.{digits}g}"
+        certain = [text for value, text in ((low, first), (high, last)) if value < 1.0 and text == "1"]
+        if not certain and (first != last or low == high):
+            break
     return f"of {first}" if first == last else f"{first} to {last}"
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from caltest._choices import choose, positive_integer
+from caltest._choices import check_confidence, choose, level_of_confidence, positive_integer
 from caltest.binning import Binning, EqualMass
 from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted
@@ -17,6 +16,7 @@ from caltest.bounds.isotonic import Band, Cells, Segment, cells_wanted, interval
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
+from caltest.tolerance import event
 
 _METHODS = dict.fromkeys(("bins", "isotonic"), True)
 _DEFAULT_BINS = 10
@@ -64,8 +64,8 @@ def certificate(
     confidence
         Of all statements together, 0.5 or more. Default 0.95.
     wanted
-        A distance, 0.005 or more: whether it is reached, and how many rows would do (see
-        :meth:`Certificate.samples_for`). Default None.
+        A distance, 0.005 or more: whether it is reached (isotonic: for nine tenths of the rows), and
+        how many rows would do (see :meth:`Certificate.samples_for`). Default None.
 
     Returns
     -------
@@ -101,8 +101,7 @@ def certificate(
     (True, ())
     """
     choose("method", method, _METHODS)
-    if not (isinstance(confidence, Real) and 1.0 - 2.0 * LARGEST_LEVEL <= confidence < 1.0):
-        raise InputError(f"confidence is {confidence!r}; give one from 0.5 to below 1, such as 0.95.")
+    confidence = check_confidence(confidence, 1.0 - 2.0 * LARGEST_LEVEL)
     target = None if wanted is None else checked_wanted(wanted)
     rule = _binning(method, n_bins, binning, cells)
     view, label = seen(sample(probs, labels), lens, "top_label")
@@ -114,8 +113,9 @@ def certificate(
     found = _isotonic(view, cells, confidence) if rule is None else _bins(view, rule, confidence)
     made = Certificate(
         method=method,
-        confidence=float(confidence),
+        confidence=confidence,
         n_samples=view.predictions.n_samples,
+        event=event(label, view.predictions),
         lens=label,
         wanted=target,
         warnings=view.predictions.notes,
@@ -150,7 +150,7 @@ def _binning(
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     """Return the fields of a certificate by bins."""
     bins = binned(view, rule)
-    level = (1.0 - confidence) / (2.0 * len(bins.counts))
+    level = level_of_confidence(confidence) / (2.0 * len(bins.counts))
     lower, upper = mean_bounds(bins.counts, bins.events, level)
     over, under = bins.stated - lower, upper - bins.stated
     proved = [
@@ -180,7 +180,7 @@ def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
 def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str, Any]:
     """Return the fields of an isotonic certificate."""
     scores = view.predictions.probs[:, 1]
-    alpha = 1.0 - confidence
+    alpha = level_of_confidence(confidence)
     cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
     lower, upper = interval_bounds(cells.counts, cells.events, alpha)
     band = Band(cells.starts, cells.ends, lower, upper)

@@ -112,8 +112,9 @@ def pool(scores: Array, labels: Labels, n_cells: int) -> Cells:
     ([0.1, 0.2, 0.9], [2.0, 1.0, 1.0], [1.0, 0.0, 1.0])
     """
     values, group, multiplicities = np.unique(scores, return_inverse=True, return_counts=True)
-    mass = EqualMass(n_cells).cells_of_scores(scores)
-    width = EqualWidth(n_cells).cells_of_scores(scores)
+    cuts = min(n_cells, len(scores))  # more would cost time and separate nothing more, or hardly
+    mass = EqualMass(cuts).cells_of_scores(scores)
+    width = EqualWidth(cuts).cells_of_scores(scores)
     of_value = np.empty((2, len(values)), dtype=np.intp)
     of_value[:, group.reshape(-1)] = mass, width  # the same for equal scores
     cell = np.r_[0, np.cumsum((np.diff(of_value) != 0).any(axis=0))]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._choices import check_confidence, level_of_confidence, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest.binning import EqualWidth
@@ -17,15 +16,18 @@ from caltest.bounds.compared import Compared, compared
 from caltest.bounds.result import Curve, MiscalibrationBounds, SideBound, ViewBounds
 from caltest.bounds.shifts import SIDES, Array, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted, places
-from caltest.data import Sample, sample
+from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import ClassWise, Lens, find_lens, seen
 from caltest.testing import MOST_RESAMPLES
-from caltest.tolerance import event, impossible
+from caltest.tolerance import event
 
 _DRAWS = 499
 _RESERVE = 5  # times the draws that a bound needs at least, so that luck in the draws costs little
+_MOST_WITH_RESERVE = 9_999
+_MOST_WORK = 5e10  # rows times draws: an hour and a half at worst on one core
+_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
 _CURVE_BINS = 15
 
 
@@ -53,8 +55,9 @@ def miscalibration_bounds(
     confidence
         Of all bounds together. Default 0.95.
     n_resamples
-        Label draws. Default None: 499, or more where there are many bounds at once, 5 times as many
-        as the level of one of them needs.
+        Label draws. Default None: 499, or more where there are many bounds at once: 5 times as many
+        as the level of one of them needs, but beyond 9999 only what it needs. Where that would take
+        hours, it must be given.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -92,14 +95,18 @@ def miscalibration_bounds(
     many intervals are wrong: the errors of those that are not depend on their own rows only, and there
     the draws' are the largest that the hypothesis allows.
 
-    ``at_least`` holds for all intervals together: it is the largest ε at which the interval's
+    ``somewhere_by`` holds for all intervals together: it is the largest ε at which the interval's
     statistic exceeds what the draws' maximum over all intervals *and all tolerances* exceeds with the
     chance of the level. (The maximum at one ε alone would not do. Intervals differ in how wrong they
     are, so that each would be held against another ε, and the chances of error would add up.) For this
     the bound of the worst place is often a little lower than that of the whole.
 
-    Bounds, p-values and ``at_least`` hold with the confidence each; that all three kinds of statement
-    hold at once is not corrected for.
+    Bounds, p-values and ``somewhere_by`` hold with the confidence each; that all three kinds of
+    statement hold at once is not corrected for. ``somewhere_by`` is about some rows of the interval: a
+    stretch with many predictions that are right, or err the other way, may be right on average.
+
+    *Cost.* About ten million draws of one label a second on one core where the model is wrong, ten
+    times as many where it is not. Bounds of 1000 classes at once need 40 000 draws each, hours or days.
 
     References
     ----------
@@ -115,26 +122,32 @@ def miscalibration_bounds(
     >>> bounds.over, bounds.under
     (0.285, 0.0)
     """
-    alpha = _checked_alpha(confidence)
+    confidence = check_confidence(confidence)
     if not (isinstance(lens, str) and lens == "classwise"):
         find_lens(lens)
     whole = sample(probs, labels)
     views, lens_label = _views(whole, lens)
-    level = alpha / (2 * len(views))
+    level = level_of_confidence(confidence) / (2 * len(views))
     n_draws = _checked_draws(n_resamples, level)
+    if n_resamples is None:
+        _check_cost(len(views), len(whole.labels), n_draws)
     plan = _Plan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
+    noted = whole if lens_label == "classwise" else views[0][1]
     with single_threaded_blas():
         found = tuple(plan.view(name, view, label) for name, view, label in views)
     return MiscalibrationBounds(
         views=found,
-        confidence=float(confidence),
+        confidence=confidence,
         level=level,
         n_samples=len(whole.labels),
         n_classes=whole.predictions.n_classes,
         lens=lens_label,
         n_resamples=n_draws,
         seed=plan.seed,
-        warnings=(*whole.predictions.notes, *_impossible(views)),
+        warnings=(
+            *whole.predictions.notes,
+            *impossible_labels(noted),
+        ),
     )
 
 
@@ -161,22 +174,16 @@ def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | N
     return [(event(label, view.predictions), view, label)], label
 
 
-def _impossible(views: list[_View]) -> tuple[str, ...]:
-    """Say so if what a model calls certain did not happen; of many views, one is enough."""
-    notes = [note for _, view, _ in views for side in SIDES for note in impossible(view, side)]
-    return tuple(notes[:1])
-
-
-def _checked_alpha(confidence: object) -> float:
-    if not isinstance(confidence, Real) or not 0.0 < float(confidence) < 1.0:
-        raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
-    return round(1.0 - float(confidence), 12)  # 0.05, where the difference is 0.05000000000000004
-
-
 def _checked_draws(n_resamples: int | None, level: float) -> int:
     needed = math.ceil(round(1.0 / level, 6)) - 1
+    if needed > MOST_RESAMPLES:
+        raise InputError(
+            f"a bound at level {level:.3g} needs {needed:,} draws, more than the {MOST_RESAMPLES:,} "
+            "that are possible; give a lower confidence."
+        )
     if n_resamples is None:
-        return max(_DRAWS, _RESERVE * (needed + 1) - 1)
+        reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
+        return max(_DRAWS, reserved, needed)
     n_draws = positive_integer("n_resamples", n_resamples)
     if n_draws < needed:
         raise InputError(
@@ -186,6 +193,17 @@ def _checked_draws(n_resamples: int | None, level: float) -> int:
     if n_draws > MOST_RESAMPLES:
         raise InputError(f"n_resamples is {n_draws}; give at most {MOST_RESAMPLES:,}.")
     return n_draws
+
+
+def _check_cost(n_views: int, n_samples: int, n_draws: int) -> None:
+    """Refuse hours of work that nobody asked for in so many words."""
+    if n_views * n_draws * (n_samples + _ROWS_OF_A_DRAW) <= _MOST_WORK:
+        return
+    many = "one class, as in lens='class:3', " if n_views > 1 else "fewer rows "
+    raise InputError(
+        f"{n_views:,} probabilities of {n_samples:,} rows with {n_draws:,} draws each would take "
+        f"hours; give {many}or a lower confidence, or n_resamples={n_draws} if it is to be done."
+    )
 
 
 @dataclass(frozen=True)
@@ -235,7 +253,7 @@ class _Plan:
             return SideBound(side, 0.0, False, pvalue, ())
         last = max(int(np.argmax(shifted.pvalues > self.level)) - 1, 0)
         refuted = largest_refuted(scan.errors(labels, side), shifted.largest, self.level)
-        at_least = scan.tolerances[np.minimum(refuted, last)] * (refuted >= 0)
+        somewhere_by = scan.tolerances[np.minimum(refuted, last)] * (refuted >= 0)
         adjusted = np.minimum(1.0, self.family * start.adjusted)
         found = adjusted <= self.family * self.level * (1.0 + 1e-12)
         return SideBound(
@@ -243,7 +261,7 @@ class _Plan:
             bound=float(scan.tolerances[last]),
             found=True,
             pvalue=pvalue,
-            places=places(scan, labels, found, at_least, adjusted, start.observed),
+            places=places(scan, labels, found, somewhere_by, adjusted, start.observed),
         )
 
 

@@ -24,8 +24,9 @@ class Place:
         Number of rows.
     says, share
         Mean probability, and share of rows in which the event came true.
-    at_least
-        Somewhere in it the model is wrong by more than this: holds for all places together.
+    somewhere_by
+        Somewhere in it the model is wrong by more than this, not on average: holds for all places
+        together.
     pvalue
         That it is wrong there at all: adjusted for all intervals and bounds.
     named
@@ -37,7 +38,7 @@ class Place:
     rows: int
     says: float
     share: float
-    at_least: float
+    somewhere_by: float
     pvalue: float
     named: bool
 
@@ -190,14 +191,14 @@ class MiscalibrationBounds:
         -------
         pandas.DataFrame
             Columns ``event``, ``side``, ``from`` and ``to`` (smallest and largest probability),
-            ``rows``, ``says`` (mean probability), ``is`` (share of events), ``at_least`` and
-            ``pvalue``, as in :class:`Place`.
+            ``rows``, ``says`` (mean probability), ``is`` (share of events), ``somewhere_by`` (by how
+            much the model is wrong somewhere in it) and ``pvalue``, as in :class:`Place`.
         """
         import pandas as pd
 
-        columns = ["event", "side", "from", "to", "rows", "says", "is", "at_least", "pvalue"]
+        columns = ["event", "side", "from", "to", "rows", "says", "is", "somewhere_by", "pvalue"]
         found = [
-            (view.event, side.side, p.low, p.high, p.rows, p.says, p.share, p.at_least, p.pvalue)
+            (view.event, side.side, p.low, p.high, p.rows, p.says, p.share, p.somewhere_by, p.pvalue)
             for view in self.views
             for side in view.sides
             for p in side.places

@@ -44,7 +44,7 @@ def places(
     scan: ShiftedScan,
     labels: NDArray[np.intp],
     found: NDArray[np.bool_],
-    at_least: Array,
+    somewhere_by: Array,
     pvalues: Array,
     observed: Array,
 ) -> tuple[Place, ...]:
@@ -58,13 +58,13 @@ def places(
         The rows in order, and their labels.
     found
         (L,) whether the model is wrong there.
-    at_least, pvalues, observed
+    somewhere_by, pvalues, observed
         (L,) bounds, adjusted p-values and standardised errors.
     """
     scores = scan.probs[:, 1]
     bounds = scan.intervals.bounds
     chosen = np.flatnonzero(found & scan.intervals.filled)
-    order = chosen[np.lexsort((-observed[chosen], pvalues[chosen], -at_least[chosen]))]
+    order = chosen[np.lexsort((-observed[chosen], pvalues[chosen], -somewhere_by[chosen]))]
     taken = np.zeros(len(scores), dtype=bool)
     seen: set[tuple[int, int]] = set()
     described = []
@@ -82,7 +82,7 @@ def places(
                 rows=stop - start,
                 says=float(scores[start:stop].mean()),
                 share=float(labels[start:stop].mean()),
-                at_least=float(at_least[index]),
+                somewhere_by=float(somewhere_by[index]),
                 pvalue=float(pvalues[index]),
                 named=alone,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caltest._prose import paragraph, row
+from caltest._prose import confidence_text, paragraph, percents, points, row, shortened
 from caltest.bounds.result import MiscalibrationBounds, Place, SideBound, ViewBounds
 
 _NAMED = 5  # places of a side
@@ -18,7 +18,7 @@ def summary(bounds: MiscalibrationBounds) -> str:
     both = "both bounds" if len(b.views) == 1 else f"all {2 * len(b.views)} bounds"
     rows = [
         ("looked at", f"{b.n_samples:,} predictions of {b.n_classes} classes: {about}"),
-        ("confidence", f"{100.0 * b.confidence:.4g}% for {both} together"),
+        ("confidence", f"{confidence_text(b.confidence)} for {both} together"),
         ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
     ]
     lines = ["Miscalibration, at least", *(row(name, text) for name, text in rows), ""]
@@ -31,9 +31,12 @@ def summary(bounds: MiscalibrationBounds) -> str:
 
 def sentence(side: SideBound, confidence: float) -> str:
     """Return what is proved of one side, in one or two sentences."""
-    sure = f"With {100.0 * confidence:.4g}% confidence"
+    sure = f"With {confidence_text(confidence)} confidence"
     if not side.found:
-        return f"That the model claims {_TOO[side.side]} anywhere is not shown (p = {side.pvalue:.2g})."
+        return (
+            f"The scan does not show that the model claims {_TOO[side.side]} anywhere "
+            f"(p = {side.pvalue:.2g})."
+        )
     if side.bound == 0.0:
         text = f"{sure}, the model claims {_TOO[side.side]} somewhere; by how much is not shown."
     else:
@@ -43,56 +46,19 @@ def sentence(side: SideBound, confidence: float) -> str:
     return text
 
 
-def points(error: float) -> str:
-    """Write a difference of probabilities in percentage points.
-
-    Examples
-    --------
-    >>> points(0.062), points(0.01), points(0.0001)
-    ('6.2 points', '1 point', '0.01 points')
-    """
-    number = f"{100.0 * error:.4g}"
-    return f"{number} point{'' if number == '1' else 's'}"
-
-
-def between(low: float, high: float) -> tuple[str, str]:
-    """Write two probabilities in percent, with digits enough to tell them apart, if four do.
-
-    Examples
-    --------
-    >>> between(0.71, 0.78), between(0.99701, 0.99764), between(0.5, 0.5), between(0.9999999, 1.0)
-    (('71.0%', '78.0%'), ('99.70%', '99.76%'), ('50.0%', '50.0%'), ('<100%', '100%'))
-    """
-    edge = 100.0 * min(low, 1.0 - high)
-    for digits in range(2 if edge < 1.0 else 1, 5):
-        pair = _percent(low, digits), _percent(high, digits)
-        if pair[0] != pair[1] or low == high:
-            break
-    return pair
-
-
-def _percent(chance: float, digits: int) -> str:
-    """Write a probability in percent; one that is not 0 or 1 does not look as if it were."""
-    if chance in (0.0, 1.0):
-        return f"{100.0 * chance:.0f}%"
-    text = f"{100.0 * chance:.{digits}f}%"
-    if float(text[:-1]) == 0.0:
-        return ">0%"
-    return "<100%" if float(text[:-1]) == 100.0 else text
-
-
 def _about(view: ViewBounds) -> str:
     return f"the probability that {view.event}"
 
 
 def _place(side: SideBound, place: Place) -> str:
-    low, high = between(place.low, place.high)
+    low, high = percents(place.low, place.high, 1)
     where = f"between {low} and {high}" if place.low < place.high else f"at {low}"
-    says, share = between(place.says, place.share)
+    says, share = percents(place.says, place.share, 1)
     text = f"in {place.rows:,} predictions it says {says} on average, and {share} came true"
-    if place.at_least == 0.0:
+    if place.somewhere_by == 0.0:
         return f"It shows most {where}: {text}"
-    return f"Proved worst {where}: {text}, at least {points(place.at_least)} {_TOO[side.side]}"
+    amount = f"somewhere there by at least {points(place.somewhere_by)} {_TOO[side.side]}"
+    return f"Proved worst {where}, {amount}: {text}"
 
 
 def _one(b: MiscalibrationBounds) -> list[str]:
@@ -109,11 +75,11 @@ def _one(b: MiscalibrationBounds) -> list[str]:
 def _places(side: SideBound, named: list[Place]) -> list[str]:
     """Lay out the places as a table, from low to high probability."""
     shown = sorted(named[:_NAMED], key=lambda place: place.low)
-    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'says':>8}  {'came true':>9}  by at least"]
+    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'says':>8}  {'came true':>9}  somewhere by"]
     for place in shown:
-        low, high = between(place.low, place.high)
-        says, share = between(place.says, place.share)
-        least = points(place.at_least) if place.at_least > 0.0 else "not shown"
+        low, high = percents(place.low, place.high, 1)
+        says, share = percents(place.says, place.share, 1)
+        least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
         lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {says:>8}  {share:>9}  {least}")
     if len(named) > len(shown):
         lines.append(f"  and {len(named) - len(shown)} more, in where()")
@@ -124,13 +90,13 @@ def _many(b: MiscalibrationBounds) -> list[str]:
     lines = [f"  {'':<24}  {'claims too much':>18}  {'claims too little':>18}"]
     for view in b.views:
         over, under = (_cell(side) for side in view.sides)
-        lines.append(f"  {_shortened(view.event):<24}  {over:>18}  {under:>18}")
+        lines.append(f"  {_name(view.event):<24}  {over:>18}  {under:>18}")
     found = [(side.bound, view, side) for view in b.views for side in view.sides if side.found]
     found.sort(key=lambda each: -each[0])
     for _, view, side in found[:_CLASSES_DESCRIBED]:
         lines += ["", *paragraph(f"Where {view.event}: {sentence(side, b.confidence)}")]
     if not found:
-        lines += ["", "That the model is wrong anywhere is not shown."]
+        lines += ["", "The scan does not show that the model is wrong anywhere."]
     return lines
 
 
@@ -140,9 +106,8 @@ def _cell(side: SideBound) -> str:
     return points(side.bound) if side.bound > 0.0 else "yes"
 
 
-def _shortened(event: str) -> str:
-    name = event.removeprefix("the label is ")
-    return name if len(name) <= 24 else f"{name[:23]}…"
+def _name(event: str) -> str:
+    return shortened(event.removeprefix("the label is "), 24)
 
 
 def _caution(b: MiscalibrationBounds) -> str:
@@ -152,5 +117,8 @@ def _caution(b: MiscalibrationBounds) -> str:
         "independent and the labels were not used to fit the model."
     )
     if any(side.places for view in b.views for side in view.sides):
-        text += " What is said of places holds for all of them together, with the same confidence."
+        text += (
+            " What is said of places holds for all of them together, with the same confidence; how far "
+            "it is off there is proved of some of its rows, not of their average."
+        )
     return text

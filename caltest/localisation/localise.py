@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._choices import positive_integer
+from caltest._choices import check_confidence, level_of_confidence, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
-from caltest.data import Sample, sample
+from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.lenses import Lens, find_lens, seen
@@ -23,8 +22,6 @@ from caltest.localisation.telling import places_told
 from caltest.multiplicity import StepDown
 from caltest.predictive import recognised
 from caltest.testing import MOST_RESAMPLES
-
-_ROWS_NAMED = 5  # in a note
 
 
 def witness(
@@ -130,14 +127,14 @@ def witness(
     >>> found.pvalue
     0.01
     """
-    level = _level(confidence)
+    confidence = check_confidence(confidence)
     n_resamples = positive_integer("n_resamples", n_resamples)
     if n_resamples > MOST_RESAMPLES:
         raise InputError(f"n_resamples is {n_resamples}; give {MOST_RESAMPLES:,} at most.")
     n_points = positive_integer("n_points", n_points)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = _view(probs, labels, lens)
-    return _search(view, lens_label, kernel, points, n_points, level, n_resamples, seed, workers)
+    return _search(view, lens_label, kernel, points, n_points, confidence, n_resamples, seed, workers)
 
 
 def _search(
@@ -146,12 +143,12 @@ def _search(
     kernel: Kernel | Sequence[Kernel] | None,
     points: ArrayLike | None,
     n_points: int,
-    level: float,
+    confidence: float,
     n_resamples: int,
     seed: int,
     workers: Workers,
 ) -> Witness:
-    predictions = view.predictions
+    predictions, level = view.predictions, level_of_confidence(confidence)
     with single_threaded_blas():
         kernels = kernels_of(kernel, predictions.probs)
         chosen, rows = _points(points, n_points, kernels, predictions.probs)
@@ -178,7 +175,7 @@ def _search(
         weights=field.effective_rows,
         told=places_told(places, standardised, pvalues <= level, field.effective_rows),
         classes=predictions.classes,
-        confidence=1.0 - level,
+        confidence=confidence,
         n_samples=predictions.n_samples,
         n_classes=predictions.n_classes,
         lens=lens,
@@ -186,12 +183,6 @@ def _search(
         seed=seed,
         warnings=_notes(view, kernels, n_resamples, level),
     )
-
-
-def _level(confidence: float) -> float:
-    if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence is {confidence!r}; give one between 0 and 1, such as 0.95.")
-    return round(1.0 - confidence, 12)  # 1 − 0.95 is below 0.05, and 0.05 is a p-value
 
 
 def _view(probs: object, labels: object, lens: str | Lens | None) -> tuple[Sample, str | None]:
@@ -220,13 +211,7 @@ def _notes(
     view: Sample, kernels: tuple[Kernel, ...], n_resamples: int, level: float
 ) -> tuple[str, ...]:
     notes = [*view.predictions.notes, *(note for each in kernels for note in each.notes)]
-    broken = view.predictions.impossible(view.labels)
-    if len(broken):
-        named = ", ".join(map(str, broken[:_ROWS_NAMED])) + (", …" if len(broken) > _ROWS_NAMED else "")
-        notes.append(
-            f"In {len(broken)} of {len(view.labels)} rows (counting from 0: {named}) the label that "
-            "came true had probability 0: that alone proves the model miscalibrated, whatever p is."
-        )
+    notes += impossible_labels(view)
     smallest = 1.0 / (1 + n_resamples)
     if smallest > level:
         notes.append(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._choices import level_of_confidence
+from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array
 
@@ -82,10 +84,7 @@ class Witness:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        freeze_arrays(self)
 
     @property
     def n_places(self) -> int:
@@ -100,7 +99,7 @@ class Witness:
     @property
     def level(self) -> float:
         """1 − confidence: claims are made where the adjusted p-value is at most this."""
-        return round(1.0 - self.confidence, 12)  # 1 − 0.95 is below 0.05, and 0.05 is a p-value
+        return level_of_confidence(self.confidence)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caltest._prose import paragraph, row, short
+from caltest._prose import paragraph, percent, percents, row, short
 from caltest.localisation.result import Witness
 
 _CLASSES_TOLD = 4
 _CLASSES_OF_CENTRE = 3
 _WORTH_NAMING = 0.05  # of a centre's probabilities
-_MOST_DIGITS = 4
 
 
 def summary(found: Witness) -> str:
@@ -58,10 +57,11 @@ def place_told(found: Witness, place: int) -> str:
     texts = [_claim(found, place, c, first=number == 0) for number, c in enumerate(told)]
     if rest > 0:
         texts.append(f"and {rest} more class{'' if rest == 1 else 'es'}")
-    weight = found.weights[place]
+    reach = extent(float(found.weights[place]), found.n_samples)
+    reach = f"the weight of {reach}" if reach.endswith("rows") else f"over {reach}"
     return (
-        f"Near predictions like {row_text(found, place)} ({centre_text(found, place)}), the weight of "
-        f"about {rounded(weight)} rows: {'; '.join(texts)}; "
+        f"Near predictions like {row_text(found, place)} ({centre_text(found, place)}), "
+        f"{reach}: {'; '.join(texts)}; "
         f"{_pvalue(found.pvalues[place, list(told)].tolist())}."
     )
 
@@ -87,33 +87,17 @@ def _claim(found: Witness, place: int, c: int, *, first: bool) -> str:
     return f"{found.names[c]} {verb} {said}, came true {true}"
 
 
-def percents(stated: float, share: float) -> tuple[str, str]:
-    """Write two shares in percent, with as many digits as it takes to tell them apart.
+def extent(weight: float, n_samples: int) -> str:
+    """Say over how many rows a place reaches; a place of most rows is hardly one.
 
-    >>> percents(0.52, 0.4), percents(0.9931, 0.8968), percents(0.50001, 0.50012)
-    (('52%', '40%'), ('99.3%', '89.7%'), ('50.001%', '50.012%'))
+    >>> extent(312.0, 3000), extent(1700.0, 3000), extent(2990.0, 3000)
+    ('about 310 rows', 'more than half of the predictions', 'nearly all predictions')
     """
-    extreme = min(stated, share) < 0.1 or max(stated, share) > 0.9
-    for digits in range(1 if extreme else 0, _MOST_DIGITS):
-        texts = percent(stated, digits), percent(share, digits)
-        if texts[0] != texts[1] and abs(share - stated) >= 0.02 * 10.0**-digits:
-            return texts
-    return percent(stated, _MOST_DIGITS), percent(share, _MOST_DIGITS)
-
-
-def percent(share: float, digits: int) -> str:
-    """Write a share; one that is not quite all or nothing does not look as if it were.
-
-    >>> percent(0.52, 0), percent(0.00002, 1), percent(0.99999, 1), percent(0.0, 1), percent(1.0, 0)
-    ('52%', '<0.1%', '>99.9%', '0%', '100%')
-    """
-    if share in (0.0, 1.0):
-        return f"{100 * share:.0f}%"
-    smallest = 10.0**-digits
-    text = f"{100.0 * share:.{digits}f}%"
-    if text == f"{0.0:.{digits}f}%":
-        return f"<{smallest:.{digits}f}%"
-    return f">{100.0 - smallest:.{digits}f}%" if text == f"{100.0:.{digits}f}%" else text
+    if weight < 0.5 * n_samples:
+        return f"about {rounded(weight)} rows"
+    return (
+        "nearly all predictions" if weight >= 0.9 * n_samples else "more than half of the predictions"
+    )
 
 
 def rounded(number: float) -> str:

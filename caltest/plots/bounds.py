@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from caltest._prose import confidence_text, points
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
-from caltest.bounds.words import points
 from caltest.exceptions import InputError
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
 
@@ -19,6 +20,7 @@ _COLOURS = {"over": VERMILION, "under": BLUE}
 _TOO = {"over": "too much", "under": "too little"}
 _NAMED = 5
 _LEAST_WIDTH = 0.008  # of a shaded place, so that it can be seen
+_LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +61,15 @@ class BoundsDisplay:
         -------
         BoundsDisplay
             Drawn. A place is shaded over the range of its probabilities; its mark is at the mean
-            probability and the share that came true, and the bar beside it reaches from the diagonal as
-            far as the model is proved wrong there. Open circles are 15 bins of equal width.
+            probability and the share that came true. The bold line across it, parallel to the diagonal,
+            is what is proved: somewhere in the range the truth is beyond it, which says nothing of the
+            mean. Open circles are 15 bins of equal width. Of more than five places of a side the most
+            telling five are drawn, and the legend says so.
 
         Raises
         ------
         InputError
-            If there is no such view.
+            If ``view`` is not the number of a view.
 
         Examples
         --------
@@ -77,9 +81,11 @@ class BoundsDisplay:
         'predicted probability that the top class is right'
         >>> plt.close(display.figure_)
         """
-        if not 0 <= view < len(bounds.views):
+        whole = isinstance(view, Integral) and not isinstance(view, bool)
+        if not whole or not 0 <= view < len(bounds.views):
             raise InputError(
-                f"view is {view!r}, and there are {len(bounds.views)}; give one, counted from 0."
+                f"view is {view!r}, and there are {len(bounds.views)}; give the number of one, counted "
+                "from 0."
             )
         return cls(bounds, view).plot(ax)
 
@@ -123,17 +129,21 @@ def _new_axes() -> Any:
 
 
 def _mark(ax: Any, side: SideBound) -> None:
-    """Shade the most telling places of a side, and draw how far each is proved wrong."""
+    """Shade the most telling places of a side, and draw beyond what each is proved to err somewhere."""
     colour = _COLOURS[side.side]
-    named = [place for place in side.places if place.named][:_NAMED]
+    every = [place for place in side.places if place.named]
+    named = every[:_NAMED]
+    title = f"place that claims {_TOO[side.side]}, mean of its rows"
+    if len(named) < len(every):
+        title += f" ({len(named)} of {len(every)} places)"
     for number, place in enumerate(named):
-        low, high = place.low, place.high
-        missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2.0
-        ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, linewidth=0, zorder=0)
-        for end in (low, high):
+        missing = max(0.0, _LEAST_WIDTH - (place.high - place.low)) / 2.0
+        low, high = place.low - missing, place.high + missing
+        ax.axvspan(low, high, color=colour, alpha=0.13, linewidth=0, zorder=0)
+        for end in (place.low, place.high):
             ax.axvline(end, color=colour, alpha=0.45, linewidth=0.6, zorder=1)
-        proved = _proved(place, side)
-        ax.plot([place.says] * 2, proved, color=colour, linewidth=4.5, solid_capstyle="butt", zorder=5)
+        if place.somewhere_by > 0.0:
+            ax.plot([low, high], _proved(low, high, place, side), **_LINE, color=colour)
         ax.plot(
             *(place.says, place.share, "D"),
             color=colour,
@@ -142,16 +152,17 @@ def _mark(ax: Any, side: SideBound) -> None:
             markersize=6.5,
             zorder=6,
             clip_on=False,
-            label=f"place that claims {_TOO[side.side]}, mean of its rows" if number == 0 else None,
+            label=title if number == 0 else None,
         )
-    if named and named[0].at_least > 0.0:
-        ax.plot([], [], color=colour, linewidth=4.5, label=f"{_TOO[side.side]} there by at least this")
+    if named and named[0].somewhere_by > 0.0:
+        beyond = "below" if side.side == "over" else "above"
+        ax.plot([], [], **_LINE, color=colour, label=f"the truth is {beyond} this line somewhere on it")
 
 
-def _proved(place: Place, side: SideBound) -> list[float]:
-    """Return the ends of the bar: from the diagonal, as far as the error is proved."""
+def _proved(low: float, high: float, place: Place, side: SideBound) -> list[float]:
+    """Return the heights of the line at both ends: the diagonal, less or more what is proved."""
     sign = -1.0 if side.side == "over" else 1.0
-    return [place.says, place.says + sign * place.at_least]
+    return [low + sign * place.somewhere_by, high + sign * place.somewhere_by]
 
 
 def _dress(ax: Any, view: ViewBounds, bounds: MiscalibrationBounds) -> None:
@@ -167,7 +178,7 @@ def _dress(ax: Any, view: ViewBounds, bounds: MiscalibrationBounds) -> None:
         for side in view.sides
         if side.found
     ]
-    sure = f"n = {bounds.n_samples:,}, with {100.0 * bounds.confidence:.4g}% confidence"
-    lines = [f"claims {each} somewhere" for each in proved] or ["nowhere proved wrong"]
+    sure = f"n = {bounds.n_samples:,}, with {confidence_text(bounds.confidence)} confidence"
+    lines = [f"claims {each} somewhere" for each in proved] or ["the scan shows no error"]
     ax.set_title("\n".join([f"{sure}:", *lines]), loc="left", size="medium")
     ax.legend(loc="upper left", fontsize="small", framealpha=0.9)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._choices import choose
+from caltest._prose import confidence_text
 from caltest.bounds import Certificate
 from caltest.bounds.certificate_words import at_most
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
@@ -158,7 +159,7 @@ _CURVE = "isotonic regression"
 
 def _band_label(c: Certificate) -> str:
     what = "mean probability of each bin" if c.method == "bins" else "probability at every score"
-    return f"{what}, {100.0 * c.confidence:.4g}% band"
+    return f"{what}, {confidence_text(c.confidence)} band"
 
 
 def _draw_centre(ax: Any, x: Array, y: Array, c: Certificate) -> None:
@@ -225,7 +226,7 @@ def _shade(
 
 
 def _dress(ax: Any, c: Certificate, by_score: bool) -> None:
-    event = "that the top class is right" if c.lens == "top_label" else "of the event"
+    event = f"that {c.event}"
     if by_score:
         ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
         ax.set_xlabel(f"predicted probability {event}")
@@ -245,6 +246,6 @@ def _dress(ax: Any, c: Certificate, by_score: bool) -> None:
         claim = f"within ±{at_most(c.distance)} points on average over each of {count}"
     else:
         claim = f"within ±{at_most(c.distance)} points at every score seen, if the curve never falls"
-    sure = f"n = {c.n_samples:,}, with {100.0 * c.confidence:.4g}% confidence"
+    sure = f"n = {c.n_samples:,}, with {confidence_text(c.confidence)} confidence"
     ax.set_title(f"{sure}:\n{claim}", loc="left", size="medium")
     ax.legend(loc="upper left" if by_score else "best", fontsize="small", framealpha=0.9)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._prose import percents, shortened
 from caltest.localisation import Witness
-from caltest.localisation.words import centre_text, percents, rounded, row_text
+from caltest.localisation.words import centre_text, extent, row_text
 from caltest.plots.style import BLACK, BLUE, VERMILION
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _draw(ax: Any, w: Witness, classes: list[int]) -> None:
     image = ax.imshow(z, cmap=colours, vmin=-scale, vmax=scale, aspect="auto")
     for i, j in np.ndindex(z.shape):
         _draw_cell(ax, w, (i, j), (places[i], classes[j]), scale)
-    names = [_shortened(w.names[c]) for c in classes]
+    names = [shortened(w.names[c], _LONGEST_NAME) for c in classes]
     ax.set_xticks(range(len(classes)), names, parse_math=False)
     if len(classes) > 5:
         ax.tick_params(axis="x", labelrotation=30)
@@ -161,21 +162,13 @@ def _draw_cell(
 
 
 def _label(w: Witness, place: int) -> str:
-    weight = rounded(float(w.weights[place]))
-    return f"{_wrapped(centre_text(w, place, 2))}\n{row_text(w, place)}, about {weight} rows"
+    reach = extent(float(w.weights[place]), w.n_samples)
+    reach = reach if reach.endswith("rows") else "most rows"  # in the little room there is
+    return f"{_wrapped(centre_text(w, place, 2))}\n{row_text(w, place)}, {reach}"
 
 
 def _wrapped(text: str) -> str:
     return text if len(text) <= 2 * _LONGEST_NAME else text.replace(", ", ",\n")
-
-
-def _shortened(name: str) -> str:
-    """Leave out the end of a long name.
-
-    >>> _shortened("automobile"), _shortened("a_rather_long_name")
-    ('automobile', 'a_rather_long…')
-    """
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _draw_nothing(ax: Any, w: Witness) -> None:
