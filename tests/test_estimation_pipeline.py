@@ -338,7 +338,7 @@ def test_objects_are_taken_as_they_are_and_names_are_tuned():
 
 
 def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
-    monkeypatch.setattr("caltest.estimation.pipeline.ALL_PAIRS_UP_TO", 100)
+    monkeypatch.setattr("caltest.estimation.candidates.ALL_PAIRS_UP_TO", 100)
     monkeypatch.setattr("caltest.estimation.estimate.ALL_PAIRS_UP_TO", 100)
     found = estimate_squared_error(PROBS, LABELS, pvalue="none", rng=0)
     assert "kernel_density" not in found.table().index

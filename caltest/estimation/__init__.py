@@ -1,9 +1,10 @@
 """Which estimator of a squared calibration error is to be believed: calibration estimation risk."""
 
 from caltest.estimation.base import EstimationFunction, Fitted
+from caltest.estimation.candidates import FUNCTIONS
 from caltest.estimation.estimate import estimate_squared_error
 from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature
-from caltest.estimation.pipeline import FUNCTIONS, CalibrationPipeline
+from caltest.estimation.pipeline import CalibrationPipeline
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 from caltest.estimation.ridge import KroneckerKernelRidge, TwoStepKernelRidge
 from caltest.estimation.risk import linear_risk, risk

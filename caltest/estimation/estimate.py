@@ -12,11 +12,10 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.estimation.base import Array, residuals
+from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike
 from caltest.estimation.held_out import HeldOut, WholePipeline
 from caltest.estimation.pipeline import (
-    ALL_PAIRS_UP_TO,
     CalibrationPipeline,
-    FunctionLike,
     Path,
     Rows,
     Split,

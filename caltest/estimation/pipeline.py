@@ -9,53 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import isabstract
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose, positive_integer
+from caltest._choices import positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._prose import short
 from caltest._seeds import generator
 from caltest._tiles import blocks
-from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
-from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature
-from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKernelRidge
+from caltest.estimation.base import Array, Labels, residuals
+from caltest.estimation.candidates import Candidate, FunctionLike, candidates
+from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
 
 Rows: TypeAlias = NDArray[np.intp]
-FunctionLike: TypeAlias = (
-    "str | EstimationFunction | type[EstimationFunction] | tuple[EstimationFunction, Sequence[Any]]"
-)
-
-#: Estimation functions by name.
-FUNCTIONS: dict[str, type[EstimationFunction]] = {
-    each.name: each
-    for each in (
-        Binning,
-        DirichletKernelDensity,
-        KroneckerKernelRidge,
-        TwoStepKernelRidge,
-        Temperature,
-    )
-}
 
 _FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
 _ORDER = 7  # key of the seed from which rows are shuffled
 _NUMBERS = 2**24  # residuals held at a time
 _SPREAD_ROWS = 500  # tell a standard deviation well enough, and a mean needs no row of its own
-ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
-
-
-class Candidate(NamedTuple):
-    """An estimation function and the values of its tuned option that compete."""
-
-    label: str
-    function: EstimationFunction
-    values: tuple[Any, ...]
 
 
 class Split(NamedTuple):
@@ -161,7 +135,7 @@ class CalibrationPipeline:
             object.__setattr__(self, "functions", (self.functions,))
         elif isinstance(self.functions, Iterable) and not isinstance(self.functions, str):
             object.__setattr__(self, "functions", tuple(self.functions))
-        self._named(2, 2)
+        candidates(self.functions, self.regularization_scaling, 2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
         """Return the functions that compete on n predictions of m classes.
@@ -171,53 +145,10 @@ class CalibrationPipeline:
         InputError
             If one does not take so many classes.
         """
-        found = self._named(n_samples, n_classes)
+        found = candidates(self.functions, self.regularization_scaling, n_samples, n_classes)
         for each in found:
             each.function.check_classes(n_classes)
         return found
-
-    def _named(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
-        given = (self.functions,) if isinstance(self.functions, str) else self.functions
-        wanted: list[FunctionLike] = []
-        for each in given if isinstance(given, Iterable) else (given,):
-            everything = isinstance(each, str) and each == "all"
-            wanted += _all(n_samples, n_classes) if everything else [each]
-        found = tuple(self._candidate(each, n_classes) for each in wanted)
-        labels = [each.label for each in found]
-        if len(set(labels)) < len(labels):  # names of options in full tell objects apart
-            found = tuple(
-                Candidate(_in_full(each), each.function, each.values)
-                if labels.count(each.label) > 1 and len(each.values) == 1
-                else each
-                for each in found
-            )
-            labels = [each.label for each in found]
-        if not found or len(set(labels)) < len(labels):
-            raise InputError(f"functions are {labels}; give one at least, and each one once.")
-        return found
-
-    def _candidate(self, wanted: FunctionLike, n_classes: int) -> Candidate:
-        if isinstance(wanted, tuple):
-            return _with_values(wanted)
-        if isinstance(wanted, EstimationFunction):
-            value = getattr(wanted, wanted.tuned)
-            return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
-        if (
-            isinstance(wanted, type)
-            and issubclass(wanted, EstimationFunction)
-            and not isabstract(wanted)
-        ):
-            kind = wanted
-        elif isinstance(wanted, str):
-            kind = choose("estimation function", wanted, FUNCTIONS)
-        else:
-            raise InputError(
-                f"functions holds {wanted!r}; give names ({', '.join(FUNCTIONS)}) or objects of "
-                "caltest.estimation."
-            )
-        scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
-        function = kind(regularization_scaling=self.regularization_scaling) if scaled else kind()  # type: ignore[call-arg]
-        return _with_values((function, function.search_space(n_classes)))
 
     def split(
         self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Rows | None = None
@@ -321,31 +252,6 @@ def _one_fold(
             )
         notes = validation.notes
     return found, notes
-
-
-def _all(n_samples: int, n_classes: int) -> list[FunctionLike]:
-    """Return what "all" stands for: what can be computed for so many rows and classes."""
-    binned: list[FunctionLike] = [Binning(15), "binning"] if n_classes == 2 else []
-    dense: list[FunctionLike] = ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
-    return [*binned, *dense, "kronecker_ridge", "two_step_ridge"]
-
-
-def _with_values(pair: tuple[Any, ...]) -> Candidate:
-    """Return a function whose tuned option takes given values."""
-    values = tuple(pair[1]) if len(pair) == 2 and isinstance(pair[1], Iterable) else ()
-    if len(pair) != 2 or not isinstance(pair[0], EstimationFunction) or not values:
-        raise InputError(
-            f"functions holds {pair!r}; give pairs of a function and the values to try, as in "
-            "(TwoStepKernelRidge(), [0.1, 0.01])."
-        )
-    for value in values:
-        pair[0].with_value(value)  # raises if it cannot be used
-    return Candidate(pair[0].name, pair[0], values)
-
-
-def _in_full(candidate: Candidate) -> str:
-    options = ", ".join(f"{key}={value}" for key, value in candidate.function.parameters.items())
-    return f"{candidate.function.name}({options})"
 
 
 def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
