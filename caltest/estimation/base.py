@@ -67,8 +67,11 @@ class Surface(ABC):
         """Return (e, q) matrices U and V for residuals (n, 1, k), with h(p, p') = ⟨U(p), V(p')⟩."""
 
     @abstractmethod
-    def squares(self, residuals: Array, own: Array) -> Array:
-        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, (B,), for own residuals (e, B, k)."""
+    def squares(self, residuals: Array, own: Array) -> tuple[Array, Array]:
+        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, (B,), and h(p, p), (e, B).
+
+        r are the residuals of the surface's own rows, (e, B, k). Most of the work serves both.
+        """
 
     def gram(self, residuals: Array, other: Surface) -> Array:
         """Return h(p, p') for residuals (n, 1, k), (e, e'), p' those of another surface."""
@@ -88,11 +91,14 @@ class Surface(ABC):
         own
             Of the surface's rows, (e, B, k).
         """
-        e = len(own)
-        lengths = np.einsum("ebk,ebk->eb", own, own)
-        same = ((lengths - self.diagonals(residuals)) ** 2).sum(axis=0)
-        total = np.maximum(self.squares(residuals, own) - same, 0.0)  # no rounding below 0
-        return np.asarray(total / (e * (e - 1.0)))
+        return u_statistic(*self.squares(residuals, own), own)
+
+
+def u_statistic(squares: Array, diagonals: Array, own: Array) -> Array:
+    """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, (B,), from the sum over all pairs."""
+    e = len(own)
+    same = ((_squared_lengths(own) - diagonals) ** 2).sum(axis=0)
+    return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
 
 
 class PlugIn(Surface):
@@ -104,38 +110,26 @@ class PlugIn(Surface):
 
     def diagonals(self, residuals: Array) -> Array:
         """Return ‖ĉ(p)‖²."""
-        found = self.curves(residuals)
-        return np.asarray(np.einsum("ebk,ebk->eb", found, found))
+        return _squared_lengths(self.curves(residuals))
 
     def factors(self, residuals: Array) -> tuple[Array, Array]:
         """Return the curve twice."""
         found = self.curves(residuals)[:, 0]
         return found, found
 
-    def squares(self, residuals: Array, own: Array) -> Array:
-        """Return ‖RᵀR‖² − 2 ‖RᵀC‖² + ‖CᵀC‖², in k² operations a row."""
-        return _squares(self.curves(residuals), own)
-
-    def risks(self, residuals: Array, own: Array) -> Array:
-        """Return the risk; the curve is computed once."""
-        return plug_in_risks(self.curves(residuals), own)
-
-
-def plug_in_risks(curves: Array, own: Array) -> Array:
-    """Return the U-statistic risk (B,) of h = ⟨ĉ, ĉ'⟩ from ĉ (e, B, k) and residuals (e, B, k)."""
-    e = len(own)
-    gaps = np.einsum("ebk,ebk->eb", own, own) - np.einsum("ebk,ebk->eb", curves, curves)
-    total = np.maximum(_squares(curves, own) - (gaps**2).sum(axis=0), 0.0)  # no rounding below 0
-    return np.asarray(total / (e * (e - 1.0)))
+    def squares(self, residuals: Array, own: Array) -> tuple[Array, Array]:
+        """Return ‖RᵀR‖² − 2 ‖RᵀC‖² + ‖CᵀC‖², in k² operations a row, and ‖ĉ(p)‖²."""
+        curves = self.curves(residuals)
+        r, c = own.transpose(1, 2, 0), curves.transpose(1, 2, 0)
+        total = np.zeros(len(r))
+        for left, right, factor in ((r, r, 1.0), (r, c, -2.0), (c, c, 1.0)):
+            products = left @ right.transpose(0, 2, 1)
+            total += factor * np.einsum("bkl,bkl->b", products, products)
+        return total, _squared_lengths(curves)
 
 
-def _squares(curves: Array, own: Array) -> Array:
-    r, c = own.transpose(1, 2, 0), curves.transpose(1, 2, 0)
-    total = np.zeros(len(r))
-    for left, right, factor in ((r, r, 1.0), (r, c, -2.0), (c, c, 1.0)):
-        products = left @ right.transpose(0, 2, 1)
-        total += factor * np.einsum("bkl,bkl->b", products, products)
-    return total
+def _squared_lengths(vectors: Array) -> Array:
+    return np.asarray(np.einsum("ebk,ebk->eb", vectors, vectors))
 
 
 class Smoother(ABC):

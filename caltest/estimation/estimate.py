@@ -11,7 +11,7 @@ from caltest._choices import choose, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, impossible_labels, sample
-from caltest.estimation.base import Array, residuals
+from caltest.estimation.base import residuals, u_statistic
 from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike
 from caltest.estimation.held_out import HeldOut, WholePipeline
 from caltest.estimation.pipeline import (
@@ -152,17 +152,15 @@ def _held_out(
 ) -> CalibrationResult:
     """Test the labels of the test part by what the fold models of the best function learned."""
     probs = view.predictions.probs
-    place = int(best.best[0])
-    value = best.candidate.values[place]
-    label = best.candidate.label
+    function = best.candidate.function.with_value(best.candidate.values[int(best.best[0])])
     lefts, rights = [], []
     for fold in range(len(split.folds)):
         rows = split.training(fold)
-        ((surface,),) = best.candidate.function.path([value], probs[rows], probs[split.test])
+        surface = function.given(probs[rows]).at(probs[split.test])
         left, right = surface.factors(residuals(probs[rows], view.labels[None, rows]))
         lefts.append(left / len(split.folds))
         rights.append(right)
-    learned = HeldOut(label, np.hstack(lefts), np.hstack(rights))
+    learned = HeldOut(best.candidate.label, np.hstack(lefts), np.hstack(rights))
     part = Sample(Predictions(probs[split.test], view.predictions.classes), view.labels[split.test])
     return _tested(part, learned, n_resamples, seed, workers)
 
@@ -200,10 +198,9 @@ def _row(path: Path, n_test: int) -> FunctionRisk:
 
 def _risk_of_zero(view: Sample, rows: Rows) -> float:
     """Return the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j."""
-    r: Array = residuals(view.predictions.probs[rows], view.labels[None, rows])[:, 0]
-    products = r.T @ r
-    lengths = np.einsum("ek,ek->e", r, r)
-    return float((np.sum(products**2) - np.sum(lengths**2)) / (len(r) * (len(r) - 1.0)))
+    own = residuals(view.predictions.probs[rows], view.labels[None, rows])
+    products = own[:, 0].T @ own[:, 0]
+    return float(u_statistic(np.sum(products**2).reshape(1), np.zeros((1, 1)), own)[0])
 
 
 def _notes(

@@ -139,7 +139,6 @@ class PipelineForm(Form):
     pipeline: CalibrationPipeline
     split: Split
 
-    parallel_inside: ClassVar[bool] = True
     together: ClassVar[bool] = True
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:

@@ -256,26 +256,16 @@ class _KroneckerSurface(Surface):
         sums = [np.vdot(middle, products) for middle in self._middles(residuals)]
         return np.array(sums) / len(self.features.values)
 
-    def squares(self, residuals: Array, own: Array) -> Array:
-        return np.array([squares for squares, _ in self._squares_and_diagonals(residuals, own)])
-
-    def risks(self, residuals: Array, own: Array) -> Array:
-        e, found = len(own), []
-        pairs = zip(self._squares_and_diagonals(residuals, own), own.transpose(1, 0, 2), strict=True)
-        for (squares, diagonal), one in pairs:
-            same = np.sum((np.einsum("ek,ek->e", one, one) - diagonal) ** 2)
-            found.append(max(0.0, squares - same) / (e * (e - 1.0)))  # no rounding below 0
-        return np.array(found)
-
-    def _squares_and_diagonals(self, residuals: Array, own: Array) -> Iterator[tuple[float, Array]]:
-        """Yield ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), M the middle; and h(p, p).
+    def squares(self, residuals: Array, own: Array) -> tuple[Array, Array]:
+        """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖² (the paper's Equation 30), M the middle; and h(p, p).
 
         ΦM, most of the work, serves both.
         """
         phi = self.features.values[:, : self._rank]
-        for middle, one in zip(self._middles(residuals), own.transpose(1, 0, 2), strict=True):
-            left = phi @ middle
-            diagonal = np.einsum("er,er->e", left, phi)
+        squares, diagonals = np.empty(own.shape[1]), np.empty(own.shape[:2])
+        for number, middle in enumerate(self._middles(residuals)):
+            one, left = own[:, number], phi @ middle
+            diagonals[:, number] = np.einsum("er,er->e", left, phi)
             if len(phi) < self._rank:
                 values = left @ phi.T
                 last = np.vdot(values, values)
@@ -284,4 +274,5 @@ class _KroneckerSurface(Surface):
                 last = np.vdot(turned, turned.T)
             outer = one.T @ one
             crossed = np.vdot(one, left @ (phi.T @ one))
-            yield float(np.vdot(outer, outer) - 2.0 * crossed + last), diagonal
+            squares[number] = np.vdot(outer, outer) - 2.0 * crossed + last
+        return squares, diagonals
