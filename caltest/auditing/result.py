@@ -1,0 +1,231 @@
+"""The audit: frozen, inert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._frozen import freeze_arrays
+from caltest.forms import Side
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that share a value of one column.
+
+    Attributes
+    ----------
+    column, value
+        Name of the column and the value, as text.
+    """
+
+    column: str
+    value: str
+
+    @property
+    def label(self) -> str:
+        """Column and value."""
+        return f"{self.column} = {self.value}"
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What one probability says and what came true, in bins that hold equally many rows.
+
+    Attributes
+    ----------
+    says, share, rows
+        Mean probability, share of rows in which the event came true, and number of rows, of each bin.
+    low, high
+        Where the share lies if the model is calibrated: all bins at once with probability 1 − alpha.
+    """
+
+    says: tuple[float, ...]
+    share: tuple[float, ...]
+    rows: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """What is looked at: a lens, on all rows or on a group.
+
+    Attributes
+    ----------
+    lens
+        "canonical" for the full probability vector, or the lens's label ("top_label", "class:3").
+    event
+        What the one probability is of, as a clause; None where there is more than one.
+    group
+        Which rows; None for all.
+    rows
+        Number of rows.
+    says, share
+        Mean probability of the event, and share of rows in which it came true; None without an event.
+    direction
+        Which way the data err on average: "over" (claims too much), "under" (claims too little), by
+        ``says`` and ``share``, or the sign of the ECD without an event; None if they do not err.
+    over, under
+        The model claims at least this much too much, or too little, somewhere in these rows; all
+        bounds of the audit hold together with its confidence. None where no bound was sought.
+    reliability
+        The reliability diagram; None without an event.
+    """
+
+    lens: str
+    event: str | None
+    group: Group | None
+    rows: int
+    says: float | None = None
+    share: float | None = None
+    direction: Side | None = None
+    over: float | None = None
+    under: float | None = None
+    reliability: Reliability | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One hypothesis: that a view is calibrated, by one statistic.
+
+    Attributes
+    ----------
+    view
+        What was looked at.
+    statistic, measures
+        Registered name, and what it measures.
+    value
+        Of the observed labels.
+    expected
+        Where 95% of the draws lie; None with a tolerance.
+    pvalue, pvalue_interval
+        Of this hypothesis alone, and its 95% Monte-Carlo interval.
+    adjusted
+        The p-value adjusted for all hypotheses of the audit.
+    found
+        Whether ``adjusted`` is at most alpha.
+    """
+
+    view: View
+    statistic: str
+    measures: str
+    value: float
+    expected: tuple[float, float] | None
+    pvalue: float
+    pvalue_interval: tuple[float, float]
+    adjusted: float
+    found: bool
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What was not looked at, and why.
+
+    Attributes
+    ----------
+    what
+        A group, a class, or how many of them, as text.
+    rows
+        Number of rows, where that is the reason.
+    reason
+        As a clause.
+    """
+
+    what: str
+    rows: int | None
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """One answer from many looks at a model: frozen; ``print`` it, or see :mod:`caltest.report`.
+
+    Attributes
+    ----------
+    pvalue
+        Of the whole: the smallest adjusted p-value. If all hypotheses are true, it is at most alpha
+        with probability at most alpha.
+    alpha
+        Level of the whole.
+    checks
+        One a hypothesis, the strongest evidence first.
+    views
+        What was looked at: all rows first, then groups.
+    skipped
+        What was not.
+    tolerance
+        The error that is allowed, in units of probability; None if none is.
+    correction
+        How p-values are adjusted: "westfall_young", or a name of statsmodels' ("holm", "fdr_bh").
+    confidence
+        With which all bounds hold together: 1 − alpha.
+    n_samples, n_classes, classes
+        Rows, classes and their names.
+    lenses, groups
+        Labels of the lenses and names of the group columns asked for.
+    n_resamples, seed
+        Label draws, and the integer that, given as ``rng``, repeats the numbers.
+    statistic
+        The largest evidence of any check, −log of its tail.
+    null_distribution
+        (B,) the largest evidence of every draw; None where p-values are not jointly drawn.
+    call
+        The Python call that repeats the audit.
+    warnings
+        Sentences a reader should know.
+    """
+
+    pvalue: float
+    alpha: float
+    checks: tuple[Check, ...]
+    views: tuple[View, ...]
+    skipped: tuple[Skipped, ...]
+    tolerance: float | None
+    correction: str
+    confidence: float
+    n_samples: int
+    n_classes: int
+    classes: tuple[str, ...]
+    lenses: tuple[str, ...]
+    groups: tuple[str, ...]
+    n_resamples: int
+    seed: int
+    statistic: float
+    null_distribution: NDArray[np.float64] | None = field(repr=False)
+    call: str
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether calibration (within the tolerance) is rejected at level alpha."""
+        return self.pvalue <= self.alpha
+
+    @property
+    def found(self) -> tuple[Check, ...]:
+        """The checks whose adjusted p-value is at most alpha, the strongest evidence first."""
+        return tuple(check for check in self.checks if check.found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a hypothesis, in the order of ``checks``."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON, as the published schema describes it."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """Return the audit in plain language."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.summary()
