@@ -34,8 +34,9 @@ from caltest.forms import (
 )
 from caltest.forms._quadratic_moments import identity_tile
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
+from caltest.kernels.fourier import fourier_features
 from caltest.simulation import m2, m3
-from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE, _ridge
+from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE
 
 # ------------------------------------------------------------------ definitions
 
@@ -76,7 +77,7 @@ def test_fourier_features_as_published(kernel):
     """|Dᵀ Φ (ΦᵀΦ + λ n I)⁻¹|², Φ = [p, cos/√D_f, sin/√D_f] with frequencies from N(0, γ⁻² I)."""
     probs = dirichlet(50, 3, 0)
     labels = some_labels(probs)
-    phi = _ridge.fourier_features(kernel, probs, 20, 7)
+    phi = fourier_features(kernel, probs, 20, 7)
     linear = 3 if isinstance(kernel, LinearGaussian) else 0
     assert phi.shape == (50, 40 + linear)
     assert np.array_equal(phi[:, :linear], probs[:, :linear])
@@ -88,12 +89,6 @@ def test_fourier_features_as_published(kernel):
     assert estimate(probs, labels, statistic) == pytest.approx(np.sum(W**2), rel=1e-9)
     other = estimate(probs, labels, replace(statistic, seed=8))
     assert other != pytest.approx(np.sum(W**2), rel=1e-6)
-
-
-def test_fourier_features_have_the_kernel_as_their_mean():
-    probs, kernel = dirichlet(6, 3, 2), LinearGaussian(0.5)
-    phi = _ridge.fourier_features(kernel, probs, 200_000, 0)
-    assert phi @ phi.T == pytest.approx(kernel(probs, probs), abs=0.01)  # 4 standard errors
 
 
 def test_jkce_is_the_unbiased_skce_with_the_kernel_of_the_ckce():

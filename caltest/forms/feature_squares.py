@@ -1,4 +1,4 @@
-"""Squares of features: T = ‖Σ_i ψ_i ⊗ D_i‖², a quadratic form of low rank, in time linear in n."""
+"""Squares of features: ‖Σ_i ψ_i ⊗ D_i‖², a quadratic form of low rank, in time linear in n."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._low_rank_moments import is_worthwhile, low_rank_moments
 from caltest.forms._quadratic_moments import diagonal_table
-from caltest.forms.additive import Additive
+from caltest.forms.additive import Additive, Linear
 from caltest.forms.base import Array, Labels, Moments
 from caltest.forms.pairwise import Pairwise
 from caltest.forms.weights import LowRankWeights, Term
@@ -23,10 +23,10 @@ _FEW = 4  # classes up to which a matrix product sums features by label sooner t
 
 @dataclass(frozen=True, eq=False)
 class FeatureSquares(Additive):
-    """T = Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, i = j included.
+    """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
-    It is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by label, and
-    what the predictions lead to expect is subtracted. A draw of the labels costs O(nF).
+    Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
+    label, and what the predictions lead to expect is subtracted. A draw of the labels costs O(nF).
 
     Attributes
     ----------
@@ -36,11 +36,17 @@ class FeatureSquares(Additive):
         Ψ, (n, F), which depend on the predictions only.
     matrix
         A, (m, m), positive semi-definite; None is the identity.
+    scale
+        Factor of the sum. Default 1.
+    diagonal
+        Count the pairs i = j. Default True.
     """
 
     probs: Array
     features: Array
     matrix: Array | None = None
+    scale: float = 1.0
+    diagonal: bool = True
 
     @property
     def n_samples(self) -> int:
@@ -51,7 +57,7 @@ class FeatureSquares(Additive):
     def pairs(self) -> Pairwise:
         """The same form as a sum over pairs."""
         term = Term(LowRankWeights(self.features), self.matrix)
-        return Pairwise(self.probs, (term,), scale=1.0, diagonal=True)
+        return Pairwise(self.probs, (term,), scale=self.scale, diagonal=self.diagonal)
 
     @property
     def resolution(self) -> float:
@@ -63,9 +69,14 @@ class FeatureSquares(Additive):
         n, (m, f) = self.n_samples, (self.probs.shape[1], self.features.shape[1])
         if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
-        linear = diagonal_table(self.probs, self.pairs.kernel_terms)
+        linear = self._own if self.diagonal else np.zeros_like(self.probs)
         cumulants = low_rank_moments(self.probs, self.features, linear, workers)
-        return Moments.of_cumulants(*cumulants, self.pairs.surprises)
+        return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
+
+    @cached_property
+    def _own(self) -> Array:
+        """Return ⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
+        return diagonal_table(self.probs, self.pairs.kernel_terms)
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
@@ -74,16 +85,20 @@ class FeatureSquares(Additive):
         return np.concatenate(parts)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the features of the rows by label, (B, m, F)."""
-        m = self.probs.shape[1]
-        sums = _by_product if m <= _FEW else _by_visits
-        return sums(self.features[rows], labels, m)
+        """Sum the features of the rows by label, (B, m F), and last what the pairs i = j add."""
+        b, m, f = len(labels), self.probs.shape[1], self.features.shape[1]
+        sums = np.zeros((b, m * f + 1))
+        by_label = _by_product if m <= _FEW else _by_visits
+        sums[:, :-1] = by_label(self.features[rows], labels, m).reshape(b, -1)
+        if not self.diagonal:
+            sums[:, -1] = Linear(self._own[rows], self.probs[rows]).evaluate(labels)
+        return sums
 
     def finish(self, sums: Array) -> Array:
-        """Subtract the expected sums; return squared norms."""
-        residuals = sums - self._expected
+        """Subtract the expected sums; return squared norms, less what the pairs i = j add."""
+        residuals = sums[:, :-1].reshape(len(sums), self.probs.shape[1], -1) - self._expected
         images = residuals if self.matrix is None else self.matrix @ residuals
-        return np.asarray(np.einsum("bkf,bkf->b", residuals, images))
+        return np.asarray(self.scale * (np.einsum("bkf,bkf->b", residuals, images) - sums[:, -1]))
 
     @cached_property
     def _expected(self) -> Array:

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
 from caltest._choices import choose
-from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.forms import Weights
-from caltest.kernels import Gaussian, Kernel, LinearGaussian
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -77,31 +75,6 @@ def feature_weights(features: Array, c: float) -> Array:
     weights = values / (values + c) ** 2
     kept = weights > _NEGLIGIBLE * weights.max()
     return np.asarray(features @ (vectors[:, kept] / (values[kept] + c)))
-
-
-def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int) -> Array:
-    """Return random Fourier features (n, F) with mean inner products k(g_i, g_j).
-
-    F = 2 ``count`` for a Gaussian kernel: cosines and sines of ``count`` directions from N(0, γ⁻² I),
-    over √count; and m more, the predictions themselves, for inner product plus Gaussian.
-
-    References
-    ----------
-    Rahimi and Recht, "Random features for large-scale kernel machines", NeurIPS 2007; Moskvichev and
-    Sejdinovic, Appendix B.
-    """
-    directions = generator(seed).standard_normal((count, probs.shape[1]))
-    angles = probs @ (directions / kernel.bandwidth).T  # type: ignore[attr-defined]
-    features = [np.cos(angles), np.sin(angles)]
-    for part in features:
-        part /= np.sqrt(count)
-    return np.hstack([probs, *features] if isinstance(kernel, LinearGaussian) else features)
-
-
-def has_fourier_features(kernel: Kernel) -> bool:
-    """Say whether a kernel has random Fourier features here."""
-    gaussian = isinstance(kernel, Gaussian) and kernel.distance == "euclidean"
-    return gaussian or isinstance(kernel, LinearGaussian)
 
 
 def cross_validated(features: Array, probs: Array, label_kernel: Array | None) -> float:

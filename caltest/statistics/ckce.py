@@ -27,6 +27,7 @@ from caltest.forms import (
 )
 from caltest.kernels import Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order
+from caltest.kernels.fourier import fourier_features, has_fourier_features
 from caltest.statistics._groups import Groups
 from caltest.statistics._ridge import (
     RULES,
@@ -36,8 +37,6 @@ from caltest.statistics._ridge import (
     cross_validated,
     dense_weights,
     feature_weights,
-    fourier_features,
-    has_fourier_features,
 )
 from caltest.statistics.base import Statistic
 from caltest.statistics.skce import UnbiasedSKCE
@@ -111,10 +110,10 @@ class CKCE(Statistic):
         * "nystrom": K replaced by its pivoted incomplete Cholesky factorisation, O(n F²). It has no
           randomness, takes any kernel, and says what share of the trace is left out. Where pivots
           tie, the order of the classes may matter within that error;
-        * "fourier": K replaced by random Fourier features, as in the source's Appendix B. Gaussian
-          and linear-Gaussian kernels only. The order of the classes matters, if little. With
-          ``features=100`` its error on real networks was 0.2% (10 classes) and 1.2% (100), that of
-          "nystrom" 0.0003% and 0.3%.
+        * "fourier": K replaced by random Fourier features, as in the source's Appendix B. Kernels
+          of a distance, inner products, and sums of them. The order of the classes matters, if
+          little. With ``features=100`` its error on real networks was 0.2% (10 classes) and 1.2%
+          (100), that of "nystrom" 0.0003% and 0.3%.
     features
         Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns). Default
         None: 100 frequencies, as in the source; from m + 100 to m + 500 columns, no more than it takes
@@ -181,8 +180,8 @@ class CKCE(Statistic):
         part, _ = self.kernel.terms[0]
         if not has_fourier_features(part):
             raise InputError(
-                f"method='fourier' takes the kernels LinearGaussian and Gaussian (with the Euclidean "
-                f"distance), not {part!r}; method='nystrom' takes any."
+                f"method='fourier' takes Gaussian, Exponential and Matérn kernels, inner products, and "
+                f"sums of them, not {part!r}; method='nystrom' takes any."
             )
         if self.groups is not None:
             raise InputError("method='fourier' does not go with groups; use method='nystrom'.")

@@ -16,6 +16,7 @@ from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
     BoundedPairwise,
+    FeatureSquares,
     KernelWeights,
     PairMean,
     TailBound,
@@ -23,6 +24,7 @@ from caltest.forms import (
     UStatistic,
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel
+from caltest.statistics._low_rank import RANK, Approximation, LowRank, check_approximation
 from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
 
@@ -65,13 +67,51 @@ class _SKCE(Statistic):
         return TailBound(inequality, constant, predictions.n_samples)
 
 
+@dataclass(frozen=True)
+class _AllPairs(_SKCE):
+    """What the estimators that look at all pairs share: their kernel may be taken of low rank."""
+
+    approximation: Approximation | None = None
+    rank: int = RANK
+    _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_approximation(self.kernel, self.approximation, self.rank)
+
+    def fitted(self, predictions: Predictions) -> Self:
+        """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
+        fitted = super().fitted(predictions)
+        if self.approximation is None:
+            return fitted
+        found = LowRank.of(fitted.kernel, predictions, self.approximation, self.rank)
+        return replace(fitted, _fit=found)
+
+    def _low_rank(self, predictions: Predictions) -> tuple[Kernel | MatrixKernel, LowRank | None]:
+        """Return the fitted kernel and its features, if it is taken of low rank."""
+        if self.approximation is None:
+            return self.kernel, None
+        known = self._fit is not None and self._fit.predictions is predictions
+        fitted = self if known else self.fitted(predictions)
+        return fitted.kernel, fitted._fit
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The kernel, its bandwidth, and the approximation, if any."""
+        found = super().parameters
+        if self.approximation is not None:
+            found["approximation"] = self.approximation
+            found |= self._fit.parameters if self._fit else {"rank": self.rank}
+        return found
+
+
 def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
     """Return B_{p;q} = 2^{1 + 1/p − 1/q} sup ‖k(s, t)‖_{p;q} (Lemma H.1)."""
     return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
 
 
 @dataclass(frozen=True)
-class BiasedSKCE(_SKCE):
+class BiasedSKCE(_AllPairs):
     """SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included: never negative, too large by O(1/n). O(n² m).
 
     Parameters
@@ -80,6 +120,14 @@ class BiasedSKCE(_SKCE):
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, the paper's:
         exp(−TV/ν) is universal, and ν the median distance keeps it sensitive at the scale of the
         predictions.
+    approximation
+        Default None: the kernel itself, O(n² m). "nystrom": the kernel matrix by its pivoted incomplete
+        Cholesky factorisation, for any kernel; the result says what share of its trace is left out.
+        "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
+        these. Both take O(n m F) a draw for F columns. What is tested is then the statistic of another
+        kernel, which depends on the predictions only: p-values of the exact null stay exact.
+    rank
+        Columns F at most. Default 256. Without an approximation it does not count.
 
     References
     ----------
@@ -95,19 +143,23 @@ class BiasedSKCE(_SKCE):
 
     name: ClassVar[str] = "skce_b"
 
-    def given(self, predictions: Predictions) -> BoundedPairwise:
+    def given(self, predictions: Predictions) -> BoundedPairwise | FeatureSquares:
         """Fix the predictions: a quadratic form with its diagonal."""
+        scale = predictions.n_samples**-2
+        kernel, low_rank = self._low_rank(predictions)
+        if low_rank is not None:
+            return low_rank.form(kernel, scale, diagonal=True)
         return BoundedPairwise(
             probs=predictions.probs,
             kernel_terms=self._terms(predictions),
-            scale=predictions.n_samples**-2,
+            scale=scale,
             diagonal=True,
             tail_bound=self._tail_bound(predictions, "mcdiarmid"),
         )
 
 
 @dataclass(frozen=True)
-class UnbiasedSKCE(_SKCE):
+class UnbiasedSKCE(_AllPairs):
     """SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij: unbiased, so it may be negative. O(n² m).
 
     Parameters
@@ -115,6 +167,8 @@ class UnbiasedSKCE(_SKCE):
     kernel
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
+    approximation, rank
+        As of :class:`BiasedSKCE`.
 
     References
     ----------
@@ -130,13 +184,17 @@ class UnbiasedSKCE(_SKCE):
 
     name: ClassVar[str] = "skce_uq"
 
-    def given(self, predictions: Predictions) -> UStatistic:
+    def given(self, predictions: Predictions) -> UStatistic | FeatureSquares:
         """Fix the predictions: a U-statistic of degree two."""
         n = predictions.n_samples
+        scale = 1.0 / (n * (n - 1))
+        kernel, low_rank = self._low_rank(predictions)
+        if low_rank is not None:
+            return low_rank.form(kernel, scale, diagonal=False)
         return UStatistic(
             probs=predictions.probs,
             kernel_terms=self._terms(predictions),
-            scale=1.0 / (n * (n - 1)),
+            scale=scale,
             diagonal=False,
             tail_bound=self._tail_bound(predictions, "hoeffding"),
         )

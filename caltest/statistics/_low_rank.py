@@ -1,0 +1,81 @@
+"""Kernel matrices of low rank, for statistics that are sums over pairs of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from caltest._choices import choose, positive_integer
+from caltest.data import Predictions
+from caltest.exceptions import InputError
+from caltest.forms import FeatureSquares, KernelWeights, incomplete_cholesky
+from caltest.forms.base import Array
+from caltest.kernels import Kernel, MatrixKernel
+from caltest.kernels.bandwidth import fixed_order
+from caltest.kernels.fourier import fourier_features, has_fourier_features
+
+Approximation: TypeAlias = Literal["nystrom", "fourier"]
+
+APPROXIMATIONS = dict.fromkeys(("nystrom", "fourier"), True)
+RANK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """Features whose inner products stand for a kernel, of given predictions.
+
+    Attributes
+    ----------
+    predictions
+        What they were made for.
+    features
+        Φ, (n, F).
+    missing
+        Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
+        average.
+    """
+
+    predictions: Predictions
+    features: Array
+    missing: float | None
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel | MatrixKernel, predictions: Predictions, method: Approximation, rank: int
+    ) -> LowRank:
+        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about)."""
+        part, _ = kernel.terms[0]
+        probs = predictions.probs
+        if method == "fourier":
+            return cls(predictions, fourier_features(part, probs, (rank + 1) // 2), None)
+        factor, missing, _ = incomplete_cholesky(KernelWeights(part, probs), fixed_order(probs), rank)
+        return cls(predictions, factor, missing)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a reader of a result should know of it."""
+        found: dict[str, Any] = {"rank": self.features.shape[1]}
+        return found if self.missing is None else found | {"trace_error": self.missing}
+
+    def form(self, kernel: Kernel | MatrixKernel, scale: float, *, diagonal: bool) -> FeatureSquares:
+        """Return scale · Σ_ij ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j."""
+        _, matrix = kernel.terms[0]
+        return FeatureSquares(self.predictions.probs, self.features, matrix, scale, diagonal)
+
+
+def check_approximation(kernel: Kernel | MatrixKernel, method: object, rank: object) -> None:
+    """Raise if a kernel cannot be approximated so; None is no approximation."""
+    positive_integer("rank", rank)
+    if method is None:
+        return
+    choose("approximation", method, APPROXIMATIONS)  # type: ignore[arg-type]
+    if len(kernel.terms) > 1:
+        raise InputError(
+            f"kernel has {len(kernel.terms)} parts, and an approximation takes one kernel between "
+            "predictions and one matrix between classes; leave the approximation out."
+        )
+    if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
+        raise InputError(
+            f"there are no Fourier features of {kernel.terms[0][0]!r}; use approximation='nystrom', "
+            "which takes any kernel."
+        )

@@ -1,0 +1,162 @@
+"""Kernels of low rank: Nyström's and Fourier's features, and the statistics made of them."""
+
+import numpy as np
+import pytest
+from ridge import some_labels
+from support import binomial_limits, central_moments, dirichlet, every_outcome
+
+import caltest
+from caltest import InputError, estimate
+from caltest.data import Predictions
+from caltest.kernels import (
+    Exponential,
+    Gaussian,
+    Linear,
+    LinearGaussian,
+    Matern,
+    MatrixKernel,
+)
+from caltest.kernels.fourier import fourier_features
+from caltest.simulation import m1, m3
+from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE
+
+SHIFT_INVARIANT = [
+    Gaussian(0.4),
+    Gaussian(0.3, "hellinger"),
+    Exponential(0.3),
+    Exponential(0.3, "euclidean"),
+    Exponential(0.3, "hellinger"),
+    Matern(0.4, 0.5),
+    Matern(0.4, 1.5),
+    Matern(0.4, 2.5),
+    LinearGaussian(0.5),
+    2 * Linear() + 0.5 * Gaussian(0.3),
+]
+MATRIX = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+
+
+@pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=repr)
+def test_fourier_features_have_the_kernel_as_their_mean(kernel):
+    probs = dirichlet(6, 4, 2)
+    phi = fourier_features(kernel, probs, 100_000)
+    assert phi @ phi.T == pytest.approx(kernel(probs, probs), abs=0.012)  # 4 standard errors
+
+
+def test_the_inner_product_is_exact():
+    probs = dirichlet(6, 4, 2)
+    assert np.array_equal(fourier_features(Linear(), probs, 5), probs)
+
+
+@pytest.mark.parametrize("statistic", [BiasedSKCE, UnbiasedSKCE, JKCE])
+@pytest.mark.parametrize("m", [2, 3, 12])
+def test_full_rank_is_the_kernel_itself(statistic, m):
+    probs = np.vstack([dirichlet(40, m, 3), np.eye(m)[:1], np.eye(m)[:1]])
+    labels = some_labels(probs)
+    full, low = statistic(), statistic(approximation="nystrom", rank=42)
+    assert estimate(probs, labels, low) == pytest.approx(estimate(probs, labels, full), rel=1e-9)
+
+
+def test_a_matrix_kernel_of_one_part():
+    probs = dirichlet(30, 3, 5)
+    labels, kernel = some_labels(probs), MatrixKernel([(Gaussian(0.5), MATRIX)])
+    for statistic in (BiasedSKCE, UnbiasedSKCE):
+        low = estimate(probs, labels, statistic(kernel, "nystrom", 30))
+        assert low == pytest.approx(estimate(probs, labels, statistic(kernel)), rel=1e-9)
+
+
+@pytest.mark.parametrize("approximation", ["nystrom", "fourier"])
+@pytest.mark.parametrize("statistic", [BiasedSKCE, UnbiasedSKCE])
+def test_definition_with_few_columns(statistic, approximation):
+    """The mean of ⟨φ_i, φ_j⟩ ⟨D_i, D_j⟩, over all pairs or those with i ≠ j."""
+    probs = dirichlet(50, 3, 1)
+    labels, measure = some_labels(probs), statistic(Gaussian(0.4), approximation, 6)
+    phi = measure.fitted(Predictions(probs))._fit.features
+    assert phi.shape == (50, 6)
+    residuals = np.eye(3)[labels] - probs
+    h = (phi @ phi.T) * (residuals @ residuals.T)
+    expected = h.mean() if statistic is BiasedSKCE else (h.sum() - np.trace(h)) / (50 * 49)
+    assert estimate(probs, labels, measure) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("statistic", [BiasedSKCE, UnbiasedSKCE])
+def test_moments_by_enumeration(statistic):
+    probs = dirichlet(5, 3, 8)
+    probs[0], probs[1] = [0.0, 1.0, 0.0], [0.99, 0.005, 0.005]
+    form = statistic(Gaussian(0.4), "fourier", 4).given(Predictions(probs))
+    outcomes, chances = every_outcome(probs)
+    mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+    moments = form.moments()
+    assert moments.mean == pytest.approx(mean, rel=1e-9, abs=1e-15)
+    assert moments.variance == pytest.approx(variance, rel=1e-9)
+    assert moments.skewness == pytest.approx(third / variance**1.5, rel=1e-8)
+
+
+def test_moments_of_many_rows_agree_with_those_over_pairs():
+    probs = dirichlet(5000, 3, 4)
+    form = UnbiasedSKCE(Gaussian(0.4), "nystrom", 12).given(Predictions(probs))
+    fast, exact = form.moments(), form.pairs.moments()
+    assert fast.mean == exact.mean == 0.0
+    assert fast.variance == pytest.approx(exact.variance, rel=1e-9)
+    assert fast.skewness == pytest.approx(exact.skewness, abs=4 * fast.skewness_error + 1e-9)
+
+
+def test_the_order_of_rows_and_the_number_of_workers_change_nothing():
+    probs = dirichlet(300, 4, 6)
+    labels, order = some_labels(probs), np.random.default_rng(1).permutation(300)
+    low = UnbiasedSKCE(approximation="nystrom", rank=20)
+    assert estimate(probs[order], labels[order], low) == pytest.approx(
+        estimate(probs, labels, low), rel=1e-9
+    )
+    one, two = (caltest.test(probs, labels, low, rng=0, n_jobs=jobs) for jobs in (1, 2))
+    assert np.array_equal(one.null_distribution, two.null_distribution)
+
+
+def test_what_a_result_says_of_it():
+    probs = dirichlet(300, 4, 6)
+    result = caltest.test(probs, some_labels(probs), UnbiasedSKCE(approximation="nystrom", rank=20))
+    assert result.guarantee == "exact"
+    assert result.parameters["approximation"] == "nystrom"
+    assert result.parameters["rank"] == 20
+    assert 0.0 < result.parameters["trace_error"] < 1.0
+    fourier = UnbiasedSKCE(approximation="fourier", rank=20).fitted(Predictions(probs)).parameters
+    assert fourier["rank"] == 20
+    assert "trace_error" not in fourier
+
+
+@pytest.mark.parametrize("approximation", ["nystrom", "fourier"])
+def test_size_and_power(approximation):
+    """Exact whatever the rank; 8 columns of 250 rows see M3."""
+    statistic = UnbiasedSKCE(approximation=approximation, rank=8)
+    rejected = {}
+    for name, model in {"calibrated": m1, "M3": m3}.items():
+        rejected[name] = 0
+        for seed in range(200):
+            data = model(100, rng=seed)
+            result = caltest.test(data.probs, data.labels, statistic, n_resamples=99, rng=seed)
+            rejected[name] += result.rejects(0.05)
+    low, high = binomial_limits(200, 0.05)
+    assert low <= rejected["calibrated"] / 200 <= high
+    assert rejected["M3"] > 100
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"approximation": "lanczos"}, "there is no approximation 'lanczos'; .*nystrom, fourier"),
+        ({"approximation": "nystrom", "rank": 0}, "rank is 0; give a positive whole number"),
+        (
+            {"approximation": "fourier", "kernel": Exponential() * Gaussian()},
+            "no Fourier features of .*; use approximation='nystrom'",
+        ),
+        (
+            {
+                "approximation": "nystrom",
+                "kernel": MatrixKernel([(Gaussian(), MATRIX), (Exponential(), MATRIX)]),
+            },
+            "kernel has 2 parts, and an approximation takes one",
+        ),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(InputError, match=message):
+        UnbiasedSKCE(**options)
