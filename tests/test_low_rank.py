@@ -123,6 +123,17 @@ def test_what_a_result_says_of_it():
     assert "trace_error" not in fourier
 
 
+def test_auto_is_full_as_long_as_it_is_fast():
+    few, many = (Predictions(np.tile([[0.3, 0.7], [0.6, 0.4]], (n // 2, 1))) for n in (12_000, 12_400))
+    measure = UnbiasedSKCE(approximation="auto", rank=4)
+    assert measure.fitted(few).approximation is None
+    assert "approximation" not in measure.fitted(few).parameters
+    fitted = measure.fitted(many)
+    assert fitted.parameters["approximation"] == "nystrom"
+    assert fitted.parameters["rank"] == 2  # as many as there are distinct predictions
+    assert fitted.given(many).features.shape == (12_400, 2)
+
+
 @pytest.mark.parametrize("approximation", ["nystrom", "fourier"])
 def test_size_and_power(approximation):
     """Exact whatever the rank; 8 columns of 250 rows see M3."""
@@ -142,7 +153,10 @@ def test_size_and_power(approximation):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"approximation": "lanczos"}, "there is no approximation 'lanczos'; .*nystrom, fourier"),
+        (
+            {"approximation": "lanczos"},
+            "no approximation .lanczos.; choices: auto, nystrom, fourier",
+        ),
         ({"approximation": "nystrom", "rank": 0}, "rank is 0; give a positive whole number"),
         (
             {"approximation": "fourier", "kernel": Exponential() * Gaussian()},

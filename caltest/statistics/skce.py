@@ -24,7 +24,13 @@ from caltest.forms import (
     UStatistic,
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel
-from caltest.statistics._low_rank import RANK, Approximation, LowRank, check_approximation
+from caltest.statistics._low_rank import (
+    RANK,
+    Approximation,
+    LowRank,
+    check_approximation,
+    chosen,
+)
 from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
 
@@ -81,15 +87,18 @@ class _AllPairs(_SKCE):
 
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
-        fitted = super().fitted(predictions)
-        if self.approximation is None:
+        fitted = replace(super().fitted(predictions), approximation=self._chosen(predictions))
+        if fitted.approximation is None:
             return fitted
-        found = LowRank.of(fitted.kernel, predictions, self.approximation, self.rank)
+        found = LowRank.of(fitted.kernel, predictions, fitted.approximation, self.rank)
         return replace(fitted, _fit=found)
+
+    def _chosen(self, predictions: Predictions) -> Approximation | None:
+        return chosen(self.approximation, predictions)
 
     def _low_rank(self, predictions: Predictions) -> tuple[Kernel | MatrixKernel, LowRank | None]:
         """Return the fitted kernel and its features, if it is taken of low rank."""
-        if self.approximation is None:
+        if self._chosen(predictions) is None:
             return self.kernel, None
         known = self._fit is not None and self._fit.predictions is predictions
         fitted = self if known else self.fitted(predictions)
@@ -124,10 +133,12 @@ class BiasedSKCE(_AllPairs):
         Default None: the kernel itself, O(n² m). "nystrom": the kernel matrix by its pivoted incomplete
         Cholesky factorisation, for any kernel; the result says what share of its trace is left out.
         "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
-        these. Both take O(n m F) a draw for F columns. What is tested is then the statistic of another
-        kernel, which depends on the predictions only: p-values of the exact null stay exact.
+        these. Both take O(nF) a draw for F columns. What is tested is then the statistic of another
+        kernel, which depends on the predictions only: p-values of the exact null stay exact. "auto":
+        the kernel itself while n² (m − 1) is at most 1.5e8 (4 000 rows of ten classes), else "nystrom".
     rank
-        Columns F at most. Default 256. Without an approximation it does not count.
+        Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
+        kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
 
     References
     ----------
