@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Real
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from caltest._prose import paragraph, plain, row, short
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Side
-from caltest.nulls import GUARANTEES, Guarantee
+from caltest.nulls import GUARANTEES, Guarantee, Part
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
 
@@ -66,6 +66,9 @@ class CalibrationResult:
         What the statistic measures, in words.
     claim
         The hypothesis of a test with a tolerance, in words; None for calibration itself.
+    parts
+        Of a combined statistic ("omnibus") with the exact null, each part's name, value, own p-value
+        and p-value adjusted for their number; else empty.
     """
 
     statistic: float
@@ -86,6 +89,7 @@ class CalibrationResult:
     seed: int | None = None
     measures: str = field(default="", repr=False)
     claim: str | None = field(default=None, repr=False)
+    parts: tuple[Part, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.null_distribution is not None:
@@ -106,7 +110,8 @@ class CalibrationResult:
             Include the null distribution. Default False: it is long.
         """
         skipped = set() if draws else {"null_distribution"}
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
+        found = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
+        return {**found, "parts": [plain(asdict(part)) for part in self.parts]}
 
     def summary(self) -> str:
         """Return the result in plain language: what was tested, found, and may be concluded."""
@@ -122,6 +127,9 @@ class CalibrationResult:
             rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in self.parameters.items())))
         rows.append(("null", f"{self.null}, {self.guarantee}: {GUARANTEES[self.guarantee]}"))
         rows.append(("p-value", _pvalue_text(self)))
+        rows += [
+            ("" if number else "parts", _part_text(part)) for number, part in enumerate(self.parts)
+        ]
         lines = ["Calibration test", *(row(name, text) for name, text in rows), ""]
         lines += paragraph(self._reading())
         for warning in self.warnings:
@@ -163,6 +171,10 @@ class CalibrationResult:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _part_text(part: Part) -> str:
+    return f"{part.name} = {part.value:.4g}: p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
 
 
 def _pvalue_text(result: CalibrationResult) -> str:

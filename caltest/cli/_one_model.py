@@ -37,7 +37,8 @@ def run_test(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is computed; see below.  [default: skce_uq; with a tolerance, scan]",
+            help="What is computed; see below.  [default: omnibus; with a null other than "
+            "monte_carlo, skce_uq; with a tolerance, scan]",
             show_default=False,
         ),
     ] = None,

@@ -2,10 +2,8 @@
 
 from caltest.forms.additive import Additive, Linear
 from caltest.forms.base import (
-    BrownianLimit,
     ChiSquare,
     Form,
-    HasBrownianLimit,
     HasChiSquare,
     HasCumulantGenerator,
     HasGram,
@@ -16,6 +14,8 @@ from caltest.forms.base import (
     TailBound,
 )
 from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares
+from caltest.forms.brownian import BrownianLimit, HasBrownianLimit
+from caltest.forms.combined import Combined, Component, HasParts
 from caltest.forms.cumulative import CumulativeDifference
 from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
 from caltest.forms.feature_squares import FeatureSquares
@@ -44,6 +44,8 @@ __all__ = [
     "BoundedPairwise",
     "BrownianLimit",
     "ChiSquare",
+    "Combined",
+    "Component",
     "ConstantWeights",
     "DensityForm",
     "CumulativeDifference",
@@ -55,6 +57,7 @@ __all__ = [
     "HasCumulantGenerator",
     "HasGram",
     "HasMoments",
+    "HasParts",
     "HasTailBound",
     "HasTerms",
     "Intervals",

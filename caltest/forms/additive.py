@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms.base import ROUNDING, Array, Form, Labels, Lattice, effective_surprises
+from caltest.forms.base import ROUNDING, Array, Form, Labels, Lattice, Moments, effective_surprises
 
 ROWS = 4096
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
@@ -138,6 +138,15 @@ class Linear(Additive):
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
         return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return mean, variance and skewness under H0, given the predictions: cumulants add."""
+        third = 0.0
+        for rows in blocks(self.n_samples, ROWS):
+            centred = self._finite[rows] - self._means[rows, None]
+            third += float(np.vdot(self.probs[rows], centred**3))
+        mean, variance = float(self._means.sum()), float(self._variances.sum())
+        return Moments.of_cumulants(mean, variance, third, surprises=self.surprises)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the table's entries at the labels."""

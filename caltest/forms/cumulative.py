@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms.base import (
-    ROUNDING,
-    Array,
-    BrownianFunctional,
-    BrownianLimit,
-    Form,
-    Labels,
-    effective_surprises,
-)
+from caltest.forms.base import ROUNDING, Array, Form, Labels, effective_surprises
+from caltest.forms.brownian import BrownianFunctional, BrownianLimit
 
 _ENTRIES = 2**17  # labels of the draws taken at a time: what is made of them stays in the cache
 
@@ -70,9 +63,13 @@ class CumulativeDifference(Form):
     def brownian_limit(self) -> BrownianLimit:
         """The scale is the standard deviation of C at its end, n⁻¹ √(Σ p_i (1 − p_i))."""
         variances = self.scores * (1.0 - self.scores)
-        scale = float(np.sqrt(variances.sum())) / len(self.scores)
+        total = float(variances.sum())
+        scale = float(np.sqrt(total)) / len(self.scores)
         surprises = effective_surprises(variances, np.minimum(self.scores, 1.0 - self.scores))
-        return BrownianLimit(self.functional, scale, surprises)
+        starts = np.append(0, self._ends[:-1] + 1)
+        steps = np.add.reduceat(variances[self._order], starts) ** 1.5
+        step = float(steps.sum()) / total / len(self.scores) if total > 0.0 else 0.0
+        return BrownianLimit(self.functional, scale, surprises, step)
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n) of 0 and 1."""

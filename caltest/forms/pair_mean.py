@@ -138,7 +138,7 @@ class PairMean(Form):
         g, h = self.first, self.second
         s = np.einsum("pk,pk->p", g, h)[:, None]
         u, v = g * np.exp(-tau * (h - s)), h * np.exp(-tau * g)
-        others = [_sum_of_others(v * g**k) for k in range(3)]
+        others = [sums_of_others(v * g**k) for k in range(3)]
         # The derivatives bring down the value of h: s − g'_a − g_b, and 1 more for equal labels.
         apart, same = s - h, 1.0 + s - h - g
         equal = g * h * np.exp(tau * same)
@@ -174,7 +174,7 @@ class PairMean(Form):
         return total
 
 
-def _sum_of_others(values: Array) -> Array:
+def sums_of_others(values: Array) -> Array:
     """Return, for every entry of a row, the sum of the others, without a subtraction."""
     sums = np.zeros_like(values)
     np.cumsum(values[:, :-1], axis=1, out=sums[:, 1:])

@@ -1,6 +1,6 @@
 """Nulls: ways to a p-value, one stated assumption a file. A new one is a file and a line here."""
 
-from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Question
+from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question
 from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
 from caltest.nulls.bounds import Bound
 from caltest.nulls.brownian import Brownian
@@ -41,6 +41,7 @@ __all__ = [
     "MonteCarlo",
     "Normal",
     "Null",
+    "Part",
     "Question",
     "Spectral",
     "WildBootstrap",

@@ -66,6 +66,29 @@ class Question:
     workers: Workers
 
 
+@dataclass(frozen=True)
+class Part:
+    """One part of a combined statistic.
+
+    Attributes
+    ----------
+    name
+        What it is.
+    value
+        Its value for the observed labels.
+    pvalue
+        Its own p-value, as if it were the only one.
+    adjusted
+        The same adjusted for the number of parts: if calibration holds, the chance that any part has
+        one of at most α is at most α.
+    """
+
+    name: str
+    value: float
+    pvalue: float
+    adjusted: float
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What a null says.
@@ -84,6 +107,8 @@ class Answer:
         The resampled statistics, comparable with ``statistic``; None without any.
     notes
         What a reader of the p-value should know.
+    parts
+        The parts of a combined statistic, where their joint distribution was drawn.
     """
 
     pvalue: float
@@ -92,6 +117,7 @@ class Answer:
     pvalue_interval: tuple[float, float] | None = None
     null_distribution: Array | None = None
     notes: tuple[str, ...] = field(default=())
+    parts: tuple[Part, ...] = ()
 
 
 class Null(ABC):

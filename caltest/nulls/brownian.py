@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from caltest.forms import Form, HasBrownianLimit
-from caltest.forms.base import BrownianFunctional
+from caltest.forms.brownian import BrownianFunctional
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 
 _K = np.arange(1, 11)  # ten terms: what is left out is below 1e-80 on both sides of the switch

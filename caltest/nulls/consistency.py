@@ -13,7 +13,7 @@ from caltest._sampling import LabelSampler
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.data import Predictions
-from caltest.forms import Binned, DensityForm, Form, LabelFunction
+from caltest.forms import Binned, DensityForm, Form, HasParts, LabelFunction
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
 from caltest.predictive import Predictive
 from caltest.statistics import Statistic
@@ -46,13 +46,13 @@ class Consistency(Null):
     name: ClassVar[str] = "consistency"
     guarantee: ClassVar[Guarantee] = "approximate"
     assumption: ClassVar[str] = "the predictions' empirical distribution stands for their true one"
-    requires: ClassVar[str] = "probabilities of classes"
+    requires: ClassVar[str] = "a single statistic of probabilities of classes"
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit any form of labels."""
+        """Fit any form of labels, but no combination: the literature to reproduce has none."""
         of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
-        return not (isinstance(form, DensityForm) or of_densities)
+        return not (isinstance(form, DensityForm | HasParts) or of_densities)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""

@@ -8,21 +8,25 @@ statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from caltest import _tail
 from caltest._choices import positive_integer
-from caltest._parallel import ALONE
+from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
-from caltest.forms import Form
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
+from caltest.forms import Form, HasParts
+from caltest.multiplicity import StepDown
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, from_draws
+
+#: Takes label vectors (B, n) and workers, returns an array of B rows.
+Evaluate: TypeAlias = Callable[[Any, Workers], Array]
 
 _BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
 
@@ -36,7 +40,8 @@ class MonteCarlo(Null):
     stop_after
         Stop at the draw with which this many draws reached the observed value (Besag and Clifford
         1991); the p-value is then ``stop_after`` / draws, exact too. A clearly calibrated model is
-        answered after few draws. Default None: draw all. One-sided alternatives only.
+        answered after few draws. Default None: draw all. One-sided alternatives only; a combined
+        statistic then answers as a whole, without p-values of its parts.
 
     References
     ----------
@@ -74,7 +79,9 @@ class MonteCarlo(Null):
             )
         if question.form.together:
             return _all_together(question)
-        observed = _as_drawn(question)
+        if isinstance(question.form, HasParts) and self.stop_after is None:
+            return _with_parts(question.form, question)
+        observed = float(_as_drawn(question, question.form.evaluate)[0])
         if self.stop_after is None:
             draws = np.concatenate(list(draw_statistics(question)))
             return from_draws(draws, question, observed=observed)
@@ -112,31 +119,60 @@ def _all_together(question: Question) -> Answer:
     return from_draws(values[1:], question, observed=float(values[0]))
 
 
-def draw_statistics(question: Question, at_most: int | None = None) -> Iterator[Array]:
+def _with_parts(form: HasParts, question: Question) -> Answer:
+    """Answer a combined statistic and, from the same draws, each of its parts."""
+    values = _as_drawn(question, form.values)
+    observed = form.evidence(values, question.workers)
+    drawn = np.concatenate(list(draw_statistics(question, evaluate=form.values)))
+    found = form.evidence(drawn, question.workers)
+    answer = from_draws(form.combine(found), question, observed=float(form.combine(observed)[0]))
+    return replace(answer, parts=_parts(form, question.form.resolution, values[0], observed[0], found))
+
+
+def _parts(
+    form: HasParts, resolution: float, values: Array, observed: Array, draws: Array
+) -> tuple[Part, ...]:
+    """Rank every part among the draws, alone and by Westfall and Young's step-down maxima."""
+    exceedances = [
+        _tail.count(column, float(own), "greater", resolution)
+        for column, own in zip(draws.T, observed, strict=True)
+    ]
+    raw = np.array([_tail.pvalue(count, len(draws), "greater") for count in exceedances])
+    test = StepDown.of(observed - resolution)  # rounding counts for the null
+    adjusted = np.maximum(test.pvalues(test.count(draws), len(draws)), raw)
+    return tuple(
+        Part(name, float(value), float(own), float(joint))
+        for name, value, own, joint in zip(form.names, values, raw, adjusted, strict=True)
+    )
+
+
+def draw_statistics(
+    question: Question, at_most: int | None = None, evaluate: Evaluate | None = None
+) -> Iterator[Array]:
     """Yield the statistics of drawn label vectors, in the order of the draws, a batch at a time.
 
     Forms that work in parallel inside take large batches (``at_most`` draws), others one block of
-    draws a worker.
+    draws a worker. ``evaluate`` is the form's own unless another of its functions is given.
     """
     sampler = question.predictions.sampler(question.seed)
+    of = question.form.evaluate if evaluate is None else evaluate
     if question.form.parallel_inside:
         fitting = max(1, _BYTES // (question.predictions.n_samples * DRAWS)) * DRAWS
         for batch in blocks(question.n_resamples, min(fitting, at_most or fitting)):
             labels = sampler.draw(batch.start, batch.stop)
-            yield question.form.evaluate(labels, question.workers)
+            yield of(labels, question.workers)
     else:
         tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, sampler.block)]
-        evaluate = partial(_draw_and_evaluate, question.form, sampler)
-        yield from question.workers.map(evaluate, tasks, "label draws")
+        yield from question.workers.map(partial(_draw_and_evaluate, of, sampler), tasks, "label draws")
 
 
 def _draw_and_evaluate(
-    form: Form, sampler: LabelSampler | OutcomeSampler, start: int, stop: int
+    evaluate: Evaluate, sampler: LabelSampler | OutcomeSampler, start: int, stop: int
 ) -> Array:
-    return form.evaluate(sampler.draw(start, stop), ALONE)
+    return evaluate(sampler.draw(start, stop), ALONE)
 
 
-def _as_drawn(question: Question) -> float:
+def _as_drawn(question: Question, evaluate: Evaluate) -> Array:
     """Evaluate the observed labels the way the draws are: equal labels then give equal numbers."""
     block = np.repeat(question.labels[None, :], 2, axis=0)
-    return float(question.form.evaluate(block, question.workers)[0])
+    return evaluate(block, question.workers)[:1]

@@ -7,6 +7,7 @@ from caltest.statistics.corp import BrierMCB, LogMCB
 from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper
 from caltest.statistics.ecd import ECD, NEES
 from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SquaredECE
+from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.scan import LargestBinError, Scan
 from caltest.statistics.scores import Brier, LogScore, Spiegelhalter
 from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -15,6 +16,7 @@ from caltest.statistics.smooth_ece import SmoothECE
 STATISTICS: dict[str, type[Statistic]] = {
     statistic.name: statistic
     for statistic in (
+        Omnibus,
         UnbiasedSKCE,
         BiasedSKCE,
         LinearSKCE,
@@ -75,6 +77,7 @@ __all__ = [
     "LinearSKCE",
     "LogMCB",
     "LogScore",
+    "Omnibus",
     "Scan",
     "SmoothECE",
     "Spiegelhalter",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from caltest.data import Predictions
 from caltest.forms import CumulativeDifference
-from caltest.forms.base import BrownianFunctional
+from caltest.forms.brownian import BrownianFunctional
 from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
 

@@ -1,0 +1,190 @@
+"""Combined forms: several statistics of the same labels, on one scale, made into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from caltest._parallel import ALONE, Workers
+from caltest._sampling import DRAWS
+from caltest._tail import Alternative
+from caltest._tiles import blocks
+from caltest.evidence import evidence
+from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
+from caltest.forms.brownian import HasBrownianLimit
+
+_ENTRIES = 2**24  # labels that a part looks at in one go
+_WELL_ABOVE = 1e4  # times its rounding: a part with a smaller deviation is a constant
+# Evidence as a function of a normal score x has slope |x| + 1 at most, and x one of 4 in z; ties of
+# scores beyond 40, of probability below 1/1600 (Cantelli), hardly ever meet one among the draws.
+_STEEPEST = 4.0 * 41.0
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """A combination of parts, whose values for every label vector are asked for separately.
+
+    Its ``resolution`` is that of every part's evidence too.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the P parts."""
+        ...
+
+    def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the parts' values, (B, P) for labels (B, n)."""
+        ...
+
+    def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
+        """Return what values (B, P) say against H0, on one scale for all parts, (B, P)."""
+        ...
+
+    def combine(self, found: Array) -> Array:
+        """Return the (B,) values of the whole from evidence (B, P)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One part of a combined form.
+
+    Attributes
+    ----------
+    name
+        What reports call it.
+    form
+        The part as a function of labels; with moments, or with a Brownian limit.
+    alternative
+        Which of its values count against H0.
+    seen
+        Takes labels (B, n) to those that the part looks at. Default None: the same.
+    rounding
+        What its values may differ by for reasons that the form does not know. Default 0.
+    law
+        Takes workers, returns moments under H0 that come close to the form's. Default None: the form's.
+    """
+
+    name: str
+    form: Form
+    alternative: Alternative = "greater"
+    seen: Callable[[Labels], Labels] | None = None
+    rounding: float = 0.0
+    law: Callable[[Workers], Moments] | None = None
+
+    @property
+    def resolution(self) -> float:
+        """How far two evaluations of one value may differ."""
+        return max(self.form.resolution, self.rounding)
+
+    def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n)."""
+        if self.form.parallel_inside:
+            return self._evaluate(workers, labels)
+        size = max(1, min(DRAWS, _ENTRIES // labels.shape[1]))
+        tasks = [(labels[draws],) for draws in blocks(len(labels), size)]
+        return np.concatenate(list(workers.map(partial(self._evaluate, ALONE), tasks, self.name)))
+
+    def _evaluate(self, workers: Workers, labels: Labels) -> Array:
+        return self.form.evaluate(labels if self.seen is None else self.seen(labels), workers)
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return mean, variance and skewness under H0, given the predictions."""
+        if self.law is not None:
+            return self.law(workers)
+        if isinstance(self.form, HasMoments):
+            return self.form.moments(workers)
+        if isinstance(self.form, HasBrownianLimit):
+            return self.form.brownian_limit.moments
+        raise TypeError(f"{type(self.form).__name__} knows no moments")
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(Form):
+    """T = max_k −log p_k: how unlikely under H0 the most unlikely of several parts is.
+
+    Every part is standardised by its moments under H0 given the predictions, and its tail probability
+    p_k follows from these (:mod:`caltest.evidence`), nearly. It needs no guarantee of the p_k: they
+    depend on the predictions and one label vector only, so that T is a statistic like others, whose
+    law is drawn. A part that cannot vary has p_k = 1.
+
+    Attributes
+    ----------
+    components
+        The parts.
+
+    References
+    ----------
+    Tippett, "The methods of statistics", 1931, for the smallest p-value; Westfall and Young,
+    "Resampling-based multiple testing", 1993, for its joint law.
+    """
+
+    components: tuple[Component, ...]
+    _known: list[tuple[Moments, ...]] = field(default_factory=list, init=False, repr=False)
+
+    parallel_inside: ClassVar[bool] = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parts."""
+        return tuple(part.name for part in self.components)
+
+    def moments_of_parts(self, workers: Workers = ALONE) -> tuple[Moments, ...]:
+        """Return the parts' moments, computed once; a part that only rounds has those of a constant."""
+        if not self._known:
+            self._known.append(tuple(_above_rounding(part, workers) for part in self.components))
+        return self._known[0]
+
+    @property
+    def resolution(self) -> float:
+        """How far rounding of any part moves its evidence; that of the whole moves no further."""
+        moves = [
+            _STEEPEST * part.resolution / np.sqrt(known.variance)
+            for part, known in zip(self.components, self.moments_of_parts(), strict=True)
+            if known.variance > 0.0
+        ]
+        return float(max(moves, default=0.0))
+
+    def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the parts' values, (B, P) for labels (B, n)."""
+        return np.column_stack([part.values(labels, workers) for part in self.components])
+
+    def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
+        """Return −log of the parts' tail probabilities, (B, P); +∞ where a value is infinite."""
+        known = self.moments_of_parts(workers)
+        columns = [
+            _standardised(column, moments, part.alternative)
+            for column, moments, part in zip(values.T, known, self.components, strict=True)
+        ]
+        return np.column_stack(columns)
+
+    def combine(self, found: Array) -> Array:
+        """Return the largest evidence, (B,)."""
+        return np.asarray(found.max(axis=1))
+
+    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n)."""
+        return self.combine(self.evidence(self.values(labels, workers), workers))
+
+
+def _above_rounding(part: Component, workers: Workers) -> Moments:
+    """Return a part's moments; a deviation that may be rounding is none."""
+    known = part.moments(workers)
+    if np.sqrt(known.variance) > _WELL_ABOVE * part.resolution:
+        return known
+    return Moments(known.mean, 0.0, 0.0, surprises=known.surprises)
+
+
+def _standardised(values: Array, known: Moments, alternative: Alternative) -> Array:
+    """Return the evidence of one part's values (B,)."""
+    if known.variance <= 0.0:
+        found = np.zeros(len(values))
+    else:
+        z = (values - known.mean) / np.sqrt(known.variance)
+        found = evidence(z, known.skewness, alternative)
+    found[np.isinf(values)] = np.inf  # a label that cannot be: no draw has it
+    return found
