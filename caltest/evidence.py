@@ -22,6 +22,13 @@ from caltest._tail import TIE_TOLERANCE, Alternative
 Array = NDArray[np.float64]
 
 _SYMMETRIC = 1e-6  # less skewness is none
+# More says that the statistic hangs on few unlikely labels, where no curve fits; the largest skewness
+# of a weighted sum of centred χ²₁ variables is √8.
+_MOST_SKEWED = 3.0
+# How far towards −2/s, where the cube root is infinitely steep and a gamma variable ends, it is
+# followed: its slope in z is 4 there. Beyond, the slope is 1, so that no value seems impossible.
+_FOLLOWED = 7.0 / 8.0
+_TIED = 1e-9  # evidence of one value, computed twice
 _LOG_2 = float(np.log(2.0))
 
 
@@ -33,7 +40,7 @@ def evidence(z: ArrayLike, skewness: ArrayLike, alternative: Alternative) -> Arr
     z
         Standardised statistics; may be infinite.
     skewness
-        Their skewness under H0, of a shape that goes with ``z``.
+        Their skewness under H0, of a shape that goes with ``z``. More than 3 counts as 3.
     alternative
         Which values are extreme. Of two sides, the smaller tail is doubled.
 
@@ -54,6 +61,10 @@ def evidence(z: ArrayLike, skewness: ArrayLike, alternative: Alternative) -> Arr
     True
     """
     normal = _nearly_normal(np.asarray(z, dtype=np.float64), np.asarray(skewness, dtype=np.float64))
+    return _of_normal(normal, alternative)
+
+
+def _of_normal(normal: Array, alternative: Alternative) -> Array:
     if alternative == "greater":
         return np.asarray(-log_ndtr(-normal))
     if alternative == "less":
@@ -64,8 +75,10 @@ def evidence(z: ArrayLike, skewness: ArrayLike, alternative: Alternative) -> Arr
 def _nearly_normal(z: Array, skewness: Array) -> Array:
     """Return (∛(1 + s z/2) − 1 + s²/36) · 6/s, which grows with z and is z where s is 0."""
     flat = np.abs(skewness) < _SYMMETRIC
-    s = np.where(flat, 1.0, skewness)
-    return np.where(flat, z, (np.cbrt(1.0 + 0.5 * s * z) - 1.0 + s * s / 36.0) * (6.0 / s))
+    s = np.where(flat, 1.0, np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
+    x = 0.5 * s * z
+    curve = (np.cbrt(1.0 + np.maximum(x, -_FOLLOWED)) - 1.0 + s * s / 36.0) * (6.0 / s)
+    return np.where(flat, z, curve + np.minimum(x + _FOLLOWED, 0.0) * (2.0 / s))
 
 
 def evidence_of_draws(
@@ -89,10 +102,11 @@ def evidence_of_draws(
 
     Notes
     -----
-    Mean, standard deviation and skewness of a row are those of all *other* rows, of which the observed
-    one is one. All rows are so treated alike, and what was exchangeable stays exchangeable: ranks
-    among the draws are exact. That a row is not part of its own standard is what lets an observed
-    value stand out by more than √B.
+    Mean, standard deviation and skewness are those of all rows but one, the farthest from the median.
+    All rows are so treated alike, and what was exchangeable stays exchangeable: ranks among the draws
+    are exact. That the farthest row is not part of the standard is what lets an observed value stand
+    out by more than √B. Evidence is no more than what a row's rank says, except of the row that no
+    other one reaches.
 
     Rounding counts for the null: the observed value is taken as less extreme by as much as rounding may
     have moved it.
@@ -116,38 +130,67 @@ def evidence_of_draws(
 def _column(values: Array, alternative: Alternative, resolution: float) -> Array:
     finite = values[np.isfinite(values)]
     margin = TIE_TOLERANCE * float(np.abs(finite).max(initial=0.0)) + resolution
-    mean, deviation, skewness = _of_the_others(values)
-    deviation[deviation <= margin] = 0.0  # only rounding varies
-    away = values - mean
-    away[0] = _less_extreme(float(away[0]), alternative, margin)
-    away[np.abs(away) <= margin * (deviation == 0.0)] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # a constant, and what differs from it
-        z = np.where(away == 0.0, 0.0, away / deviation)
-    return evidence(z, np.where(deviation > 0.0, skewness, 0.0), alternative)
+    mean, deviation, skewness = _standard(finite)
+    away = np.append(values, values[0] + [-margin, margin]) - mean
+    if deviation <= margin:  # only rounding varies: a constant, and what differs from it
+        differs = np.abs(away) > margin
+        normal = np.copysign(np.where(differs, np.inf, 0.0), away)
+        normal[np.isnan(away)] = np.nan
+    else:
+        normal = _nearly_normal(away / deviation, np.asarray(skewness))
+    found = _of_normal(normal[:-2], alternative)
+    if deviation > margin:
+        observed = _least_extreme(float(normal[-2]), float(normal[-1]), alternative)
+        found = np.append(found, _of_normal(np.asarray(observed), alternative))
+    else:
+        found = np.append(found, found[0])
+    lowered = _tempered(found, np.isfinite(np.append(values, values[0])))
+    return np.append(lowered[-1], lowered[1:-1])
 
 
-def _less_extreme(away: float, alternative: Alternative, margin: float) -> float:
-    """Move a difference from the mean by ``margin``, away from what counts against H0."""
+def _tempered(found: Array, finite: NDArray[np.bool_]) -> Array:
+    """Lower evidence to what the ranks say, where they say something.
+
+    A row that k ≥ 1 others reach has a tail of k/N by the look of it, of N rows; a curve that says much
+    less does not fit (a rare event, say, that happens in a few draws). What differs from a constant
+    alone says 1/N. The last entry is the first row again, rounded towards the null: no row counts it.
+    """
+    total = len(found) - 1
+    ordered = np.sort(found[:-1])  # NaN last: it reaches everything
+    others = total - np.searchsorted(ordered, found - _TIED, side="left") - 1
+    with np.errstate(divide="ignore"):
+        seen = -np.log(others / total)
+    seen[(others == 0) & np.isinf(found)] = np.log(total)
+    return np.where(finite, np.minimum(found, seen), found)
+
+
+def _least_extreme(low: float, high: float, alternative: Alternative) -> float:
+    """Return the value from ``low`` to ``high`` that counts least against H0.
+
+    Of two sides, it is the one nearest to the middle of the law, which of a skewed one is not its mean.
+    """
     if alternative == "two-sided":
-        return float(np.sign(away)) * max(abs(away) - margin, 0.0)
-    return away - margin if alternative == "greater" else away + margin
+        return float(np.clip(0.0, low, high))
+    return low if alternative == "greater" else high
 
 
-def _of_the_others(values: Array) -> tuple[Array, Array, Array]:
-    """Return mean, standard deviation and skewness of all finite values but one, for every one."""
-    usable = np.isfinite(values)
-    count = np.maximum(np.count_nonzero(usable) - usable, 1)
-    centre = float(np.median(values[usable])) if usable.any() else 0.0
-    d = np.where(usable, values - centre, 0.0)
-    sums = [np.sum(d**k) - d**k for k in (1, 2, 3)]
-    far = int(np.argmax(np.abs(d)))  # where what is left may be lost in what is taken away
-    rest = np.delete(d, far)
-    for k, each in enumerate(sums, start=1):
-        each[far] = np.sum(rest**k)
-    first, second, third = (each / count for each in sums)
-    variance = np.maximum(second - first**2, 0.0)
-    deviation = np.sqrt(variance)
+def _standard(finite: Array) -> tuple[float, float, float]:
+    """Return mean, standard deviation and skewness of all values but the farthest from the median.
+
+    They hang on the set of values only, not on their order: of two that are equally far, the larger
+    one is left out.
+    """
+    if len(finite) < 2:
+        return float(finite.sum()), 0.0, 0.0
+    ordered = np.sort(finite)
+    centre = float(np.median(ordered))
+    lower = centre - ordered[0] > ordered[-1] - centre
+    d = (ordered[1:] if lower else ordered[:-1]) - centre
+    size = float(np.abs(d).max()) or 1.0
+    d /= size  # third powers neither overflow nor vanish
+    first, second, third = (float(np.mean(d**k)) for k in (1, 2, 3))
+    variance = max(second - first**2, 0.0)
+    deviation = variance**0.5
     cumulant = third - 3.0 * first * second + 2.0 * first**3
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = np.where(variance > 0.0, cumulant / (variance * deviation), 0.0)
-    return centre + first, deviation, np.nan_to_num(skewness, posinf=0.0, neginf=0.0)
+    skewness = cumulant / (variance * deviation) if variance > 0.0 else 0.0
+    return centre + size * first, size * deviation, skewness

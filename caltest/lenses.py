@@ -7,20 +7,24 @@ says is all that is tested.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._choices import choose
+from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = NDArray[np.intp]
+#: Takes labels (…, n), returns the labels in the reduced classes.
+Reducer: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class Lens(ABC):
@@ -39,8 +43,15 @@ class Lens(ABC):
         """Return the reduced predictions."""
 
     @abstractmethod
-    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
-        """Return the labels in the reduced classes."""
+    def reducer(self, predictions: Predictions) -> Reducer:
+        """Do the work that depends on the predictions only; return a function of the labels.
+
+        It takes one label vector (n,) or a block of them (B, n), of whole numbers of any type.
+        """
+
+    def reduce_labels(self, predictions: Predictions, labels: NDArray[Any]) -> Labels:
+        """Return the labels, (n,) or (B, n), in the reduced classes."""
+        return self.reducer(predictions)(labels).astype(np.intp)
 
     def view(self, sample: Sample) -> Sample:
         """Return the sample as the lens shows it."""
@@ -87,9 +98,9 @@ class TopLabel(Lens):
         """Return (1 − confidence, confidence)."""
         return _binary(self._top(predictions), ("wrong", "right"), predictions)
 
-    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+    def reducer(self, predictions: Predictions) -> Reducer:
         """Return 1 where the top class came true, else 0."""
-        return np.asarray(labels == self._top(predictions)[:, 0], dtype=np.intp)
+        return partial(equal, self._top(predictions)[:, 0])
 
 
 @dataclass(frozen=True)
@@ -136,9 +147,9 @@ class ClassWise(Lens):
         name = predictions.classes[column] if predictions.classes else f"class {column}"
         return _binary(np.full((predictions.n_samples, 1), column), ("another", name), predictions)
 
-    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+    def reducer(self, predictions: Predictions) -> Reducer:
         """Return 1 where the class came true, else 0."""
-        return np.asarray(labels == self._column(predictions), dtype=np.intp)
+        return partial(equal, self._column(predictions))
 
 
 @dataclass(frozen=True)
@@ -178,22 +189,24 @@ class TopK(Lens):
         if not (str(self.k).isdecimal() and int(self.k) > 0):
             raise InputError(f"the lens asks for the top {self.k!r}; give a size, as in 'top:5'.")
 
-    def _members(self, predictions: Predictions) -> Labels:
+    def _size(self, predictions: Predictions) -> int:
         if not 1 <= int(self.k) < predictions.n_classes:
             raise InputError(
                 f"the lens asks for the top {self.k} of {predictions.n_classes} classes; "
                 f"give k from 1 to {predictions.n_classes - 1}."
             )
-        return np.argsort(-predictions.probs, axis=1, kind="stable")[:, : int(self.k)]
+        return int(self.k)
 
     def reduce(self, predictions: Predictions) -> Predictions:
         """Return (the rest, sum of the k largest)."""
-        return _binary(self._members(predictions), ("outside", "inside"), predictions)
+        size = self._size(predictions)
+        members = np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size]
+        return _binary(members, ("outside", "inside"), predictions)
 
-    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+    def reducer(self, predictions: Predictions) -> Reducer:
         """Return 1 where the label is among the k, else 0."""
-        inside = (self._members(predictions) == labels[:, None]).any(axis=1)
-        return np.asarray(inside, dtype=np.intp)
+        inside = ranks(predictions.probs) < self._size(predictions)
+        return partial(looked_up, inside.view(np.uint8))
 
 
 @dataclass(frozen=True)
@@ -257,9 +270,10 @@ class ClassSets(Lens):
         sums = np.minimum(predictions.probs @ indicator, 1.0)
         return Predictions(sums, None, predictions.notes)
 
-    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+    def reducer(self, predictions: Predictions) -> Reducer:
         """Return the set of every label."""
-        return self._membership(predictions)[labels]
+        member = self._membership(predictions)
+        return member.astype(np.min_scalar_type(int(member.max()))).__getitem__
 
 
 @dataclass(frozen=True)
@@ -283,10 +297,9 @@ class Sorted(Lens):
         """Return the rows in decreasing order."""
         return Predictions(-np.sort(-predictions.probs, axis=1), None, predictions.notes)
 
-    def reduce_labels(self, predictions: Predictions, labels: Labels) -> Labels:
+    def reducer(self, predictions: Predictions) -> Reducer:
         """Return the rank of the class that came true, from 0."""
-        order = np.argsort(-predictions.probs, axis=1, kind="stable")
-        return np.asarray((order == labels[:, None]).argmax(axis=1))
+        return partial(looked_up, ranks(predictions.probs))
 
 
 #: Lenses by name; a name that ends in a colon takes what follows it.

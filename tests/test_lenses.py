@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import dirichlet
+from support import dirichlet, tied
 
 from caltest.data import Predictions, Sample, sample
 from caltest.exceptions import InputError
@@ -79,6 +79,31 @@ def test_views_are_predictions(lens, seed, alpha):
         seen = lens.reduce_labels(predictions, np.full(4, k))
         mass[np.arange(4), seen] += probs[:, k]
     assert reduced == pytest.approx(mass, abs=1e-12)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=[lens.label for lens in LENSES])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.intp])
+def test_blocks_of_labels_are_reduced_row_by_row(lens, dtype):
+    predictions = Predictions(np.vstack([dirichlet(5, 5, 3), tied(6, 5, 4)]))
+    block = np.random.default_rng(0).integers(0, 5, (7, 11)).astype(dtype)
+    reduced = lens.reduce_labels(predictions, block)
+    assert reduced.dtype == np.intp
+    assert reduced.shape == (7, 11)
+    for row, labels in zip(reduced, block, strict=True):
+        assert row.tolist() == lens.reduce_labels(predictions, labels.astype(np.intp)).tolist()
+    assert lens.reducer(predictions)(block).tolist() == reduced.tolist()
+
+
+@pytest.mark.parametrize("m", [2, 256, 257, 300])
+def test_ranks_of_many_classes(m):
+    """Small integer types hold every rank."""
+    predictions = Predictions(dirichlet(3, m, 1))
+    labels = np.array([0, m // 2, m - 1])
+    above = (predictions.probs > predictions.probs[np.arange(3), labels][:, None]).sum(axis=1)
+    assert Sorted().reduce_labels(predictions, labels).tolist() == above.tolist()
+    if m > 2:
+        inside = TopK(m - 1).reduce_labels(predictions, labels)
+        assert inside.tolist() == (above < m - 1).astype(int).tolist()
 
 
 @pytest.mark.parametrize("name", ["top_label", "class:1", "top:2", "sorted"])

@@ -13,12 +13,13 @@ from scipy.stats import binom
 from support import binomial_limits, dirichlet, every_outcome, labels_from
 
 import caltest
+from caltest.bands import CountLaw, share_bands
 from caltest.binning import EqualMass, EqualWidth, MedianVariance
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
-from caltest.plots.bands import CountLaw, curve_bands, share_bands
+from caltest.plots.bands import curve_bands
 from caltest.plots.panel import _fit
 from caltest.plots.style import short
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import platform
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._frozen import freeze_arrays
+from caltest._prose import plain
+from caltest._version import __version__
 from caltest.forms import Side
 
 if TYPE_CHECKING:
@@ -108,7 +111,7 @@ class Check:
     pvalue, pvalue_interval
         Of this hypothesis alone, and its 95% Monte-Carlo interval.
     adjusted
-        The p-value adjusted for all hypotheses of the audit.
+        The p-value adjusted for all hypotheses of the audit; never below the p-value alone.
     found
         Whether ``adjusted`` is at most alpha.
     """
@@ -216,16 +219,115 @@ class Audit:
         return tuple(check for check in self.checks if check.found)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a hypothesis, in the order of ``checks``."""
-        raise NotImplementedError
+        """Return one row a hypothesis, in the order of ``checks``.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON, as the published schema describes it."""
-        raise NotImplementedError
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``lens``, ``event``, ``column`` and ``group`` (of the group; None for all rows),
+            ``rows``, ``statistic``, ``value``, ``expected_low`` and ``expected_high`` (where 95% of
+            the draws lie), ``pvalue``, ``pvalue_low`` and ``pvalue_high``, ``adjusted``, ``found``,
+            ``direction``, ``says``, ``share``, ``over`` and ``under``, as in :class:`Check` and
+            :class:`View`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_cells(check) for check in self.checks])
+
+    def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON, as the published schema describes it.
+
+        Parameters
+        ----------
+        draws
+            Whether ``null_distribution`` is there too. Default False: it is long.
+        """
+        place = {id(view): number for number, view in enumerate(self.views)}
+        data: dict[str, Any] = {"caltest": __version__, "versions": _versions()}
+        data |= {name: getattr(self, name) for name in _PLAIN}
+        data["verdict"] = self.verdict
+        if draws:
+            data["null_distribution"] = self.null_distribution
+        data["views"] = [asdict(view) for view in self.views]
+        data["checks"] = [
+            {"view": place[id(check.view)]}
+            | {each.name: getattr(check, each.name) for each in fields(check) if each.name != "view"}
+            for check in self.checks
+        ]
+        data["skipped"] = [asdict(each) for each in self.skipped]
+        found: dict[str, Any] = plain(data)
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one sentence."""
+        from caltest.auditing.words import verdict
+
+        return verdict(self)
 
     def summary(self) -> str:
         """Return the audit in plain language."""
-        raise NotImplementedError
+        from caltest.auditing.layout import summary
+
+        return summary(self)
 
     def __str__(self) -> str:
         return self.summary()
+
+
+_PLAIN = (
+    "pvalue",
+    "alpha",
+    "rejected",
+    "tolerance",
+    "correction",
+    "confidence",
+    "n_samples",
+    "n_classes",
+    "classes",
+    "lenses",
+    "groups",
+    "n_resamples",
+    "seed",
+    "statistic",
+    "call",
+    "warnings",
+)
+
+
+def _versions() -> dict[str, str]:
+    """Return what the numbers were made with."""
+    import scipy
+
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def _cells(check: Check) -> dict[str, Any]:
+    """Return one row of the table of all checks."""
+    view = check.view
+    low, high = check.expected or (float("nan"), float("nan"))
+    return {
+        "lens": view.lens,
+        "event": view.event,
+        "column": view.group.column if view.group else None,
+        "group": view.group.value if view.group else None,
+        "rows": view.rows,
+        "statistic": check.statistic,
+        "value": check.value,
+        "expected_low": low,
+        "expected_high": high,
+        "pvalue": check.pvalue,
+        "pvalue_low": check.pvalue_interval[0],
+        "pvalue_high": check.pvalue_interval[1],
+        "adjusted": check.adjusted,
+        "found": check.found,
+        "direction": view.direction,
+        "says": view.says,
+        "share": view.share,
+        "over": view.over,
+        "under": view.under,
+    }

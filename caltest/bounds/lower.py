@@ -131,7 +131,7 @@ def miscalibration_bounds(
     n_draws = _checked_draws(n_resamples, level)
     if n_resamples is None:
         _check_cost(len(views), len(whole.labels), n_draws)
-    plan = _Plan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
+    plan = BoundsPlan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
     noted = whole if lens_label == "classwise" else views[0][1]
     with single_threaded_blas():
         found = tuple(plan.view(name, view, label) for name, view, label in views)
@@ -174,8 +174,19 @@ def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | N
     return [(event(label, view.predictions), view, label)], label
 
 
+def draws_needed(level: float) -> int:
+    """Return the draws without which no bound of such a level is possible.
+
+    Examples
+    --------
+    >>> draws_needed(0.05), draws_needed(0.05 / 82)
+    (19, 1639)
+    """
+    return math.ceil(round(1.0 / level, 6)) - 1
+
+
 def _checked_draws(n_resamples: int | None, level: float) -> int:
-    needed = math.ceil(round(1.0 / level, 6)) - 1
+    needed = draws_needed(level)
     if needed > MOST_RESAMPLES:
         raise InputError(
             f"a bound at level {level:.3g} needs {needed:,} draws, more than the {MOST_RESAMPLES:,} "
@@ -207,8 +218,22 @@ def _check_cost(n_views: int, n_samples: int, n_draws: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """How bounds are found: the level of one, how many there are, and the draws."""
+class BoundsPlan:
+    """How bounds are found.
+
+    Attributes
+    ----------
+    level
+        Probability at most with which one bound fails.
+    family
+        How many bounds there are, two a view.
+    n_draws
+        Label draws, at least those that the level needs.
+    seed
+        Of the draws.
+    workers
+        Who does the work.
+    """
 
     level: float
     family: int

@@ -12,11 +12,12 @@ from scipy.optimize import isotonic_regression
 from caltest._parallel import Workers
 from caltest._sampling import DRAWS, LabelSampler
 from caltest._tiles import blocks
+from caltest.bands import Band, share_bands
 from caltest.binning import Binning, EqualWidth
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
-from caltest.plots.bands import Array, Band, curve_bands, rounded, share_bands
+from caltest.plots.bands import Array, curve_bands, rounded
 from caltest.result import CalibrationResult
 from caltest.statistics import ECE, BrierMCB, Statistic
 from caltest.testing import test

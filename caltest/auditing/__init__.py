@@ -1,0 +1,6 @@
+"""The audit: many looks at a model, and one exact answer."""
+
+from caltest.auditing.engine import audit
+from caltest.auditing.result import Audit, Check, Group, Reliability, Skipped, View
+
+__all__ = ["Audit", "Check", "Group", "Reliability", "Skipped", "View", "audit"]

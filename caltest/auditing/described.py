@@ -1,0 +1,93 @@
+"""What the data say of a look: what it claims, what came true, and the reliability diagram."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest.auditing.bounded import Bounded
+from caltest.auditing.looks import Look
+from caltest.auditing.result import Reliability, View
+from caltest.bands import share_bands
+from caltest.binning import EqualMass
+from caltest.data import Sample
+from caltest.forms import Side
+from caltest.statistics.ecd import surprises
+
+_MOST_BINS = 15
+_ROWS_OF_A_BIN = 20
+_ROUNDING = 1e-12  # of means of probabilities
+
+
+def described(look: Look, sample: Sample, bounded: Bounded | None, band: float | None) -> View:
+    """Return the view of a look.
+
+    Parameters
+    ----------
+    look, sample
+        What is looked at, with its predictions and labels.
+    bounded
+        Its bounds, if it has any.
+    band
+        Probability with which the band of the reliability diagram leaves a bin out; None: no diagram.
+    """
+    if look.event is None:
+        return View(
+            lens=look.scope.label,
+            event=None,
+            group=look.group,
+            rows=look.n_rows,
+            direction=_direction(_entropic(sample)),
+        )
+    p = sample.predictions.probs[:, 1]
+    says, share = float(p.mean()), float(sample.labels.mean())
+    return View(
+        lens=look.scope.label,
+        event=look.event,
+        group=look.group,
+        rows=look.n_rows,
+        says=says,
+        share=share,
+        direction=_direction(says - share),
+        over=bounded.over if bounded else None,
+        under=bounded.under if bounded else None,
+        reliability=None if band is None else reliability(sample, band),
+    )
+
+
+def _entropic(sample: Sample) -> float:
+    """Return the entropic calibration difference, above 0 where the model claims too much."""
+    table = surprises(sample.predictions.probs)
+    return float(table[np.arange(len(table)), sample.labels].mean())
+
+
+def _direction(error: float) -> Side | None:
+    if math.isnan(error) or abs(error) <= _ROUNDING:
+        return None
+    return "over" if error > 0.0 else "under"
+
+
+def reliability(sample: Sample, band: float) -> Reliability:
+    """Return the reliability diagram of one probability, in up to 15 bins of at least 20 rows or so.
+
+    The band is exact: all bins at once leave it with probability at most ``band`` if the model is
+    calibrated.
+    """
+    p = sample.predictions.probs[:, 1]
+    n_bins = int(np.clip(len(p) // _ROWS_OF_A_BIN, 1, _MOST_BINS))
+    cells: NDArray[np.intp] = EqualMass(n_bins).cells(sample.predictions.probs)
+    rows = np.bincount(cells)
+    says = np.bincount(cells, weights=p) / rows
+    share = np.bincount(cells, weights=sample.labels) / rows
+    _, together = share_bands(p, cells, band, band)
+    order = np.argsort(says, kind="stable")
+    low, high = together.low[order].tolist(), together.high[order].tolist()
+    return Reliability(
+        says=tuple(says[order].tolist()),
+        share=tuple(share[order].tolist()),
+        rows=tuple(rows[order].tolist()),
+        low=tuple(low),
+        high=tuple(high),
+    )

@@ -1,0 +1,286 @@
+"""`audit`: every class, group and statistic at once, and one exact answer."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+
+from caltest._choices import level_of_confidence, positive_integer
+from caltest._parallel import Workers, single_threaded_blas
+from caltest._seeds import Rng, seed_of
+from caltest._tail import Alternative
+from caltest.auditing.asked import call_text
+from caltest.auditing.bounded import Bounded, bounds, family
+from caltest.auditing.described import described
+from caltest.auditing.draws import draw_all
+from caltest.auditing.groups import read_groups
+from caltest.auditing.joint import Answers, answers, check_resolution, checked_correction
+from caltest.auditing.looks import Look, Source
+from caltest.auditing.plan import Plan, make_plan
+from caltest.auditing.result import Audit, Check, View
+from caltest.auditing.tolerated import tolerated
+from caltest.auditing.wanted import Lenses, Statistics, Wanted
+from caltest.data import Sample, impossible_labels, sample
+from caltest.exceptions import InputError
+from caltest.testing import MOST_RESAMPLES
+from caltest.tolerance import check_tolerance
+
+LENSES = ("canonical", "top_label", "classwise")
+ALPHA = 0.05
+MIN_ROWS = 50
+N_RESAMPLES = 999
+
+_MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
+
+
+def audit(
+    probs: object,
+    labels: object,
+    *,
+    groups: object = None,
+    lenses: Lenses = LENSES,
+    statistics: Statistics | None = None,
+    alpha: float = ALPHA,
+    tolerance: float | None = None,
+    correction: str | None = None,
+    min_rows: int = MIN_ROWS,
+    n_resamples: int = N_RESAMPLES,
+    rng: Rng = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Audit:
+    """Look at a model from many sides at once, and give one exact answer.
+
+    Parameters
+    ----------
+    probs, labels
+        As in :func:`caltest.test`; probabilities of classes.
+    groups
+        What groups the rows: a data frame of columns, a dict of columns, or one series or list, of
+        n entries each. Values are compared as text, missing ones are a group of their own. Default
+        None: all rows only.
+    lenses
+        What is looked at, on all rows and in every group: "canonical" (the full probability
+        vector), "top_label", "classwise" (every class by itself), or any lens of
+        :func:`caltest.test`. Default: these three.
+    statistics
+        A name, an object or a function, as in :func:`caltest.test`, or several: each looks through
+        every lens that it fits; or a dict of them by lens. Default None: "skce_uq" and "ecd" of
+        probability vectors, "ks" and "ecd" of one probability, "scan" with a tolerance. "skce_uq"
+        has a kernel of low rank where rows are many (``approximation="auto"`` of
+        :class:`caltest.statistics.UnbiasedSKCE`), and is no default for more than 100 000 rows.
+    alpha
+        Level of the whole. Default 0.05.
+    tolerance
+        Ask whether the model is wrong by more than this anywhere, as :func:`caltest.test` does, one
+        probability at a time. Default None.
+    correction
+        How p-values are adjusted for their number: "westfall_young" (default), or one of
+        `caltest.multiplicity.CORRECTIONS`, "holm" (default with a tolerance) or "fdr_bh" for
+        instance.
+    min_rows
+        Groups of fewer rows are skipped, and named. Default 50: in fewer, only errors of some 20
+        points could be seen, and every look more makes it harder for the others to be found.
+    n_resamples
+        Label draws. Default 999.
+    rng, n_jobs, progress
+        As in :func:`caltest.test`.
+
+    Returns
+    -------
+    Audit
+        Frozen; ``print`` it, or call ``.to_frame()``, ``.to_dict()``, ``.summary()``.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions, labels and groups; if there is nothing to test; or if
+        so many hypotheses cannot reach ``alpha`` with so few resamples.
+
+    Notes
+    -----
+    *One set of draws.* If the model is calibrated, labels are draws from its predictions. Labels are
+    so drawn ``n_resamples`` times, with predictions and groups held fixed, and every hypothesis (a
+    lens, on all rows or a group, by a statistic) sees the same draws. Each statistic is put on one
+    scale, its tail under H0 (:mod:`caltest.evidence`), observed labels and draws alike, and Westfall
+    and Young's step-down maxima adjust for the number of hypotheses, whatever their dependence.
+
+    *What is controlled.* If the model is calibrated, the chance of any finding is at most ``alpha``
+    in every finite sample, ties aside exactly ``alpha``: whatever the statistics, users' functions
+    included. What is looked at hangs on predictions and groups only. If some hypotheses are false,
+    the chance that a true one is found is at most ``alpha`` too, where true means that, row by row
+    and given the full prediction and the groups, what the lens looks at comes true with the
+    probability that is said: then the draws have the joint law of all true ones ("subset
+    pivotality"), over all groups, and over lenses that look at single classes. A weaker reading of a
+    lens, right on average over all rows of one *reduced* prediction though not given the full one,
+    leaves the law of the other labels open; with "holm" (each p-value by itself, any dependence)
+    only that of the one hypothesis matters, and "fdr_bh" controls the share of false findings among
+    all.
+
+    *Adjusted p-values* are multiples of 1/(B + 1), and none is below the p-value alone; of two sides
+    the latter is doubled. ``pvalue`` of the whole is the smallest adjusted one.
+
+    *With a tolerance* each hypothesis has draws of its own, from the model within the tolerance that
+    is hardest to tell, and a seed that hangs on what it is; p-values are adjusted by "holm".
+
+    *Bounds* say by how much the model is wrong at least (:func:`caltest.miscalibration_bounds`): of
+    the top label on all rows and in the 30 largest groups, and of the ten classes with the most
+    events. All hold together with confidence 1 − alpha, whatever was found (Bonferroni; fewer where
+    rows are so many that it would take long).
+
+    *Numbers stay.* A lens, group or statistic more leaves the draws, and so values and p-values
+    alone, of all others as they are; adjusted ones and bounds hang on how many there are.
+
+    References
+    ----------
+    Westfall and Young, "Resampling-based multiple testing", 1993; Romano and Wolf, "Exact and
+    approximate stepdown methods for multiple hypothesis testing", JASA 100 (2005).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> halves = ["first" if row < 400 else "second" for row in range(len(digits.labels))]
+    >>> found = caltest.audit(digits.probs, digits.labels, groups=halves, n_resamples=99, rng=0)
+    >>> found.pvalue, found.rejected, found.checks[0].view.lens
+    (0.01, True, 'canonical')
+    """
+    level = _level(alpha)
+    rows = positive_integer("min_rows", min_rows)
+    draws = _resamples(n_resamples)
+    error = None if tolerance is None else check_tolerance(tolerance)
+    name = checked_correction(correction, error is not None)
+    wanted = Wanted.of(lenses, statistics, error is not None)
+    seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    whole = sample(probs, labels)
+    groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
+    source = Source(whole.predictions)
+    plan = make_plan(source, groupings, wanted, rows)
+    check_resolution(_alternatives(plan, error), name, level, draws)
+    with single_threaded_blas():
+        found = _answered(source, whole, plan, error, name, draws, seed, workers)
+        bounded = bounds(source, whole.labels, family(plan.looks, level), level, seed, workers)
+        views = _views(source, whole, plan, found, bounded, level)
+    return Audit(
+        pvalue=float(found.adjusted.min()),
+        alpha=level,
+        checks=_checks(plan, views, found, level),
+        views=tuple(views[look] for look in plan.looks),
+        skipped=plan.skipped,
+        tolerance=error,
+        correction=name,
+        confidence=level_of_confidence(level),
+        n_samples=len(whole.labels),
+        n_classes=whole.predictions.n_classes,
+        classes=_class_names(whole),
+        lenses=plan.lenses,
+        groups=plan.columns,
+        n_resamples=draws,
+        seed=seed,
+        statistic=float(found.evidence.max()),
+        null_distribution=found.largest,
+        call=call_text(
+            (groups, plan.columns),
+            seed,
+            lenses=(lenses, LENSES),
+            statistics=(statistics, None),
+            alpha=(alpha, ALPHA),
+            tolerance=(tolerance, None),
+            correction=(correction, None),
+            min_rows=(min_rows, MIN_ROWS),
+            n_resamples=(n_resamples, N_RESAMPLES),
+        ),
+        warnings=(*whole.predictions.notes, *(() if error else impossible_labels(whole))),
+    )
+
+
+def _answered(
+    source: Source,
+    whole: Sample,
+    plan: Plan,
+    tolerance: float | None,
+    correction: str,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> Answers:
+    """Return the p-values of all hypotheses."""
+    if tolerance is not None:
+        return tolerated(
+            source, whole.labels, plan.hypotheses, tolerance, correction, n_resamples, seed, workers
+        )
+    drawn = draw_all(source, whole.labels, plan.hypotheses, n_resamples, seed, workers)
+    return answers(drawn, _alternatives(plan, tolerance), correction)
+
+
+def _views(
+    source: Source,
+    whole: Sample,
+    plan: Plan,
+    found: Answers,
+    bounded: dict[Look, Bounded],
+    level: float,
+) -> dict[Look, View]:
+    """Describe every look; those with bounds or findings have a reliability diagram."""
+    strongest = [
+        int(h) for h in np.argsort(-found.evidence, kind="stable") if found.adjusted[h] <= level
+    ]
+    pictured = dict.fromkeys(plan.hypotheses[h].look for h in strongest)
+    chosen = {*list(pictured)[:_MOST_PICTURED], *bounded}
+    return {
+        look: described(
+            look,
+            source.sample(look, whole.labels),
+            bounded.get(look),
+            level if look in chosen else None,
+        )
+        for look in plan.looks
+    }
+
+
+def _checks(plan: Plan, views: dict[Look, View], found: Answers, level: float) -> tuple[Check, ...]:
+    """Return the checks, the strongest evidence first."""
+    order = np.lexsort((-found.evidence, found.pvalues, found.adjusted))
+    checks = []
+    for h in order.tolist():
+        hypothesis = plan.hypotheses[h]
+        checks.append(
+            Check(
+                view=views[hypothesis.look],
+                statistic=hypothesis.statistic.name,
+                measures=hypothesis.statistic.measures,
+                value=float(found.values[h]),
+                expected=None if found.expected is None else found.expected[h],
+                pvalue=float(found.pvalues[h]),
+                pvalue_interval=found.intervals[h],
+                adjusted=float(found.adjusted[h]),
+                found=bool(found.adjusted[h] <= level),
+            )
+        )
+    return tuple(checks)
+
+
+def _class_names(whole: Sample) -> tuple[str, ...]:
+    names = whole.predictions.classes
+    return names or tuple(f"class {k}" for k in range(whole.predictions.n_classes))
+
+
+def _level(alpha: object) -> float:
+    number = isinstance(alpha, Real) and not isinstance(alpha, bool)
+    if not number or not 0.0 < float(alpha) < 1.0:  # type: ignore[arg-type]
+        raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, such as 0.05.")
+    return float(alpha)  # type: ignore[arg-type]
+
+
+def _resamples(n_resamples: object) -> int:
+    found = positive_integer("n_resamples", n_resamples)
+    if found > MOST_RESAMPLES:
+        raise InputError(f"n_resamples is {found}; give at most {MOST_RESAMPLES:,}.")
+    return found
+
+
+def _alternatives(plan: Plan, tolerance: float | None) -> list[Alternative]:
+    if tolerance is None:
+        return [hypothesis.statistic.alternatives[0] for hypothesis in plan.hypotheses]
+    return ["two-sided" for _ in plan.hypotheses]

@@ -1,0 +1,104 @@
+"""What is asked of an audit: lenses and statistics, looked up before any data are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from caltest._choices import choose
+from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
+from caltest.exceptions import InputError
+from caltest.lenses import Lens, find_lens
+from caltest.nulls import MonteCarlo
+from caltest.statistics import Statistic, UnbiasedSKCE
+from caltest.testing import StatisticLike, find_statistic
+from caltest.tolerance import check_possible
+
+Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"
+Statistics: TypeAlias = (
+    "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
+)
+
+#: Of the full probability vector by default: with a kernel of low rank where rows are many.
+OF_VECTOR = UnbiasedSKCE(approximation="auto")
+_OF_VECTORS: tuple[StatisticLike, ...] = (OF_VECTOR, "ecd")
+_OF_ONE: tuple[StatisticLike, ...] = ("ks", "ecd")
+_WITH_TOLERANCE: tuple[StatisticLike, ...] = ("scan",)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for, checked as far as it can be without data.
+
+    Attributes
+    ----------
+    lenses
+        By the name under which they were asked for.
+    statistics
+        By lens; None under a lens means the default.
+    with_tolerance
+        Whether only one probability at a time can be looked at.
+    """
+
+    lenses: dict[str, Lens | None]
+    statistics: dict[str, tuple[Statistic, ...] | None]
+    with_tolerance: bool
+
+    @classmethod
+    def of(cls, lenses: Lenses, statistics: Statistics | None, with_tolerance: bool) -> Wanted:
+        """Look names up.
+
+        Raises
+        ------
+        InputError
+            If there is no such lens or statistic.
+        """
+        each = [lenses] if isinstance(lenses, str | Lens | type) else list(lenses)
+        found: dict[str, Lens | None] = {}
+        for one in each:
+            if isinstance(one, str) and one in (CANONICAL, CLASSWISE):
+                found[one] = None
+            else:
+                lens = find_lens(one)
+                if lens is None:
+                    raise InputError("lenses holds None; the full probability vector is 'canonical'.")
+                found[lens.label] = lens
+        if not found:
+            raise InputError("lenses is empty; give one at least, such as 'top_label'.")
+        if isinstance(statistics, Mapping):
+            for name in statistics:
+                choose("lens among those asked for", name, found)
+            by_lens = {name: _statistics(statistics.get(name)) for name in found}
+        else:
+            by_lens = dict.fromkeys(found, _statistics(statistics))
+        if with_tolerance:
+            for each_statistic in [one for those in by_lens.values() for one in those or ()]:
+                check_possible(each_statistic, MonteCarlo(), None)
+        return cls(found, by_lens, with_tolerance)
+
+    def is_default(self, scope: Scope) -> bool:
+        """Return whether nobody asked for the statistics of a lens."""
+        return self.statistics[scope.asked] is None
+
+    def of_scope(self, scope: Scope, n_classes: int) -> tuple[Statistic, ...]:
+        """Return the statistics that fit a lens that leaves so many classes."""
+        asked = self.statistics[scope.asked]
+        if asked is not None:
+            return tuple(each for each in asked if n_classes == 2 or each.default_lens is None)
+        if self.with_tolerance:
+            names = _WITH_TOLERANCE
+        else:
+            vectors = n_classes > 2 or scope.label == CANONICAL
+            names = (*(_OF_VECTORS if vectors else ()), *(_OF_ONE if n_classes == 2 else ()))
+        return tuple(find_statistic(name) for name in dict.fromkeys(names))
+
+
+def _statistics(given: Any) -> tuple[Statistic, ...] | None:
+    if given is None:
+        return None
+    single = isinstance(given, str | Statistic | type) or callable(given)
+    found = tuple(find_statistic(each) for each in ([given] if single else given))
+    if not found:
+        raise InputError("statistics is empty; give one at least, or leave it out.")
+    return found

@@ -1,0 +1,325 @@
+"""The audit's p-values: by hand, by a plain loop, as distributions; the same however they are made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from audited import LIGHT, calibrated, one_bad_group
+from support import binomial_limits
+
+import caltest
+from caltest._tail import count, pvalue
+from caltest.auditing.draws import Drawn
+from caltest.auditing.joint import answers
+from caltest.data import sample
+from caltest.evidence import evidence_of_draws
+from caltest.multiplicity import adjusted, step_down
+from caltest.simulation import tempered
+from caltest.statistics import STATISTICS
+
+
+def raw(audit):
+    """What is said of every hypothesis by itself."""
+    return {
+        (c.view.lens, c.view.group, c.statistic): (c.value, c.expected, c.pvalue, c.pvalue_interval)
+        for c in audit.checks
+    }
+
+
+# ------------------------------------------------------------------ p-values
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "ecd", "brier", "skce_ul", "log_score"])
+def test_alone_it_is_caltest_test(statistic):
+    probs, labels = calibrated(150, 3, 0)
+    audit = caltest.audit(
+        probs, labels, lenses="canonical", statistics=statistic, n_resamples=99, rng=7
+    )
+    (check,) = audit.checks
+    result = caltest.test(probs, labels, statistic, n_resamples=99, rng=7)
+    assert check.value == pytest.approx(result.statistic, rel=1e-12)
+    assert check.pvalue == result.pvalue
+    assert check.pvalue_interval == result.pvalue_interval
+    draws = np.sort(result.null_distribution)
+    assert check.expected == pytest.approx((draws[2], draws[96]), rel=1e-12)
+    assert audit.seed == 7
+
+
+def test_of_two_classes_too():
+    probs, labels = calibrated(150, 2, 1)
+    audit = caltest.audit(probs, labels, n_resamples=99, rng=7)
+    for check in audit.checks:
+        if check.view.lens == "canonical":
+            result = caltest.test(probs, labels, check.statistic, n_resamples=99, rng=7)
+            assert check.value == pytest.approx(result.statistic, rel=1e-12)
+            assert check.pvalue == result.pvalue
+            assert check.view.event == "the label is class 1"
+
+
+def test_every_value_is_the_statistic_of_its_rows():
+    probs, labels = calibrated(240, 3, 2)
+    group = np.arange(240) % 3
+    audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
+    assert len(audit.checks) == 40
+    for check in audit.checks:
+        rows = slice(None) if check.view.group is None else group == int(check.view.group.value)
+        lens = None if check.view.lens == "canonical" else check.view.lens
+        value = caltest.estimate(probs[rows], labels[rows], check.statistic, lens=lens)
+        assert check.value == pytest.approx(value, rel=1e-12)
+
+
+def test_a_plain_loop():
+    """Draw, look through each lens at each group, and rank: nothing shared, nothing in blocks."""
+    probs, labels = calibrated(120, 3, 2)
+    labels[:40] = probs[:40].argmin(axis=1)
+    group = np.arange(120) % 2
+    audit = caltest.audit(probs, labels, groups=group, n_resamples=70, rng=7)
+    drawn = sample(probs, labels).predictions.sampler(7).draw(0, 70).astype(int)
+    columns, sides = [], []
+    for check in audit.checks:
+        rows = slice(None) if check.view.group is None else group == int(check.view.group.value)
+        lens = None if check.view.lens == "canonical" else check.view.lens
+        columns.append(
+            [
+                caltest.estimate(probs[rows], each[rows], check.statistic, lens=lens)
+                for each in (labels, *drawn)
+            ]
+        )
+        sides.append(STATISTICS[check.statistic].alternatives[0])
+        result = count(np.array(columns[-1][1:]), columns[-1][0], sides[-1])
+        assert check.pvalue == pvalue(result, 70, sides[-1])
+    table = evidence_of_draws(np.array(columns).T, sides)
+    joint = step_down(table[0], table[1:])
+    assert [c.adjusted for c in audit.checks] == pytest.approx(
+        np.maximum(joint, [c.pvalue for c in audit.checks])
+    )
+    assert audit.null_distribution == pytest.approx(table[1:].max(axis=1), rel=1e-6)
+    assert audit.statistic == pytest.approx(table[0].max(), rel=1e-6)
+
+
+def test_by_hand():
+    """Two hypotheses, three draws: the first stands out; the second is beaten by one draw."""
+    draws = np.array([[0.0, 1.0], [1.0, 3.0], [0.0, 0.0]])
+    found = answers(
+        Drawn(np.vstack([[9.0, 2.0], draws]), np.zeros(2)), ["greater", "greater"], "westfall_young"
+    )
+    assert found.pvalues.tolist() == [0.25, 0.5]
+    assert found.adjusted.tolist() == [0.25, 0.5]
+    assert found.values.tolist() == [9.0, 2.0]
+    holm = answers(Drawn(np.vstack([[9.0, 2.0], draws]), np.zeros(2)), ["greater"] * 2, "holm")
+    assert holm.adjusted.tolist() == adjusted([0.25, 0.5]).tolist()
+
+
+def test_what_is_no_number_says_nothing_and_spoils_nothing():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 3))
+    values[0, 0] = 10.0
+    values[:, 1] = np.nan
+    values[5:9, 2] = np.nan
+    found = answers(Drawn(values, np.zeros(3)), ["greater"] * 3, "westfall_young")
+    assert found.adjusted[0] == 1 / 40
+    assert found.pvalues[1] == found.adjusted[1] == 1.0
+    assert np.isnan(found.expected[1]).all()
+
+
+def test_adjusted_is_never_below_alone():
+    probs, labels, group = one_bad_group(800, 3, 0)
+    for correction in (None, "holm", "fdr_bh"):
+        audit = caltest.audit(
+            probs,
+            labels,
+            groups=group,
+            correction=correction,
+            n_resamples=1999,
+            rng=0,
+            lenses="top_label",
+        )
+        assert all(c.adjusted >= c.pvalue for c in audit.checks)
+        order = [(c.adjusted, c.pvalue) for c in audit.checks]
+        assert order == sorted(order)
+        assert audit.pvalue == min(c.adjusted for c in audit.checks)
+        assert [c.found for c in audit.checks] == [c.adjusted <= 0.05 for c in audit.checks]
+        assert audit.found
+        assert all(c.view.group is None or c.view.group.value == "0" for c in audit.found)
+        if correction:
+            checks = {
+                id(c): p
+                for c, p in zip(
+                    audit.checks, adjusted([c.pvalue for c in audit.checks], correction), strict=True
+                )
+            }
+            assert all(c.adjusted == checks[id(c)] for c in audit.checks)
+
+
+def test_a_hypothesis_more_leaves_the_others_alone():
+    probs, labels = calibrated(300, 3, 4)
+    frame = pd.DataFrame({"a": np.arange(300) % 2, "b": np.arange(300) % 3})
+    small = raw(caltest.audit(probs, labels, groups=frame[["a"]], statistics=["ecd"], **LIGHT))
+    for options in (
+        {"groups": frame, "statistics": ["ecd"]},
+        {"groups": frame[["a"]], "statistics": ["brier", "skce_uq", "ecd"]},
+        {
+            "groups": frame[["a"]],
+            "statistics": "ecd",
+            "lenses": ("classwise", "top_label", "canonical"),
+        },
+        {"groups": frame[["a"]], "statistics": "ecd", "correction": "holm", "n_resamples": 999},
+    ):
+        more = raw(caltest.audit(probs, labels, **{**LIGHT, **options}))
+        if "n_resamples" in options:
+            assert {key: value[0] for key, value in more.items()} == {k: v[0] for k, v in small.items()}
+        else:
+            assert {key: more[key] for key in small} == small
+            assert len(more) > len(small)
+
+
+def test_the_same_for_every_number_of_workers():
+    probs, labels, group = one_bad_group(600, 4, 1)
+    one, two, three = (
+        caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5, n_jobs=jobs)
+        for jobs in (None, 2, 3)
+    )
+    assert one.to_dict(draws=True) == two.to_dict(draws=True) == three.to_dict(draws=True)
+
+
+def test_batches_change_nothing(monkeypatch):
+    probs, labels, group = one_bad_group(600, 4, 1)
+    whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
+    monkeypatch.setattr("caltest.auditing.draws._HELD", 1)
+    monkeypatch.setattr("caltest.auditing.draws._BYTES", 1)
+    assert (
+        caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5).to_dict() == whole.to_dict()
+    )
+
+
+def test_the_same_for_every_order_of_the_columns_and_names_of_rows():
+    """Another order of the rows has other draws, and the same values and groups."""
+    probs, labels, group = one_bad_group(400, 3, 2)
+    order = np.random.default_rng(0).permutation(400)
+    one = caltest.audit(probs, labels, groups=group, **LIGHT)
+    other = caltest.audit(probs[order], labels[order], groups=group[order], **LIGHT)
+    values = {key: value[0] for key, value in raw(one).items()}
+    for key, value in raw(other).items():
+        assert value[0] == pytest.approx(values[key], rel=1e-9)
+    for view, again in zip(one.views, other.views, strict=True):
+        assert (view.group, view.rows, view.direction) == (again.group, again.rows, again.direction)
+
+
+def test_function_statistics_and_those_evaluated_together():
+    probs, labels = calibrated(120, 3, 5)
+    seen = []
+
+    def gap(probs, labels):
+        seen.append(len(labels))
+        return abs(probs[:, 1].mean() - (labels == 1).mean())
+
+    class Together(caltest.statistics.ECD):
+        def given(self, predictions):
+            form = super().given(predictions)
+            object.__setattr__(form, "together", True)
+            return form
+
+    options = {"groups": ["x", "y"] * 60, "lenses": "canonical", "n_resamples": 99, "rng": 0}
+    audit = caltest.audit(probs, labels, statistics=[gap, Together(), "ecd"], **options)
+    by_name = {}
+    for check in audit.checks:
+        by_name.setdefault((check.view.group, check.statistic), []).append((check.value, check.pvalue))
+    assert set(seen) == {60, 120}
+    assert "gap" in audit.call
+    for (_, name), found in by_name.items():
+        if name == "ecd":
+            assert found[0] == pytest.approx(found[1])
+        else:
+            assert len(found) == 1
+
+
+def test_a_function_that_learns_from_its_first_call_learns_from_a_draw():
+    probs, labels = calibrated(100, 3, 6)
+    first = []
+
+    def remembers(probs, labels):
+        first.append(labels.copy())
+        return float((labels == first[0]).sum())
+
+    audit = caltest.audit(
+        probs, labels, lenses="canonical", statistics=remembers, n_resamples=99, rng=0
+    )
+    assert not np.array_equal(first[0], labels)
+    assert audit.pvalue > 0.05
+
+
+# ------------------------------------------------------------------ what is controlled
+
+
+def light(probs, labels, group, seed, **options):
+    return caltest.audit(
+        probs,
+        labels,
+        groups=group,
+        statistics=("ecd", "citl") if probs.shape[1] == 2 else "ecd",
+        lenses=("top_label",),
+        n_resamples=39,
+        rng=seed,
+        min_rows=10,
+        **options,
+    )
+
+
+@pytest.fixture
+def without_bounds(monkeypatch):
+    """Leave out what these simulations do not look at."""
+    monkeypatch.setattr("caltest.auditing.engine.bounds", lambda *_: {})
+
+
+def test_family_wise_error(without_bounds):
+    """8 groups, calibrated: the chance of any finding is .05."""
+    repetitions, n = 400, 240
+    group = np.arange(n) % 8
+    rejected = 0
+    for seed in range(repetitions):
+        data = tempered(n, np.ones(3), temperature=1.0, rng=seed)
+        rejected += light(data.probs, data.labels, group, seed).rejected
+    low, high = binomial_limits(repetitions, 0.05)
+    assert low <= rejected / repetitions <= high
+
+
+def test_true_groups_beside_a_false_one(without_bounds):
+    """Group 0 is wrong and found; the chance that any other one is found stays below .05."""
+    repetitions, n = 200, 400
+    power = false = 0
+    for seed in range(repetitions):
+        probs, labels, group = one_bad_group(n, 3, seed, t=0.3)
+        audit = light(probs, labels, group, seed)
+        names = {check.view.group.value for check in audit.found if check.view.group}
+        power += "0" in names
+        false += bool(names - {"0"})
+    assert power > 0.9 * repetitions
+    assert false / repetitions <= binomial_limits(repetitions, 0.05)[1]
+
+
+# ------------------------------------------------------------------ tolerance
+
+
+def test_with_a_tolerance():
+    probs, labels, group = one_bad_group(2000, 3, 3, t=0.3, groups=2)
+    options = {"groups": group, "lenses": ("canonical", "top_label"), "n_resamples": 199, "rng": 0}
+    audit = caltest.audit(probs, labels, tolerance=0.05, **options)
+    assert [(c.statistic, c.expected) for c in audit.checks] == [("scan", None)] * 3
+    assert audit.correction == "holm"
+    assert audit.null_distribution is None
+    assert audit.tolerance == 0.05
+    assert {c.view.group.value for c in audit.found if c.view.group} == {"0"}
+    assert audit.skipped[0].what == "the lens 'canonical'"
+    assert audit.checks[0].adjusted == adjusted([c.pvalue for c in audit.checks])[0]
+    more = caltest.audit(
+        probs,
+        labels,
+        tolerance=0.05,
+        **{**options, "lenses": ("classwise", "top_label"), "n_resamples": 599},
+    )
+    again = caltest.audit(probs, labels, tolerance=0.05, **{**options, "n_resamples": 599})
+    assert {key: raw(more)[key] for key in raw(again)} == raw(again)
+    none = caltest.audit(probs, labels, tolerance=0.6, **options)
+    assert not none.rejected
+    assert "more than 60 points" in none.summary()
