@@ -1,0 +1,9 @@
+"""Reports of an audit: a page to show, a comment for a pull request, data, and results for CI.
+
+All are made of a frozen :class:`~caltest.auditing.result.Audit` and nothing else: the same audit gives
+the same bytes.
+"""
+
+from caltest.report.formats import save, schema, to_html, to_json, to_junit, to_markdown
+
+__all__ = ["save", "schema", "to_html", "to_json", "to_junit", "to_markdown"]

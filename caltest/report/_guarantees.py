@@ -1,0 +1,63 @@
+"""How sure an audit is: what its p-value is the probability of, and which error is controlled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from caltest._prose import confidence_text, points
+from caltest.auditing.result import Audit
+from caltest.report._numbers import of, pvalue
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A term, what it is here, and what that means."""
+
+    term: str
+    value: str
+    note: str
+
+
+def facts(audit: Audit) -> tuple[Fact, ...]:
+    """Return the p-value, what is controlled, why it is exact, and what was looked at."""
+    return (_pvalue(audit), _controlled(audit), _exact(audit), _looked_at(audit))
+
+
+def claim(audit: Audit) -> str:
+    """Return the hypothesis as a clause, after "if"."""
+    if audit.tolerance:
+        return f"no probability looked at were wrong by more than {points(audit.tolerance)}"
+    return "the model were calibrated"
+
+
+def _pvalue(audit: Audit) -> Fact:
+    note = f"{'At or below' if audit.rejected else 'Above'} alpha = {audit.alpha:g}"
+    if audit.pvalue <= (1.0 + 1e-9) / (audit.n_resamples + 1):
+        note += f"; the smallest that {of(audit.n_resamples, 'draw')} can show"
+    return Fact("p-value of the whole", pvalue(audit.pvalue, audit.alpha), f"{note}.")
+
+
+def _controlled(audit: Audit) -> Fact:
+    n, chance = of(len(audit.checks), "check"), confidence_text(audit.alpha)
+    if audit.correction.startswith("fdr"):
+        note = f"Of what is found by {n}, a share of at most {chance} is false on average."
+        return Fact("Controlled", "false discovery rate", note)
+    note = f"If {claim(audit)}, the chance of any finding among {n} would be at most {chance}."
+    return Fact("Controlled", "family-wise error", note)
+
+
+def _exact(audit: Audit) -> Fact:
+    exact = audit.correction == "westfall_young" and audit.tolerance is None
+    model = "the model" if audit.tolerance is None else "the worst model within the tolerance"
+    note = (
+        f"By {of(audit.n_resamples, 'draw')} of the labels from {model}: for any number of rows, if "
+        "they are independent and not training data."
+    )
+    return Fact("Guarantee", "exact" if exact else "valid", note)
+
+
+def _looked_at(audit: Audit) -> Fact:
+    rows = f"{of(audit.n_samples, 'prediction')} of {of(audit.n_classes, 'class', 'classes')}"
+    skipped = f"; {len(audit.skipped):,} skipped" if audit.skipped else ""
+    note = f"{of(len(audit.views), 'view')} of {rows}{skipped}."
+    return Fact("Looked at", of(len(audit.checks), "check"), note)

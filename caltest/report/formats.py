@@ -1,0 +1,193 @@
+"""The formats of a report, by the suffix of its file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from caltest.auditing.result import Audit
+from caltest.exceptions import InputError
+from caltest.report import junit
+from caltest.report._files import write_whole
+from caltest.report._templates import render
+from caltest.report.summary import summarise
+
+
+def to_html(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
+    """Return an audit as one page that needs nothing else: no network, no script, no other file.
+
+    Parameters
+    ----------
+    audit
+        What :func:`caltest.audit` found.
+    title
+        What the report is about, a model's name for instance. Default: "Calibration audit".
+    command
+        The shell command that repeats the audit, shown beside the Python call. Default: none.
+
+    Returns
+    -------
+    str
+        HTML, for light and dark screens, phones and paper. Of more than 200 hypotheses the strongest
+        are shown and the others counted; :func:`to_json` has all.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("random_forest")
+    >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    >>> page = caltest.report.to_html(audit, title="Random forest")
+    >>> "<title>Rejected: Random forest</title>" in page
+    True
+    """
+    return render("report.html.j2", summarise(audit, title=title, command=command))
+
+
+def to_markdown(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
+    """Return an audit as Markdown, for a comment on a pull request or the summary of a job.
+
+    Parameters
+    ----------
+    audit, title, command
+        As in :func:`to_html`.
+
+    Returns
+    -------
+    str
+        Markdown as GitHub and GitLab show it: the verdict, the worst findings, what is proved, what
+        repeats it. It stays short, however many hypotheses there are.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("random_forest")
+    >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    >>> print(caltest.report.to_markdown(audit, title="Random forest").splitlines()[0])
+    ## ✗ Rejected: Random forest
+    """
+    return render("report.md.j2", summarise(audit, title=title, command=command))
+
+
+def to_json(audit: Audit) -> str:
+    """Return an audit as strict JSON, which :func:`schema` describes.
+
+    Parameters
+    ----------
+    audit
+        What :func:`caltest.audit` found.
+
+    Returns
+    -------
+    str
+        JSON in ASCII. A number that is not finite is the text "inf", "-inf" or "nan".
+
+    Examples
+    --------
+    >>> import json
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("random_forest")
+    >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    >>> json.loads(caltest.report.to_json(audit))["rejected"]
+    True
+    """
+    return json.dumps(audit.to_dict(), indent=2, allow_nan=False) + "\n"
+
+
+def to_junit(audit: Audit) -> str:
+    """Return an audit as JUnit's XML, which continuous integration shows as tests.
+
+    Parameters
+    ----------
+    audit
+        What :func:`caltest.audit` found.
+
+    Returns
+    -------
+    str
+        XML: one test suite with a test case for every hypothesis. A finding is a failure, and what was
+        not looked at is skipped, each with the reason.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("random_forest")
+    >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    >>> caltest.report.to_junit(audit).count("<testcase") == len(audit.checks)
+    True
+    """
+    return junit.document(audit)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of :func:`to_json`.
+
+    Returns
+    -------
+    dict
+        It allows nothing that it does not name, so that a reader may rely on it.
+
+    Examples
+    --------
+    >>> from caltest.report import schema
+    >>> schema()["title"]
+    'Calibration audit'
+    """
+    text = files("caltest.report").joinpath("audit.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def save(
+    audit: Audit,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    command: str | None = None,
+) -> None:
+    """Write a report in the format that the file's suffix names.
+
+    Parameters
+    ----------
+    audit
+        What :func:`caltest.audit` found.
+    path
+        File to write: ``.html``, ``.md``, ``.json`` or ``.xml`` (JUnit). An old file is replaced when
+        the new one is complete, and stays as it is if anything goes wrong.
+    title, command
+        As in :func:`to_html`; JSON and XML have neither.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another one, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("random_forest")
+    >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     caltest.report.save(audit, Path(folder) / "audit.html")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['audit.html']
+    """
+    shown: dict[str, Callable[[], str]] = {
+        ".html": lambda: to_html(audit, title=title, command=command),
+        ".md": lambda: to_markdown(audit, title=title, command=command),
+        ".json": lambda: to_json(audit),
+        ".xml": lambda: to_junit(audit),
+    }
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in shown:
+        raise InputError(
+            f"the report is to be written to {str(path)!r}, which does not tell its format; give a "
+            f"file that ends in {', '.join(shown)}."
+        )
+    write_whole(target, shown[suffix]())

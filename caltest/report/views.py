@@ -1,0 +1,156 @@
+"""Views as the report shows them: the worst first, in words, in numbers and in pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from caltest._prose import percents, points
+from caltest.auditing import words
+from caltest.auditing.result import Audit, Check, View
+from caltest.report._numbers import of, pvalue, signed_points
+from caltest.report._text import Name
+from caltest.report.charts import Diagram, Gauge, diagram, gauge
+
+_DIAGRAMS = 6
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the line of a gauge
+
+_DIRECTIONS = {"over": "▲ claims too much", "under": "▼ claims too little"}
+_TOO = {"over": "too much", "under": "too little"}
+
+
+@dataclass(frozen=True)
+class ViewRow:
+    """A view: what it says, what came true, and what is proved."""
+
+    name: Name
+    rows: str
+    found: bool
+    direction: str
+    says: str
+    share: str
+    gap: str
+    proved: str
+    adjusted: str
+    gauge: Gauge
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A reliability diagram with its name, numbers and what is seen in it."""
+
+    number: int
+    name: Name
+    rows: str
+    seen: str
+    diagram: Diagram
+    bins: tuple[tuple[str, str, str, str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A view, its strongest check, and whether any of its checks is a finding."""
+
+    view: View
+    check: Check
+    found: bool
+
+    @property
+    def error(self) -> float:
+        """What is proved of it, or what is said less what came true."""
+        return max(self.view.over or 0.0, self.view.under or 0.0, abs(_gap(self.view) or 0.0))
+
+
+def worst_first(audit: Audit) -> list[Looked]:
+    """Return the views with a finding, of one probability, by their error; others, by evidence."""
+    checks: dict[int, list[Check]] = {}
+    for check in audit.checks:
+        checks.setdefault(id(check.view), []).append(check)
+    looked = [
+        Looked(each[0].view, each[0], any(check.found for check in each)) for each in checks.values()
+    ]
+
+    def order(each: Looked) -> tuple[bool, bool, float]:
+        return not each.found, each.view.says is None, -each.error if each.found else 0.0
+
+    return sorted(looked, key=order)
+
+
+def scale_of(looked: Sequence[Looked]) -> float:
+    """Return the largest error of any view, in probability, rounded up."""
+    largest = max((each.error for each in looked), default=0.0)
+    return next((end for end in _ENDS if end >= largest), 1.0)
+
+
+def _gap(view: View) -> float | None:
+    return None if view.says is None or view.share is None else view.says - view.share
+
+
+def view_row(each: Looked, audit: Audit, scale: float) -> ViewRow:
+    """Return a view in numbers."""
+    view, gap = each.view, _gap(each.view)
+    says, share = ("", "") if gap is None else percents(view.says or 0.0, view.share or 0.0, 1)
+    return ViewRow(
+        name=named(view),
+        rows=f"{view.rows:,}",
+        found=each.found,
+        direction=_DIRECTIONS[view.direction] if view.direction else "on average neither",
+        says=says,
+        share=share,
+        gap="" if gap is None else signed_points(gap),
+        proved=_proved(view),
+        adjusted=pvalue(each.check.adjusted, audit.alpha),
+        gauge=gauge(gap, view.over, view.under, scale),
+    )
+
+
+def _proved(view: View) -> str:
+    if view.over is None and view.under is None:
+        return "not sought"
+    sides = (("over", view.over), ("under", view.under))
+    return "; ".join(f"{points(bound)} {_TOO[side]}" for side, bound in sides if bound) or "not shown"
+
+
+def named(view: View) -> Name:
+    """Return what is looked at, as a heading or the head of a row."""
+    text = words.view_name(view)
+    return Name.of(text[:1].upper() + text[1:])
+
+
+def with_diagram(looked: Sequence[Looked]) -> tuple[list[Looked], list[Looked]]:
+    """Choose the diagrams: that of the top label on all rows, then the worst.
+
+    Returns
+    -------
+    tuple of lists
+        The views with a diagram, and those of one probability with a finding and without a diagram.
+    """
+    drawable = [each for each in looked if each.view.reliability is not None]
+    whole = [each for each in drawable if each.view.group is None]
+    first = next((each for each in whole if each.view.lens == "top_label"), None)
+    if first is None and whole:
+        first = whole[0]
+    chosen = [first, *(each for each in drawable if each is not first)] if first else drawable
+    chosen = chosen[:_DIAGRAMS]
+    kept = {id(each) for each in chosen}
+    single = [each for each in looked if each.found and each.view.says is not None]
+    return chosen, [each for each in single if id(each) not in kept]
+
+
+def picture(place: int, each: Looked) -> Picture:
+    """Return the reliability diagram of a view that has one."""
+    view, r = each.view, each.view.reliability
+    assert r is not None
+    drawn = diagram(r)
+    bins = tuple(
+        (f"{rows:,}", *percents(says, share, 1), f"{_range(low, high)}", point.outside)
+        for rows, says, share, low, high, point in zip(
+            r.rows, r.says, r.share, r.low, r.high, drawn.points, strict=True
+        )
+    )
+    seen = f"{drawn.outside} of {of(len(bins), 'bin')} outside the band"
+    return Picture(place, named(view), of(view.rows, "row"), seen, drawn, bins)
+
+
+def _range(low: float, high: float) -> str:
+    return " to ".join(percents(low, high, 1))

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import audits
+import jsonschema
+import numpy as np
+import pytest
+
+from caltest import report
+from caltest.auditing import words
+from caltest.auditing.result import Check, Group, Reliability, Skipped, View
+from caltest.report import charts
+from caltest.report.summary import summarise
+
+FORMATS = {
+    ".html": report.to_html,
+    ".md": report.to_markdown,
+    ".json": report.to_json,
+    ".xml": report.to_junit,
+}
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+SVG_EMPTY = {"line", "rect", "circle", "polygon", "path"}
+
+
+class Page(HTMLParser):
+    """Tags that are opened and closed in order, and the text of some."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.texts, self.titles = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.titles += [value for name, value in attrs if name == "title"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in SVG_EMPTY
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((tuple(self.open), data))
+
+    def count(self, tag):
+        return sum(name == tag for name, _ in self.tags)
+
+    def text(self, *inside):
+        return " ".join(
+            " ".join(data for within, data in self.texts if not inside or inside[0] in within).split()
+        )
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A real audit with findings, with groups."""
+    return audits.real("random_forest", n_resamples=399)
+
+
+# --- what a report says
+
+
+def test_first_screen_says_verdict_certainty_place_and_advice():
+    audit = audits.audit()
+    page = Page(report.to_html(audit, title="Animals", command="caltest audit a.csv"))
+    text = page.text()
+    first = text[text.index("Animals") : text.index("What the model says, and what came true")]
+    assert words.verdict(audit) in first
+    assert "✗ Rejected" in first
+    assert "0.005 At or below alpha = 0.05; the smallest that 199 draws can show." in first
+    assert "family-wise error If the model were calibrated, the chance of any finding among 22" in first
+    worst = next(check for check in audit.found if check.view.lens == "class:2")
+    for check in (worst, next(c for c in audit.found if c.view.group)):
+        assert words.finding(check) in first
+    assert "at least 8 points too little somewhere" in first
+    for advice in words.advice(audit):
+        assert advice in first
+    assert "$" not in first
+    assert audit.call in text
+    assert "caltest audit a.csv" in text
+    assert "2 rows were given twice." in text
+    assert "region = east" in text
+
+
+def test_nothing_found_is_no_proof():
+    page = Page(report.to_html(audits.audit(wrong=False)))
+    assert "○ Not rejected" in page.text()
+    assert "No class and no group was found to be wrong. That is no proof" in page.text()
+    assert "✗" not in page.text("main")
+    assert page.text("h1") == "Calibration audit"
+    comment = report.to_markdown(audits.audit(wrong=False))
+    assert comment.startswith("## ○ Not rejected: Calibration audit\n")
+    assert "No class and no group was found" in comment
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"tolerance": 0.02}, "wrong by more than 2 points"),
+        ({"tolerance": 0.02}, "of the labels from the worst model within the tolerance"),
+        ({"tolerance": 0.0}, "the worst model within the tolerance"),
+        ({"correction": "fdr_bh"}, "a share of at most 5% is false on average"),
+        ({"correction": "holm"}, "each check has its own, adjusted by “holm”"),
+        ({"correction": "holm", "null_distribution": None}, "There is no common null distribution"),
+        ({"statistic": float("inf")}, "the labels: ∞"),
+        ({"skipped": ()}, "11 views of 3,000 predictions of 3 classes."),
+        ({"pvalue": 0.02}, "larger than that rank"),
+    ],
+)
+def test_what_is_claimed_follows_the_audit(changes, sentence):
+    text = Page(report.to_html(audits.audit(**changes))).text()
+    assert sentence in text
+    exact = "Guarantee exact" in text
+    assert exact == (not {"tolerance", "correction"} & set(changes))
+
+
+def test_worst_views_first_then_the_strongest_evidence():
+    made = summarise(audits.audit(), title=None, command=None)
+    assert [row.name.short for row in made.worst[:3]] == [
+        "The top label in region = west",
+        "Class 'bird'",
+        "The top label",
+    ]
+    assert [row.found for row in made.worst] == [True] * 3 + [False] * 4
+    rest = [row.adjusted for row in made.worst[3:]]
+    assert rest == sorted(rest, key=float)
+    west = made.worst[0]
+    assert west.direction == "▲ claims too much"
+    assert west.proved == "8 points too much"
+    assert made.worst[1].proved == "8 points too little"
+    assert made.worst[3].proved == "not shown"
+    assert made.pictures[0].name.short == "The top label"
+    assert len(made.pictures) == 6
+
+
+def test_bounds_that_were_not_sought_are_not_called_unshown(found):
+    unsought = replace(found.views[1], over=None, under=None)
+    audit = replace(found, views=(unsought,), checks=(replace(found.checks[0], view=unsought),))
+    assert summarise(audit, title=None, command=None).worst[0].proved == "not sought"
+
+
+def test_long_tables_are_cut_and_counted():
+    audit = audits.audit([f"c{k}" for k in range(1000)], [f"g{k}" for k in range(300)])
+    audit = replace(audit, skipped=tuple(Skipped(f"s{k}", k, "too few rows") for k in range(120)))
+    page = report.to_html(audit)
+    text = Page(page).text()
+    assert len(audit.checks) == 3204
+    assert "3,004 more checks are not shown here; all are in the JSON report" in text
+    assert "70 more are in the JSON report" in text
+    assert len(page) < 200_000
+    assert len(report.to_markdown(audit)) < 10_000
+    assert len(json.loads(report.to_json(audit))["checks"]) == 3204
+    assert ElementTree.fromstring(report.to_junit(audit)).get("tests") == str(3204 + 120)
+
+
+def test_the_report_of_a_real_audit_is_the_same_for_every_number_of_workers(found):
+    again = audits.real("random_forest", n_resamples=399, n_jobs=2)
+    for write in FORMATS.values():
+        assert write(found) == write(found)
+        assert write(found) == write(again)
+
+
+# --- names of any kind
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    audit = audits.audit(audits.HOSTILE, audits.HOSTILE[::-1])
+    name = audits.HOSTILE[0]
+    group = Group("<b>column</b> | `x`", name)
+    view = replace(audit.views[0], group=group)
+    checks = [
+        replace(check, view=view, statistic="f<i>\x00") if check.view is audit.views[0] else check
+        for check in audit.checks
+    ]
+    return replace(
+        audit,
+        checks=tuple(checks),
+        views=(view, *audit.views[1:]),
+        skipped=tuple(Skipped(name, 3, f"of {name}") for name in audits.HOSTILE),
+        warnings=audits.HOSTILE,
+        groups=audits.HOSTILE,
+        call="caltest.audit(probs, labels, groups='```\n</code>')",
+    )
+
+
+def test_hostile_names_stay_text_in_html(hostile):
+    text = report.to_html(hostile, title="<h1>&amp;", command="x '</pre><script>'")
+    page = Page(text)
+    assert page.count("script") == 0
+    assert page.count("b") == page.count("i") == page.count("img") == 0
+    assert page.count("h1") == 1
+    assert page.text("h1") == "<h1>&amp;"
+    assert "<script>alert('x')</script>" in page.text("main")
+    assert "two\\nlines\\r\\nand\\ta tab" in page.text("main")
+    assert "\\u202eright to left\\u2066" in page.text("main")
+    assert re.search(r"x{3000}", text)
+    assert any("x" * 3000 in title for title in page.titles)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufffe\uffff]", text)
+    text.encode("utf-8")
+
+
+def test_hostile_names_stay_in_their_cell_in_markdown(hostile):
+    text = report.to_markdown(hostile, title="a\n# b", command="echo '````'")
+    lines = text.split("\n")
+    assert lines[0] == "## ✗ Rejected: a\\\\n\\# b"
+    tables = [line for line in lines if line.startswith("|")]
+    widths = [len(re.findall(r"(?<!\\)\|", line)) - 1 for line in tables]
+    assert set(widths) == {3, 7}
+    prose = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
+    prose = re.sub(r"(`+).+?\1", "", prose)
+    assert not re.search(r"(?<!\\)<(?!/?(details|summary)>)", prose)
+    assert "@g" not in prose
+    fences = [line for line in lines if re.match(r"`{3,}", line)]
+    assert fences == ["`````sh", "`````", "````python", "````"]
+
+
+def test_hostile_names_are_whole_in_json_and_legal_in_xml(hostile):
+    data = json.loads(report.to_json(hostile))
+    assert tuple(data["classes"]) == audits.HOSTILE
+    jsonschema.validate(data, report.schema())
+    suites = ElementTree.fromstring(report.to_junit(hostile).encode("utf-8"))
+    names = [case.get("name") for case in suites.iter("testcase")]
+    assert any("<script>alert('x')</script>" in name for name in names)
+
+
+def test_a_single_view_without_groups_or_diagram():
+    view = View("canonical", None, None, 5)
+    check = Check(view, "ecd", "a", float("-inf"), None, 0.5, (0.4, 0.6), 0.5, False)
+    audit = replace(audits.audit(wrong=False), views=(view,), checks=(check,), pvalue=0.5, groups=())
+    page = Page(report.to_html(audit))
+    assert "−∞" in page.text()
+    assert "What the model says, and what came true" not in page.text()
+    assert "1 view of" in page.text()
+    jsonschema.validate(json.loads(report.to_json(audit)), report.schema())
+
+
+# --- pictures
+
+
+def test_reliability_diagram_by_hand():
+    drawn = charts.diagram(Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75)))
+    left, top, side = 52.0, 12.0, 252.0
+    assert [(p.x, p.y) for p in drawn.points] == [
+        (left, top + 0.75 * side),
+        (left + 0.5 * side, top),
+    ]
+    assert [(p.low, p.high) for p in drawn.points] == [
+        (top + side, top + 0.75 * side),
+        (top + 0.75 * side, top + 0.25 * side),
+    ]
+    assert [p.outside for p in drawn.points] == [False, True]
+    assert drawn.outside == 1
+    assert (drawn.low, drawn.high) == ("0%", "100%")
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "axis"),
+    [
+        (0.0, 1.0, (0.0, 1.0, 0.2)),
+        (0.91, 0.99, (0.9, 1.0, 0.02)),
+        (0.999, 1.0, (0.999, 1.0, 0.0002)),
+        (1.0, 1.0, (0.9999, 1.0, 0.0001)),
+        (0.0, 0.0, (0.0, 0.0001, 0.0001)),
+        (0.31, 0.31, (0.3099, 0.31, 0.0001)),
+        (0.45, 0.62, (0.45, 0.65, 0.05)),
+    ],
+)
+def test_axes_are_no_longer_than_what_is_shown(smallest, largest, axis):
+    assert charts._axis(smallest, largest) == pytest.approx(axis, abs=1e-9)
+
+
+def test_histogram_by_hand():
+    drawn = np.repeat([1.0, 2.0, 3.0], [10, 7, 2])
+    made = charts.histogram(
+        replace(audits.audit(), null_distribution=drawn, statistic=2.5, alpha=0.1, pvalue=0.15)
+    )
+    assert [bar.height for bar in made.bars] == [150.0, 105.0, 30.0]
+    assert made.observed == pytest.approx(300.0 * 2.5 / 4.0)
+    assert made.threshold == pytest.approx(300.0 * 3.0 / 4.0)  # of 20, two may be as large
+    assert (made.reached, made.draws, made.beyond) == (2, 19, 0)
+    assert not made.far
+    assert not made.doubled
+
+
+def test_what_is_far_out_breaks_the_axis_and_is_counted():
+    drawn = np.append(np.linspace(0.0, 4.0, 97), [60.0, np.inf, np.nan])
+    made = charts.histogram(replace(audits.audit(), null_distribution=drawn, statistic=500.0))
+    assert made.far
+    assert made.value == "500"
+    assert made.beyond == 3
+    assert sum(bar.height > 0 for bar in made.bars) > 12
+    assert max(bar.x + bar.width for bar in made.bars) <= 246.0 < made.observed < 300.0
+    assert charts.histogram(replace(audits.audit(), null_distribution=np.array([np.inf]))) is None
+
+
+def test_gauge_is_on_the_side_of_its_error():
+    made = charts.gauge(0.05, 0.1, 0.0, 0.2)
+    assert made.under is None
+    assert 80.0 < made.gap < made.over < 154.0
+    assert charts.gauge(None, None, 0.4, 0.2).under == 6.0

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import re
+import stat
+from xml.etree import ElementTree
+
+import audits
+import jsonschema
+import pytest
+
+from caltest import InputError, report
+from caltest.auditing import words
+from caltest.report import formats
+from caltest.report._files import write_whole
+
+FORMATS = {
+    ".html": report.to_html,
+    ".md": report.to_markdown,
+    ".json": report.to_json,
+    ".xml": report.to_junit,
+}
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A real audit with findings, with groups."""
+    return audits.real("random_forest", n_resamples=399)
+
+
+@pytest.fixture(scope="module")
+def impossible():
+    """A real audit in which what was called impossible came true: some numbers are infinite."""
+    return audits.real("naive_bayes", n_resamples=99)
+
+
+@pytest.fixture(scope="module")
+def tolerant():
+    """A real audit with a tolerance."""
+    return audits.real("random_forest", tolerance=0.02, lenses=("top_label",), n_resamples=199)
+
+
+def test_schema_describes_real_audits(found, impossible, tolerant):
+    schema = report.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    for audit in (found, impossible, tolerant):
+        data = json.loads(report.to_json(audit), parse_constant=pytest.fail)
+        check.validate(data)
+        check.validate(audit.to_dict(draws=True))
+        assert data["checks"][0]["view"] < len(data["views"])
+    assert json.loads(report.to_json(impossible))["statistic"] == "inf"
+    assert json.loads(report.to_json(tolerant))["tolerance"] == 0.02
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data.update(new=1),
+        lambda data: data["views"][0].update(new=1),
+        lambda data: data["checks"][0].update(new=1),
+        lambda data: data["skipped"][0].pop("rows"),
+        lambda data: data.pop("verdict"),
+        lambda data: data.update(pvalue=0.0),
+        lambda data: data.update(pvalue="nan"),
+        lambda data: data["checks"][0].update(expected=[1.0]),
+        lambda data: data["checks"][0].update(expected=[1.0, 2.0, 3.0]),
+        lambda data: data["views"][0].update(direction="both"),
+    ],
+)
+def test_schema_refuses_what_it_does_not_name(spoil):
+    data = json.loads(report.to_json(audits.audit()))
+    jsonschema.validate(data, report.schema())
+    spoil(data)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, report.schema())
+
+
+def test_every_description_of_the_schema_is_a_sentence_and_every_definition_is_used():
+    text = json.dumps(report.schema())
+    for name in report.schema()["$defs"]:
+        assert f'"#/$defs/{name}"' in text
+    for description in re.findall(r'"description": "((?:[^"\\]|\\.)*)"', text):
+        assert description.endswith(".")
+
+
+def test_junit_counts_and_names_the_findings(found):
+    for audit in (found, audits.audit(), audits.audit(wrong=False)):
+        (suite,) = ElementTree.fromstring(report.to_junit(audit))
+        cases = suite.findall("testcase")
+        failed = [case.find("failure") for case in cases if case.find("failure") is not None]
+        assert int(suite.get("tests")) == len(cases) == len(audit.checks) + len(audit.skipped)
+        assert int(suite.get("failures")) == len(failed) == len(audit.found)
+        assert int(suite.get("skipped")) == len(suite.findall("testcase/skipped")) == 1
+        assert suite.get("errors") == "0"
+        assert [each.get("message") for each in failed] == [words.finding(c) for c in audit.found]
+        assert len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases)
+        properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
+        assert float(properties["pvalue"]) == audit.pvalue
+        assert properties["seed"] == "1"
+        assert suite.find("testcase/skipped").get("message") == audit.skipped[0].reason
+
+
+def test_markdown_of_a_real_audit(found):
+    text = report.to_markdown(found, title="Forest", command="caltest audit")
+    assert text.startswith("## ✗ Rejected: Forest\n")
+    assert "| `The top label` | 600 | ▼ claims too little |" in text
+    assert "points too little" in text
+    assert f"```python\n{found.call}\n```" in text
+    assert "```sh\ncaltest audit\n```" in text
+    assert "seed: `1`" in text
+    assert "\n\n\n\n" not in text
+
+
+def test_no_time_and_no_machine_in_a_report(found):
+    for write in FORMATS.values():
+        text = write(found)
+        assert not re.search(r"\b20\d\d-\d\d", text)
+        assert "/work" not in text
+        assert "/tmp" not in text
+        assert text.endswith("\n")
+
+
+# --- files
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_save_writes_what_the_suffix_names(suffix, tmp_path):
+    audit = audits.audit()
+    path = tmp_path / f"out{suffix}"
+    path.write_text("old")
+    path.chmod(0o640)
+    report.save(audit, path)
+    assert path.read_bytes().decode("utf-8") == FORMATS[suffix](audit)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    report.save(audit, str(tmp_path / f"new{suffix.upper()}"))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_save_hands_title_and_command_on(tmp_path):
+    report.save(audits.audit(), tmp_path / "a.html", title="Cats", command="caltest audit x")
+    assert "<h1>Cats</h1>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    report.save(audits.audit(), tmp_path / "a.md", title="Cats", command="caltest audit x")
+    assert "caltest audit x" in (tmp_path / "a.md").read_text(encoding="utf-8")
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    monkeypatch.setattr(formats, "to_json", lambda audit: "half \ud800")
+    with pytest.raises(InputError, match="cannot be written"):
+        report.save(audits.audit(), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_save_says_what_is_wrong_with_a_path(tmp_path):
+    with pytest.raises(InputError, match=r"ends in \.html, \.md, \.json, \.xml\.$"):
+        report.save(audits.audit(), tmp_path / "out.pdf")
+    with pytest.raises(InputError, match="No such file or directory; give a file in a folder"):
+        report.save(audits.audit(), tmp_path / "none" / "out.md")
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(InputError, match="Is a directory"):
+        report.save(audits.audit(), tmp_path / "folder.md")
+    with pytest.raises(InputError, match="null byte"):
+        report.save(audits.audit(), "a\x00.md")
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path):
+    (tmp_path / "real.md").write_text("old")
+    (tmp_path / "link.md").symlink_to(tmp_path / "real.md")
+    write_whole(tmp_path / "link.md", "new")
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "real.md").read_text() == "new"
+    device = tmp_path / "null.md"
+    device.symlink_to("/dev/null")
+    write_whole(device, "gone")
+    assert stat.S_ISCHR((tmp_path / "null.md").stat().st_mode)
+
+
+# --- colours
+
+
+def luminance(colour):
+    channels = [int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_and_marks_stand_out_in_both_themes():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    page = report.to_html(audits.audit())
+    themes = re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    assert len(themes) == 2
+    for theme in themes:
+        colour = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", theme))
+        for text in ("ink", "soft", "wrong", "data"):
+            for ground in ("paper", "pale", "wrong-pale"):
+                assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
+        for mark in ("wrong", "data"):
+            assert contrast(colour[mark], colour["band"]) >= 3.0, mark
