@@ -27,13 +27,16 @@ if TYPE_CHECKING:
         nulls,
         plots,
         predictive,
+        report,
         simulation,
         statistics,
     )
+    from caltest.auditing import Audit, audit
     from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
     from caltest.cox import Recalibration, recalibration
     from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
+    from caltest.gate import assert_calibrated
     from caltest.localisation import Witness, witness
     from caltest.plots import (
         BoundsDisplay,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from caltest.testing import estimate, test
 
 __all__ = [
+    "Audit",
     "BoundsDisplay",
     "CalibrationResult",
     "Certificate",
@@ -65,6 +69,8 @@ __all__ = [
     "Witness",
     "WitnessDisplay",
     "__version__",
+    "assert_calibrated",
+    "audit",
     "bin_table",
     "binning",
     "bounds",
@@ -83,6 +89,7 @@ __all__ = [
     "plots",
     "predictive",
     "recalibration",
+    "report",
     "simulation",
     "statistics",
     "test",
@@ -90,6 +97,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Audit": "auditing",
     "BoundsDisplay": "plots",
     "CalibrationResult": "result",
     "Certificate": "bounds",
@@ -104,6 +112,8 @@ _HOMES = {
     "SquaredErrorEstimate": "estimation",
     "Witness": "localisation",
     "WitnessDisplay": "plots",
+    "assert_calibrated": "gate",
+    "audit": "auditing",
     "bin_table": "tables",
     "certificate": "bounds",
     "compare": "comparison",

@@ -90,6 +90,17 @@ def test_json_is_the_result_the_level_and_the_source(folder):
     assert set(expected.to_dict()) < set(printed)
 
 
+def test_the_default_statistic_goes_with_the_null(folder):
+    file = folder / "sharp.csv"
+    printed = strict_json(run("test", file, *QUICK, "--json").stdout)
+    assert printed["name"] == "omnibus"
+    assert [part["name"] for part in printed["parts"]][1:3] == ["skce_uq", "ecd"]
+    assert strict_json(run("test", file, "--null", "moments", "--json").stdout)["name"] == "skce_uq"
+    assert (
+        strict_json(run("test", file, *QUICK, "--tolerance", "0.1", "--json").stdout)["name"] == "scan"
+    )
+
+
 def strict_json(text: str):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")

@@ -14,7 +14,7 @@ import pytest
 
 from caltest.data import sample
 from caltest.exceptions import InputError
-from caltest.files import read
+from caltest.files import read, read_with_groups
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])
@@ -228,6 +228,94 @@ def test_wrong_files_say_what_is_wrong(
     assert said.endswith((".", "?"))
     assert ". " not in said
     assert "\n" not in said
+
+
+GROUPED = NAMED.assign(region=["north", "", "007", "north"], age=[30, 4, 4, 51])
+WITH_GROUPS = {
+    "csv": (csv(GROUPED), [["north", None, "007", "north"], ["30", "4", "4", "51"]]),
+    "parquet": (parquet(GROUPED), [["north", "", "007", "north"], [30, 4, 4, 51]]),
+    "npz": (
+        npz(probs=PROBS, y=LABELS, region=["north", "", "007", "north"], age=[30, 4, 4, 51]),
+        [["north", "", "007", "north"], [30, 4, 4, 51]],
+    ),
+}
+
+
+@pytest.mark.parametrize(("write", "expected"), WITH_GROUPS.values(), ids=WITH_GROUPS)
+def test_groups_are_no_probabilities(
+    tmp_path: Path, write: Callable[[Path], str], expected: list[list[Any]]
+) -> None:
+    checked, groups = read_with_groups(tmp_path / write(tmp_path), groups=["region", "age"])
+    np.testing.assert_array_equal(checked.predictions.probs, PROBS)
+    np.testing.assert_array_equal(checked.labels, LABELS)
+    assert checked.predictions.notes == ()
+    assert list(groups) == ["region", "age"]
+    found = [[None if pd.isna(cell) else cell for cell in groups[name]] for name in groups]
+    assert found == expected
+
+
+def test_groups_beside_columns_that_are_named(tmp_path: Path) -> None:
+    name = csv(GROUPED)(tmp_path)
+    checked, groups = read_with_groups(tmp_path / name, columns=["owl", "cat", "dog"], groups="age")
+    assert checked.predictions.classes == ("owl", "cat", "dog")
+    assert checked.predictions.notes == ("Columns not read: 'region'.",)
+    assert groups.shape == (4, 1)
+
+
+def test_without_groups_there_are_none(tmp_path: Path) -> None:
+    for write, label in ((csv(NAMED), None), (npz(probs=PROBS, y=LABELS), None), (npy(TABLE), -1)):
+        assert read_with_groups(tmp_path / write(tmp_path), label)[1].shape == (4, 0)
+
+
+def test_a_group_may_be_called_as_labels_are(tmp_path: Path) -> None:
+    frame = NAMED.assign(target=["a", "b", "a", "b"])
+    for write in (csv(frame), npz(probs=PROBS, label=LABELS, target=["a", "b", "a", "b"])):
+        checked, groups = read_with_groups(tmp_path / write(tmp_path), groups=["target"])
+        assert checked.labels.tolist() == LABELS.tolist()
+        assert groups["target"].tolist() == ["a", "b", "a", "b"]
+
+
+def test_whole_numbers_beside_a_missing_cell_stay_whole(tmp_path: Path) -> None:
+    frame = NAMED.assign(age=pd.array([30, None, 4, 4], dtype="Int64"))
+    _, groups = read_with_groups(tmp_path / parquet(frame)(tmp_path), groups=["age"])
+    assert groups["age"].tolist() == [30, None, 4, 4]
+
+
+NO_GROUPS = {
+    "unknown": (csv(GROUPED), {"groups": ["regoin"]}, r"'regoin' to group by \(is 'region' meant\?\)"),
+    "the label": (csv(GROUPED), {"groups": ["label"]}, "'label' holds the labels, so it cannot be"),
+    "the given label": (
+        csv(GROUPED.rename(columns={"label": "truth"})),
+        {"label": "truth", "groups": ["truth"]},
+        "'truth' holds the labels",
+    ),
+    "a probability": (
+        csv(GROUPED),
+        {"columns": ["cat", "dog", "owl"], "groups": ["owl"]},
+        "'owl' is given as a probability and as a group",
+    ),
+    "a probability, unsaid": (csv(NAMED), {"groups": ["owl"]}, "a class may be missing"),
+    "twice": (csv(GROUPED), {"groups": ["age", "region", "age"]}, "'age' is given twice"),
+    "parquet": (parquet(GROUPED), {"groups": ["aeg"]}, "the columns are 'cat', .*'region', 'age'"),
+    "npz": (npz(probs=PROBS, y=LABELS, g=LABELS), {"groups": ["h"]}, "the arrays are 'y', 'g'"),
+    "npz, the label": (npz(probs=PROBS, y=LABELS), {"groups": ["y"]}, "'y' holds the labels"),
+    "npz, probs": (npz(probs=PROBS, y=LABELS), {"groups": ["probs"]}, "no array 'probs' to group"),
+    "npz, shape": (npz(probs=PROBS, y=LABELS, g=PROBS), {"groups": ["g"]}, r"\(4, 3\), .* 4 rows"),
+    "npy": (npy(TABLE), {"label": -1, "groups": ["a"]}, "no column 'a' to group by; save"),
+}
+
+
+@pytest.mark.parametrize(("write", "options", "message"), NO_GROUPS.values(), ids=NO_GROUPS)
+def test_wrong_groups_say_what_is_wrong(
+    tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / write(tmp_path)
+    with pytest.raises(InputError, match=message) as caught:
+        read_with_groups(path, **options)
+    said = str(caught.value)
+    assert said.startswith(f"{path.name}: ")
+    assert said.endswith(".")
+    assert ". " not in said
 
 
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ REFUSED = [
     ({"lens": 4}, "lens is 4"),
     (
         {"alternative": "less"},
-        "the alternative 'less' is not one that 'skce_uq' with the null 'monte_carlo' can answer; "
+        "the alternative 'less' is not one that 'omnibus' with the null 'monte_carlo' can answer; "
         "possible: greater",
     ),
     ({"alternative": "bigger", "statistic": hits}, "possible: greater, less, two-sided"),
@@ -154,7 +154,7 @@ def test_signature_is_the_contract():
     } == {
         "probs": (inspect.Parameter.empty, False),
         "labels": (inspect.Parameter.empty, False),
-        "statistic": ("skce_uq", False),
+        "statistic": ("omnibus", False),
         "null": (None, True),
         "lens": (None, True),
         "alternative": (None, True),

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from caltest._version import __version__
+from caltest.cli._audit import run_audit
 from caltest.cli._bounds import run_bounds
 from caltest.cli._compare import run_compare
 from caltest.cli._estimate_error import run_estimate_error
 from caltest.cli._one_model import run_estimate, run_test
-from caltest.cli._options import WithChoices
+from caltest.cli._options import WithChoices, WithLooks
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, write
 
 app = typer.Typer(
@@ -62,6 +63,7 @@ def _root(
     pass
 
 
+app.command("audit", cls=WithLooks)(run_audit)
 app.command("test", cls=WithChoices)(run_test)
 app.command("estimate", cls=WithChoices)(run_estimate)
 app.command("estimate-error", cls=WithChoices)(run_estimate_error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,26 +10,64 @@ from caltest.cli._options import column_names
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from caltest.data import Sample
+
+_NAME_COLUMNS = "with --columns (columns=… in Python)"
 
 
 def read_sample(
     file: Path | None, label: str | None, columns: str | None, example: str | None
 ) -> Sample:
     """Read the file, or load the example."""
-    if example is None:
-        if file is None:
-            raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
-        from caltest import files
+    _check_for_file(file, example, {"label": label, "columns": columns})
+    if example is not None:
+        return _example(example)
+    from caltest import files
 
-        return files.read(file, label=label, columns=column_names(columns))
+    return files.read(_given(file), label=label, columns=column_names(columns))
+
+
+def read_sample_with_groups(
+    file: Path | None,
+    label: str | None,
+    columns: Sequence[str] | None,
+    groups: Sequence[str],
+    example: str | None,
+) -> tuple[Sample, pd.DataFrame | None]:
+    """Read the file, or load the example; return the columns of groups too, None without any."""
+    if groups and example is not None:
+        raise InputError(f"--group {groups[0]} is for a FILE; the examples have no groups.")
+    _check_for_file(file, example, {"label": label, "columns": ",".join(columns or ()) or None})
+    if example is not None:
+        return _example(example), None
+    from caltest import files
+
+    try:
+        sample, frame = files.read_with_groups(_given(file), label, columns=columns, groups=groups)
+    except InputError as error:  # what is no probability may be meant as a group
+        told = str(error).replace(_NAME_COLUMNS, f"{_NAME_COLUMNS}, or group by it, with --group")
+        raise InputError(told) from error
+    return sample, frame if groups else None
+
+
+def _check_for_file(file: Path | None, example: str | None, given: dict[str, str | None]) -> None:
+    """Raise if there is an example and something that only a file needs."""
+    if example is None:
+        return
     if file is not None:
         raise InputError(f"both FILE ({file}) and --example ({example}) are given; give one.")
-    if label is not None:
-        raise InputError(f"--label {label} is for a FILE; the labels of an example are known.")
-    if columns is not None:
-        raise InputError(f"--columns {columns} is for a FILE; those of an example are known.")
-    return _example(example)
+    if given["label"] is not None:
+        raise InputError(f"--label {given['label']} is for a FILE; the labels of an example are known.")
+    if given["columns"] is not None:
+        raise InputError(f"--columns {given['columns']} is for a FILE; those of an example are known.")
+
+
+def _given(file: Path | None) -> Path:
+    if file is None:
+        raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
+    return file
 
 
 def _example(name: str) -> Sample:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
@@ -16,31 +17,46 @@ from caltest.exceptions import InputError
 class WithChoices(TyperCommand):
     """A command whose help lists the statistics, nulls, lenses and functions that there are."""
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def choices(self) -> dict[str, Mapping[str, object]]:
+        """Return what there is, by the parameter that takes it."""
         from caltest.estimation import FUNCTIONS
         from caltest.lenses import LENSES
         from caltest.nulls import NULLS
         from caltest.statistics import STATISTICS
 
-        registries: dict[str, Mapping[str, object]]
-        registries = {"statistic": STATISTICS, "null": NULLS, "lens": LENSES, "functions": FUNCTIONS}
+        return {"statistic": STATISTICS, "null": NULLS, "lens": LENSES, "functions": FUNCTIONS}
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        registries = self.choices()
         for parameter in self.params:
             if parameter.name in registries:
                 with formatter.section(f"Values of --{parameter.name}"):
                     formatter.write_dl(_entries(registries[parameter.name]))
 
 
+class WithLooks(WithChoices):
+    """The same, with the lenses that only an audit has."""
+
+    def choices(self) -> dict[str, Mapping[str, object]]:
+        """Return what there is, by the parameter that takes it."""
+        found = super().choices()
+        own = {
+            "canonical": "The full probability vector.",
+            "classwise": "Every class by itself.",
+        }
+        return {**found, "lens": {**own, **found["lens"]}}
+
+
 def _entries(registry: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return names and first lines of documentation; a name that ends in a colon wants more."""
-    return [
-        (
-            f"{name}…" if name.endswith(":") else name,
-            getattr(of, "measures", None)
-            or getattr(of, "is_a", None)
-            or (getdoc(of) or "").partition("\n")[0],
-        )
-        for name, of in registry.items()
-    ]
+    return [(f"{name}…" if name.endswith(":") else name, _about(of)) for name, of in registry.items()]
+
+
+def _about(of: object) -> str:
+    if isinstance(of, str):
+        return of
+    words = getattr(of, "measures", None) or getattr(of, "is_a", None)
+    return words or (getdoc(of) or "").partition("\n")[0]
 
 
 File = Annotated[
@@ -101,5 +117,15 @@ def check_jobs(jobs: int) -> None:
 
 
 def column_names(columns: str | None) -> list[str] | None:
-    """Split the value of --columns."""
-    return None if columns is None else [name.strip() for name in columns.split(",")]
+    """Split the value of --columns; a name with a comma stands in double quotes, as in CSV.
+
+    >>> column_names('cat, dog,"lions, tigers"')
+    ['cat', 'dog', 'lions, tigers']
+    """
+    if columns is None:
+        return None
+    try:
+        rows = list(csv.reader([columns], skipinitialspace=True))
+    except csv.Error as error:
+        raise InputError(f"--columns is {columns!r}, which is no list of names: {error}.") from error
+    return [name.strip() for cells in rows for name in cells]

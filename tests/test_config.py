@@ -1,0 +1,193 @@
+"""Options from a file: found where they should be, and every wrong one named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caltest.cli._audit import OPTIONS
+from caltest.cli._config import load_config
+from caltest.cli._options import column_names
+from caltest.exceptions import InputError
+
+EVERYTHING = """
+label = "truth"
+columns = ["cat", "dog, owl"]
+group = ["region", "age"]
+lens = "top_label"
+statistic = ["omnibus"]
+alpha = 0.01
+tolerance = 0.02
+correction = "holm"
+min-rows = 50
+resamples = 999
+seed = 1
+report = "report.html"
+markdown = "report.md"
+json = "-"
+junit = "junit.xml"
+fail-on = "never"
+jobs = 2
+"""
+MEANS = {
+    "label": "truth",
+    "columns": ("cat", "dog, owl"),
+    "group": ("region", "age"),
+    "lens": ("top_label",),
+    "statistic": ("omnibus",),
+    "alpha": 0.01,
+    "tolerance": 0.02,
+    "correction": "holm",
+    "min-rows": 50,
+    "resamples": 999,
+    "seed": 1,
+    "report": Path("report.html"),
+    "markdown": Path("report.md"),
+    "json": Path("-"),
+    "junit": Path("junit.xml"),
+    "fail-on": "never",
+    "jobs": 2,
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory of its own, below one that may hold a configuration."""
+    folder = tmp_path / "project" / "sub"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+# --- where options are read
+
+
+def test_every_option_at_the_top_of_a_file_of_ones_own(here):
+    found = load_config(written(Path("caltest.toml"), EVERYTHING), OPTIONS)
+    assert found.values == MEANS
+    assert set(MEANS) == set(OPTIONS)
+    assert found.place == "caltest.toml"
+
+
+def test_a_table_of_pyproject_toml(here):
+    content = f'[project]\nname = "x"\n[tool.other]\nalpha = 7\n[tool.caltest]\n{EVERYTHING}'
+    found = load_config(written(Path("pyproject.toml"), content), OPTIONS)
+    assert found.values == MEANS
+    assert found.place == "pyproject.toml [tool.caltest]"
+    assert load_config(None, OPTIONS) == found
+
+
+def test_the_nearest_pyproject_toml_that_has_the_table(here):
+    written(here.parent.parent / "pyproject.toml", "[tool.caltest]\nalpha = 0.1\n")
+    outer = written(here.parent / "pyproject.toml", "[tool.caltest]\nalpha = 0.2\n")
+    written(here / "pyproject.toml", "[tool.other]\nalpha = 0.3\n")
+    written(here / "caltest.toml", "alpha = 0.4\n")
+    found = load_config(None, OPTIONS)
+    assert found.values == {"alpha": 0.2}
+    assert found.place == f"{outer} [tool.caltest]"
+
+
+def test_a_file_that_is_named_is_the_only_one(here):
+    written(here / "pyproject.toml", "[tool.caltest]\nalpha = 0.1\nseed = 1\n")
+    assert load_config(written(here / "a.toml", "seed = 2\n"), OPTIONS).values == {"seed": 2}
+    assert load_config(written(here / "empty.toml", ""), OPTIONS).values == {}
+
+
+def test_nothing_found(here):
+    assert load_config(None, OPTIONS).values == {}
+    assert load_config(None, OPTIONS).place is None
+
+
+def test_underscores_are_dashes(here):
+    found = load_config(written(Path("a.toml"), 'min_rows = 5\nfail_on = "reject"\n'), OPTIONS)
+    assert found.values == {"min-rows": 5, "fail-on": "reject"}
+
+
+def test_columns_as_they_are_typed(here):
+    found = load_config(written(Path("a.toml"), "columns = 'a, b,\"c, d\"'\n"), OPTIONS)
+    assert found.values["columns"] == ("a", "b", "c, d") == tuple(column_names('a, b,"c, d"'))
+
+
+# --- wrong input
+
+
+WRONG = {
+    "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (is 'alpha' meant?); the options are "),
+    "unlike any": ("moon = 1", "there is no option 'moon'; the options are label, columns, group,"),
+    "of no file": ('example = "digits:naive_bayes"', "there is no option 'example'"),
+    "a table": ("[audit]\nalpha = 1", "there is no option 'audit'"),
+    "twice": ("min-rows = 1\nmin_rows = 2", "the option 'min-rows' is given twice"),
+    "text for a number": ('alpha = "0.1"', 'alpha is "0.1", but must be a number.'),
+    "boolean for a number": ("tolerance = true", "tolerance is true, but must be a number."),
+    "not a level": ("alpha = 5", "alpha is 5.0; give a level between 0 and 1, such as 0.05."),
+    "nan": ("alpha = nan", "alpha is nan; give a level between 0 and 1"),
+    "fraction": ("resamples = 99.5", "resamples is 99.5, but must be a whole number."),
+    "boolean for whole": ("seed = false", "seed is false, but must be a whole number."),
+    "too small": ("resamples = 0", "resamples is 0; give a whole number from 1 on."),
+    "negative seed": ("seed = -1", "seed is -1; give a whole number from 0 on."),
+    "no rows": ("min_rows = 0", "min_rows is 0; give a whole number from 1 on."),
+    "no cores": ("jobs = 0", "jobs is 0; give a number of cores, or -1 for all of them."),
+    "number for text": ("label = 3", "label is 3, but must be text, in quotes."),
+    "number for texts": ("group = 3", 'group is 3, but must be text, or a list of texts, such as ["a"'),
+    "number among texts": ('lens = ["top_label", 3]', 'lens is ["top_label", 3], but must be text, or'),
+    "number for columns": ("columns = 3", "columns is 3, but must be text, or a list"),
+    "number for a path": ("report = 3", "report is 3, but must be text, in quotes."),
+    "date": ("report = 2026-01-01", 'report is "2026-01-01", but must be text, in quotes.'),
+    "choice": ('fail-on = "always"', 'fail-on is "always"; give reject or never.'),
+    "no choice": ("fail-on = 1", "fail-on is 1; give reject or never."),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_options_are_named(here, content, message):
+    for name, head in (("a.toml", ""), ("pyproject.toml", "[tool.caltest]\n")):
+        if "[" in content and content.startswith("[") and head:
+            content = content.replace("[audit]", "[tool.caltest.audit]")
+        with pytest.raises(InputError) as caught:
+            load_config(written(Path(name), head + content), OPTIONS)
+        place = f"{name} [tool.caltest]" if head else name
+        assert str(caught.value).startswith(f"{place}: {message}")
+        assert str(caught.value).endswith(".")
+
+
+def test_a_place_that_is_no_table(here):
+    with pytest.raises(InputError) as caught:
+        load_config(written(Path("pyproject.toml"), "[tool]\ncaltest = 3"), OPTIONS)
+    assert str(caught.value) == (
+        "pyproject.toml: tool.caltest is 3, but must be a table, [tool.caltest]."
+    )
+
+
+def test_a_named_file_without_the_table(here):
+    with pytest.raises(InputError, match=r"there is no table \[tool.caltest\]; add it, or leave"):
+        load_config(written(Path("pyproject.toml"), "[tool.other]\n"), OPTIONS)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_files_that_are_no_toml(here, named):
+    path = Path("pyproject.toml")
+    chosen = path if named else None
+    written(path, "alpha = = 1")
+    with pytest.raises(InputError, match=r"^pyproject.toml: this is not valid TOML: .*line 1.*; mend"):
+        load_config(chosen, OPTIONS)
+    path.write_bytes("a = 'é'".encode("latin-1"))
+    with pytest.raises(InputError, match=r"pyproject.toml: the file is not UTF-8 text"):
+        load_config(chosen, OPTIONS)
+
+
+def test_files_that_cannot_be_read(here):
+    with pytest.raises(InputError, match=r"a.toml: the file cannot be read: No such file"):
+        load_config(Path("a.toml"), OPTIONS)
+    with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
+        load_config(here, OPTIONS)
+
+
+def test_a_working_directory_that_is_gone(here):
+    here.rmdir()
+    assert load_config(None, OPTIONS).values == {}

@@ -1,0 +1,103 @@
+"""What docs/audit.md shows is what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from pages import blocks, commands, page, shown_in
+from typer.testing import CliRunner
+
+from caltest.cli import app
+from caltest.cli._audit import OPTIONS
+from caltest.cli._config import load_config
+
+PAGE = page("docs/audit.md")
+MAKE, *OTHERS = blocks(PAGE, "python")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the predictions that the page makes."""
+    folder = tmp_path_factory.mktemp("docs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        exec(compile(MAKE, "audit.md", "exec"), {})
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture
+def small(folder, tmp_path, monkeypatch):
+    """A folder with some of the predictions, for speed."""
+    lines = (folder / "predictions.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "predictions.csv").write_text("".join(lines[:400]))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_wrong_page_would_be_found():
+    assert shown_in("a\n…\nc\n", "a\nb\nc\n")
+    assert not shown_in("c\n…\na\n", "a\nb\nc\n")
+    assert not shown_in("a\nc\n", "a\nb\nc\n")
+
+
+def test_the_first_command_prints_what_is_shown():
+    (shown,) = blocks(PAGE, "text")
+    result = CliRunner().invoke(app, commands(blocks(PAGE, "console")[0])[0])
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert shown_in(shown, result.stdout)
+    assert shown.count("…") >= 1
+    assert Path("report.html").stat().st_size > 10_000
+
+
+def test_the_other_commands_work():
+    for text in blocks(PAGE, "console")[1:]:
+        for arguments in commands(text):
+            result = CliRunner().invoke(app, arguments)
+            assert (result.exit_code, result.stderr) == (1, ""), arguments
+
+
+def test_python_runs_and_prints_what_its_comments_say(capsys):
+    namespace: dict[str, object] = {}
+    code = "\n".join([MAKE, *OTHERS])
+    exec(compile(code, "audit.md", "exec"), namespace)
+    namespace["test_probabilities_mean_what_they_say"]()
+    assert capsys.readouterr().out.splitlines() == re.findall(r"print\(.*\)  # (.*)", code)
+    assert Path("checks.csv").read_text().count("\n") > 10
+
+
+def test_the_configuration_is_one():
+    (content,) = blocks(PAGE, "toml")
+    Path("caltest.toml").write_text(content)
+    assert load_config(Path("caltest.toml"), OPTIONS).values["group"] == ("region", "age")
+
+
+def test_the_workflow_runs_and_keeps_what_it_writes(small):
+    steps = yaml.safe_load(blocks(PAGE, "yaml")[0])["jobs"]["audit"]["steps"]
+    by_name = {step["name"]: step for step in steps if "name" in step}
+    (arguments,) = commands(by_name["Audit"]["run"])
+    assert CliRunner().invoke(app, arguments).exit_code in (0, 1)
+    kept = by_name["Report"]["with"]["path"].split()
+    assert kept == ["report.html", "junit.xml"]
+    assert all(Path(name).exists() for name in (*kept, "summary.md"))
+    assert "summary.md" in by_name["Summary"]["run"]
+    assert by_name["Summary"]["if"] == by_name["Report"]["if"] == "${{ !cancelled() }}"
+
+
+def test_the_gitlab_job_runs(small):
+    job = yaml.safe_load(blocks(PAGE, "yaml")[1])["calibration"]
+    ((arguments,),) = [found for found in map(commands, job["script"]) if found]
+    assert CliRunner().invoke(app, arguments).exit_code in (0, 1)
+    assert Path(job["artifacts"]["reports"]["junit"]).exists()
+
+
+def test_links_lead_somewhere():
+    for target, anchor in re.findall(r"\]\(([^)#]+)#?([^)]*)\)", PAGE):
+        headings = re.findall(r"^#+ (.*)$", page(f"docs/{target}"), flags=re.MULTILINE)
+        assert not anchor or anchor in [each.lower().replace(" ", "-") for each in headings]

@@ -1,0 +1,105 @@
+"""`assert_calibrated`: passes, fails readably, and does not take wrong input for a finding."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support import binomial_limits
+
+import caltest
+from caltest.exceptions import InputError
+
+FAST = {"lenses": "top_label", "statistics": "ks", "n_resamples": 99}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Calibrated predictions of three classes, their labels, the same sharpened, and groups."""
+    rng = np.random.default_rng(1)
+    right = rng.dirichlet(np.ones(3), size=300)
+    labels = (rng.random((300, 1)) > right.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    wrong = right**4 / (right**4).sum(axis=1, keepdims=True)
+    return right, wrong, labels, rng.choice(["a", "b"], 300)
+
+
+def test_a_calibrated_model_passes_and_its_audit_is_returned(data):
+    right, _, labels, groups = data
+    found = caltest.assert_calibrated(right, labels, groups=groups, **FAST)
+    expected = caltest.audit(right, labels, groups=groups, rng=0, **FAST)
+    assert isinstance(found, caltest.Audit)
+    assert found.summary() == expected.summary()
+
+
+def test_a_finding_fails_with_all_that_helps(data):
+    _, wrong, labels, groups = data
+    with pytest.raises(AssertionError) as caught:
+        caltest.assert_calibrated(wrong, labels, groups={"side": groups}, alpha=0.1, **FAST)
+    expected = caltest.audit(wrong, labels, groups={"side": groups}, alpha=0.1, rng=0, **FAST)
+    first, *rest = str(caught.value).split("\n\n")
+    assert first == f"the model is miscalibrated, p = {expected.pvalue:.3g} at alpha = 0.1"
+    assert "\n\n".join(rest[:-1]) == expected.summary().rstrip()
+    assert rest[-1] == f"To repeat it: {expected.call}"
+    assert "rng=0" in expected.call
+
+
+def test_a_tolerance_is_said(data):
+    _, wrong, labels, _ = data
+    with pytest.raises(AssertionError, match=r"beyond the tolerance of 0\.01, p = "):
+        caltest.assert_calibrated(wrong, labels, tolerance=0.01, lenses="top_label")
+    caltest.assert_calibrated(wrong, labels, tolerance=0.9, lenses="top_label")
+
+
+def test_it_says_the_same_again_unless_asked_otherwise(data):
+    right, _, labels, _ = data
+    seeds = [caltest.assert_calibrated(right, labels, **FAST).seed for _ in range(2)]
+    assert seeds == [0, 0]
+    assert caltest.assert_calibrated(right, labels, rng=5, **FAST).seed == 5
+
+
+def test_wrong_input_is_no_finding(data):
+    right, _, labels, _ = data
+    with pytest.raises(InputError, match="alpha is 7"):
+        caltest.assert_calibrated(right, labels, alpha=7)
+    with pytest.raises(InputError):
+        caltest.assert_calibrated(right, labels[:-1])
+    with pytest.raises(TypeError, match="tolerence"):
+        caltest.assert_calibrated(right, labels, tolerence=0.1)
+
+
+def test_calibrated_models_fail_as_often_as_alpha_says():
+    rng = np.random.default_rng(3)
+    options = {"lenses": "canonical", "statistics": ["ks", "ecd"], "n_resamples": 39, "alpha": 0.2}
+    failures = 0
+    for seed in range(100):
+        p = rng.uniform(size=100)
+        labels = (rng.random(100) < p).astype(int)
+        try:
+            caltest.assert_calibrated(p, labels, rng=seed, **options)
+        except AssertionError:
+            failures += 1
+    low, high = binomial_limits(100, 0.2)
+    assert low <= failures / 100 <= high
+
+
+def test_pytest_shows_the_line_of_the_test_and_the_summary(tmp_path):
+    (tmp_path / "test_model.py").write_text(
+        "import caltest\n"
+        "def test_model():\n"
+        "    digits = caltest.datasets.load_digits_predictions('naive_bayes')\n"
+        "    caltest.assert_calibrated(digits.probs, digits.labels, lenses='top_label')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_model.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "AssertionError: the model is miscalibrated, p = 0.001 at alpha = 0.05" in done.stdout
+    assert "Calibration audit" in done.stdout
+    assert "test_model.py:4: AssertionError" in done.stdout
+    assert "gate.py" not in done.stdout
