@@ -58,14 +58,24 @@ class LabelSampler:
 
     def draw(self, start: int, stop: int) -> NDArray[np.unsignedinteger]:
         """Return draws ``start`` (a multiple of DRAWS) to ``stop`` as (stop − start, n) labels."""
-        n = len(self.cumulative)
-        labels = np.empty((stop - start, n), dtype=self.dtype)
-        for draws in blocks(stop - start, DRAWS):
-            for number, rows in enumerate(blocks(n, ROWS)):
-                stream = generator(self.seed, number, (start + draws.start) // DRAWS)
-                uniforms = stream.random((draws.stop - draws.start, rows.stop - rows.start))
-                _invert(self.cumulative[rows], uniforms, labels[draws, rows])
+        labels = np.empty((stop - start, len(self.cumulative)), dtype=self.dtype)
+        for number, rows in enumerate(blocks(len(self.cumulative), ROWS)):
+            self._fill(number, start, labels[:, rows])
         return labels
+
+    def draw_rows(self, number: int, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+        """Return the same draws of the rows of one block of ROWS, counted from 0."""
+        rows = min(ROWS, len(self.cumulative) - number * ROWS)
+        labels = np.empty((stop - start, rows), dtype=self.dtype)
+        self._fill(number, start, labels)
+        return labels
+
+    def _fill(self, number: int, start: int, labels: NDArray[np.unsignedinteger]) -> None:
+        cumulative = self.cumulative[number * ROWS : (number + 1) * ROWS]
+        for draws in blocks(len(labels), DRAWS):
+            stream = generator(self.seed, number, (start + draws.start) // DRAWS)
+            uniforms = stream.random((draws.stop - draws.start, len(cumulative)))
+            _invert(cumulative, uniforms, labels[draws])
 
 
 def _invert(

@@ -8,6 +8,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 import caltest
 from caltest import InputError, estimate
 from caltest.data import Predictions
+from caltest.forms import LandmarkFeatures
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -17,8 +18,9 @@ from caltest.kernels import (
     MatrixKernel,
 )
 from caltest.kernels.fourier import fourier_features
+from caltest.nulls import monte_carlo
 from caltest.simulation import m1, m3
-from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE
+from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE, _low_rank
 
 SHIFT_INVARIANT = [
     Gaussian(0.4),
@@ -174,3 +176,60 @@ def test_size_and_power(approximation):
 def test_wrong_options(options, message):
     with pytest.raises(InputError, match=message):
         UnbiasedSKCE(**options)
+
+
+# ------------------------------------------------------------------ very many rows
+
+
+def test_features_that_are_computed_when_needed(monkeypatch):
+    """Landmarks from some of the rows; all of them landmarks, it is the kernel itself."""
+    probs = np.repeat(dirichlet(40, 3, 2), 5, axis=0)
+    labels = some_labels(probs)
+    monkeypatch.setattr(_low_rank, "HELD_UP_TO", 100)
+    for statistic in (BiasedSKCE, UnbiasedSKCE):
+        low = statistic(approximation="nystrom", rank=60)
+        form = low.given(Predictions(probs))
+        assert isinstance(form.features, LandmarkFeatures)
+        assert form.features.shape == (200, 40)
+        assert estimate(probs, labels, low) == pytest.approx(
+            estimate(probs, labels, statistic()), rel=1e-8, abs=1e-12
+        )
+    few = UnbiasedSKCE(approximation="nystrom", rank=7).given(Predictions(probs))
+    phi = few.features[:]
+    kernel = few.features.kernel
+    assert phi.shape == (200, 7)
+    assert few.features[3:5] == pytest.approx(phi[3:5])
+    landmarks = few.features.landmarks
+    gram = kernel(landmarks, landmarks)
+    between = kernel(probs, landmarks)
+    assert phi @ phi.T == pytest.approx(between @ np.linalg.solve(gram, between.T), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "lens"),
+    [
+        (UnbiasedSKCE(approximation="nystrom", rank=5), None),
+        (BiasedSKCE(approximation="fourier", rank=6), None),
+        ("ecd", None),
+        ("ece", "top_label"),
+    ],
+)
+def test_rows_one_after_the_other_give_the_numbers_of_draws_one_after_the_other(
+    monkeypatch, statistic, lens
+):
+    probs = dirichlet(9000, 4, 3)
+    labels = some_labels(probs)
+    by_draws = caltest.test(probs, labels, statistic, lens=lens, n_resamples=130, rng=5)
+    monkeypatch.setattr(monte_carlo, "_MANY_ROWS", 1000)
+    for jobs in (1, 2):
+        by_rows = caltest.test(probs, labels, statistic, lens=lens, n_resamples=130, rng=5, n_jobs=jobs)
+        assert by_rows.null_distribution == pytest.approx(by_draws.null_distribution, rel=1e-12, abs=0)
+        assert by_rows.pvalue == by_draws.pvalue
+
+
+def test_equal_labels_give_equal_numbers_whichever_way_rows_are_taken(monkeypatch):
+    """Nearly certain labels: all draws are the observed ones, and must tie."""
+    monkeypatch.setattr(monte_carlo, "_MANY_ROWS", 100)
+    probs = np.tile([1 - 1e-14, 5e-15, 5e-15], (300, 1))
+    for statistic in ("ecd", UnbiasedSKCE(approximation="nystrom", rank=3)):
+        assert caltest.test(probs, np.zeros(300, int), statistic, n_resamples=99, rng=0).pvalue == 1.0

@@ -76,11 +76,18 @@ def test_parts_look_at_labels_of_their_own():
 
 
 def test_a_part_that_cannot_vary_says_nothing():
-    constant = Component("constant", Known(variance=0.0))
-    rounding = Component("rounding", Known(variance=1e-20, resolution=1e-12))
-    form = Combined((constant, rounding))
+    form = Combined((Component("constant", Known(variance=0.0)),))
     assert not form.evidence(form.values(LABELS)).any()
     assert form.resolution == 0.0
+
+
+def test_a_part_that_only_rounds_has_a_deviation_well_above_that():
+    form = Combined((Component("rounding", Known(variance=1e-20, resolution=1e-12), "two-sided"),))
+    assert form.moments_of_parts()[0].variance == pytest.approx(1e-16)
+    assert form.evidence(np.array([[1e-12], [1.0]])).ravel() == pytest.approx(
+        [0.0, 5e15], rel=1e-9, abs=1e-3
+    )
+    assert 0.0 < form.resolution < 0.02
 
 
 def test_the_impossible_is_infinite_evidence():
@@ -398,7 +405,18 @@ def test_uniform_predictions_leave_the_ecd_nothing_but_rounding():
     form = ECD().given(Predictions(np.full((50, 7), 1 / 7)))
     omnibus = Omnibus().given(Predictions(np.full((50, 7), 1 / 7)))
     assert form.table.std() < 1e-15
-    assert omnibus.moments_of_parts()[2].variance == 0.0
+    assert 0.0 < omnibus.moments_of_parts()[2].variance < 1e-18
+
+
+@pytest.mark.parametrize("doubt", [1e-12, 1e-16, 1e-22, 1e-100, 1e-200, 1e-300, 5e-324])
+@pytest.mark.parametrize("m", [2, 3])
+def test_all_but_certain_and_wrong_once(doubt, m):
+    """One label that was all but excluded speaks, whatever the others' deviations round to."""
+    probs = np.zeros((60, m))
+    probs[:, 0], probs[:, 1] = 1.0 - doubt, doubt
+    wrong, right = [0] * 59 + [1], [0] * 60
+    assert caltest.test(probs, wrong, n_resamples=99, rng=0).pvalue == 0.01
+    assert caltest.test(probs, right, n_resamples=99, rng=0).pvalue == 1.0
 
 
 def test_certain_and_wrong():

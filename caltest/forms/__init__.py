@@ -19,6 +19,7 @@ from caltest.forms.combined import Combined, Component, HasParts
 from caltest.forms.cumulative import CumulativeDifference
 from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
 from caltest.forms.feature_squares import FeatureSquares
+from caltest.forms.features import Features, LandmarkFeatures
 from caltest.forms.label_function import LabelFunction
 from caltest.forms.logistic import LogisticRecalibration
 from caltest.forms.pair_mean import PairMean
@@ -51,6 +52,7 @@ __all__ = [
     "CumulativeDifference",
     "DenseWeights",
     "FeatureSquares",
+    "Features",
     "Form",
     "HasBrownianLimit",
     "HasChiSquare",
@@ -63,6 +65,7 @@ __all__ = [
     "Intervals",
     "KernelWeights",
     "LabelFunction",
+    "LandmarkFeatures",
     "LargestError",
     "LowRankWeights",
     "Linear",

@@ -30,6 +30,11 @@ class Additive(Form):
     def n_samples(self) -> int:
         """Number of rows n."""
 
+    @property
+    def sums_of_a_draw(self) -> int | None:
+        """How many numbers the sums of one label vector are; None if that is not known."""
+        return None
+
     @abstractmethod
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return Σ_{i in rows} s(g_i, y_i) as (B, …) for ``labels`` (B, rows)."""
@@ -68,6 +73,11 @@ class Linear(Additive):
     def n_samples(self) -> int:
         """Number of rows n."""
         return len(self.table)
+
+    @property
+    def sums_of_a_draw(self) -> int:
+        """One: the statistic."""
+        return 1
 
     @cached_property
     def resolution(self) -> float:

@@ -91,8 +91,9 @@ class Moments:
         """Standardise a third cumulant; a constant statistic has skewness 0."""
         if variance <= 0.0:
             return cls(mean, 0.0, 0.0, surprises=surprises)
-        scale = variance**-1.5
-        return cls(mean, variance, third * scale, third_error * scale, surprises)
+        deviation = variance**0.5  # its third power may be beyond the range of floats
+        skewness, error = (each / variance / deviation for each in (third, third_error))
+        return cls(mean, variance, skewness, error, surprises)
 
     def scaled(self, factor: float) -> Moments:
         """Return the moments of ``factor`` times the statistic."""
@@ -119,7 +120,11 @@ def effective_surprises(shares: Array, chances: Array) -> float:
     """
     counted = (shares > 0) & (chances > 0)
     s, u = shares[counted], chances[counted]
-    return float(s.sum() ** 2 / np.sum(s**2 / u)) if len(s) else 0.0
+    if not len(s):
+        return 0.0
+    s = s / s.max()  # squares of tiny shares would vanish
+    with np.errstate(over="ignore"):
+        return float(s.sum() ** 2 / np.sum(s**2 / u))
 
 
 class Lattice(NamedTuple):

@@ -62,6 +62,11 @@ class Binned(Additive):
         """Number of bins K."""
         return len(self.sizes)
 
+    @property
+    def sums_of_a_draw(self) -> int:
+        """A count for every bin and class."""
+        return self.n_cells * int(self.probs.shape[1])
+
     @cached_property
     def expected(self) -> Array:
         """Predictions summed over every bin, (K, m)."""

@@ -18,7 +18,7 @@ from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
 from caltest.forms.brownian import HasBrownianLimit
 
 _ENTRIES = 2**24  # labels that a part looks at in one go
-_WELL_ABOVE = 1e4  # times its rounding: a part with a smaller deviation is a constant
+_WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
 # Evidence as a function of a normal score x has slope |x| + 1 at most, and x one of 4 in z; ties of
 # scores beyond 40, of probability below 1/1600 (Cantelli), hardly ever meet one among the draws.
 _STEEPEST = 4.0 * 41.0
@@ -134,7 +134,7 @@ class Combined(Form):
         return tuple(part.name for part in self.components)
 
     def moments_of_parts(self, workers: Workers = ALONE) -> tuple[Moments, ...]:
-        """Return the parts' moments, computed once; a part that only rounds has those of a constant."""
+        """Return the parts' moments, computed once; deviations are never as small as rounding."""
         if not self._known:
             self._known.append(tuple(_above_rounding(part, workers) for part in self.components))
         return self._known[0]
@@ -172,11 +172,14 @@ class Combined(Form):
 
 
 def _above_rounding(part: Component, workers: Workers) -> Moments:
-    """Return a part's moments; a deviation that may be rounding is none."""
-    known = part.moments(workers)
-    if np.sqrt(known.variance) > _WELL_ABOVE * part.resolution:
+    """Return a part's moments; a deviation that may be rounding is raised well above it.
+
+    What is farther out than rounding can be (a label that was all but excluded) still says so.
+    """
+    known, least = part.moments(workers), _WELL_ABOVE * part.resolution
+    if np.sqrt(known.variance) > least:
         return known
-    return Moments(known.mean, 0.0, 0.0, surprises=known.surprises)
+    return Moments(known.mean, least**2, 0.0, surprises=known.surprises)
 
 
 def _standardised(values: Array, known: Moments, alternative: Alternative) -> Array:

@@ -12,8 +12,9 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._low_rank_moments import is_worthwhile, low_rank_moments
 from caltest.forms._quadratic_moments import diagonal_table
-from caltest.forms.additive import Additive, Linear
+from caltest.forms.additive import ROWS, Additive, Linear
 from caltest.forms.base import Array, Labels, Moments
+from caltest.forms.features import Features
 from caltest.forms.pairwise import Pairwise
 from caltest.forms.weights import LowRankWeights, Term
 
@@ -43,7 +44,7 @@ class FeatureSquares(Additive):
     """
 
     probs: Array
-    features: Array
+    features: Features
     matrix: Array | None = None
     scale: float = 1.0
     diagonal: bool = True
@@ -52,6 +53,11 @@ class FeatureSquares(Additive):
     def n_samples(self) -> int:
         """Number of rows n."""
         return len(self.probs)
+
+    @property
+    def sums_of_a_draw(self) -> int:
+        """A sum for every class and feature, and one of the pairs i = j."""
+        return int(self.probs.shape[1]) * self.features.shape[1] + 1
 
     @property
     def pairs(self) -> Pairwise:
@@ -70,7 +76,7 @@ class FeatureSquares(Additive):
         if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
-        cumulants = low_rank_moments(self.probs, self.features, linear, workers)
+        cumulants = low_rank_moments(self.probs, self.features[:], linear, workers)
         return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
     @cached_property
@@ -102,7 +108,8 @@ class FeatureSquares(Additive):
 
     @cached_property
     def _expected(self) -> Array:
-        return np.asarray(self.probs.T @ self.features)
+        parts = (self.probs[rows].T @ self.features[rows] for rows in blocks(self.n_samples, ROWS))
+        return np.asarray(sum(parts))
 
 
 def _by_product(features: Array, labels: Labels, m: int) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.forms.base import Array
+from caltest.forms.features import Features, squared_lengths
 from caltest.kernels import Kernel
 
 _EQUAL = 1e-9  # residuals of a matrix that differ by less than this share are tied
@@ -136,7 +137,7 @@ class LowRankWeights:
         Ψ, (n, F).
     """
 
-    features: Array
+    features: Features
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the inner products of two blocks of features."""
@@ -144,7 +145,7 @@ class LowRankWeights:
 
     def diagonal(self) -> Array:
         """Return the squared lengths of the features."""
-        return np.asarray(np.einsum("if,if->i", self.features, self.features))
+        return squared_lengths(self.features)
 
 
 class Cholesky(NamedTuple):

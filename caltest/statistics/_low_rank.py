@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from caltest._choices import choose, positive_integer
+from caltest._seeds import generator
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import FeatureSquares, KernelWeights, incomplete_cholesky
-from caltest.forms.base import Array
+from caltest.forms import (
+    Features,
+    FeatureSquares,
+    KernelWeights,
+    LandmarkFeatures,
+    incomplete_cholesky,
+)
 from caltest.kernels import Kernel, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.kernels.fourier import fourier_features, has_fourier_features
@@ -18,6 +26,11 @@ Approximation: TypeAlias = Literal["auto", "nystrom", "fourier"]
 
 APPROXIMATIONS = dict.fromkeys(("auto", "nystrom", "fourier"), True)
 RANK = 256
+
+HELD_UP_TO = 100_000
+"""Rows up to which features are held, 200 MB of them, and every row may become a landmark."""
+
+_CANDIDATES = 8192  # for landmarks, where rows are more
 
 #: n² (m − 1) up to which "auto" takes the kernel itself: 999 draws in some two seconds on two cores.
 #: That is 12 000 rows of two classes, 4 000 of ten, 1 200 of a hundred.
@@ -33,14 +46,14 @@ class LowRank:
     predictions
         What they were made for.
     features
-        Φ, (n, F).
+        Φ, (n, F); of very many rows, computed when they are needed.
     missing
         Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
         average.
     """
 
     predictions: Predictions
-    features: Array
+    features: Features
     missing: float | None
 
     @classmethod
@@ -52,8 +65,14 @@ class LowRank:
         probs = predictions.probs
         if method == "fourier":
             return cls(predictions, fourier_features(part, probs, (rank + 1) // 2), None)
-        factor, missing, _ = incomplete_cholesky(KernelWeights(part, probs), fixed_order(probs), rank)
-        return cls(predictions, factor, missing)
+        order = fixed_order(probs)
+        if len(probs) <= HELD_UP_TO:
+            factor, missing, _ = incomplete_cholesky(KernelWeights(part, probs), order, rank)
+            return cls(predictions, factor, missing)
+        some = probs[order[generator(0).permutation(len(probs))[:_CANDIDATES]]]
+        found = incomplete_cholesky(KernelWeights(part, some), np.arange(len(some)), rank)
+        landmarks, factor = some[found.pivots], np.tril(found.factor[found.pivots])
+        return cls(predictions, LandmarkFeatures(part, probs, landmarks, factor), found.missing)
 
     @property
     def parameters(self) -> dict[str, Any]:
