@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import textwrap
+import unicodedata
 from typing import Any
 
 import numpy as np
 
 _MOST_DIGITS = 4  # of percentages
+_DIRECTIONS = frozenset("\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_NO_CHARACTERS = frozenset("\ufffe\uffff\u2028\u2029\ufeff")
 
 
 def row(name: str, text: str) -> str:
@@ -23,7 +26,7 @@ def paragraph(text: str) -> list[str]:
 
 def short(value: Any) -> str:
     """Return a value in few characters."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)  # −0 is 0
 
 
 def plain(value: Any) -> Any:
@@ -112,12 +115,59 @@ def confidence_text(confidence: float) -> str:
     return f"{text}%"
 
 
+def pvalue(value: float, alpha: float) -> str:
+    """Write a p-value so that it is seen on which side of alpha it lies.
+
+    Examples
+    --------
+    >>> pvalue(0.0384, 0.05), pvalue(0.0500004, 0.05), pvalue(0.05, 0.05), pvalue(1.0, 0.05)
+    ('0.038', '0.0500004', '0.05', '1')
+    """
+    for digits in range(2, 17):
+        text = f"{value:.{digits}g}"
+        if (float(text) <= alpha) == (value <= alpha):
+            break
+    return text
+
+
+def visible(text: str) -> str:
+    r"""Write what hides in a text (control characters, changes of direction) as Python escapes it.
+
+    The result is fit for a terminal, for HTML, for XML and for UTF-8. What is visible already stays.
+
+    Examples
+    --------
+    >>> print(visible("one\ntwo\x00"), visible("a\u202eb\ud800"))
+    one\ntwo\x00 a\u202eb\ud800
+    """
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    hidden = character in _DIRECTIONS or character in _NO_CHARACTERS
+    if hidden or unicodedata.category(character) in ("Cc", "Cs"):
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
 def shortened(name: str, most: int) -> str:
-    """Leave out the end of a name longer than ``most`` characters.
+    """Leave out the end of a long name, but not half of a sign that is made of several characters.
 
     Examples
     --------
     >>> shortened("automobile", 14), shortened("a_rather_long_name", 14)
     ('automobile', 'a_rather_long…')
     """
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    if len(name) <= most:
+        return name
+    kept = name[: most - 1]
+    while kept and _joined(name[len(kept)], kept[-1]):
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
+def _joined(character: str, before: str) -> bool:
+    """Whether a character belongs to the one before it: a combining mark, or part of an emoji."""
+    joiner = "\N{ZERO WIDTH JOINER}"
+    skin = 0x1F3FB <= ord(character) <= 0x1F3FF
+    return joiner in (character, before) or skin or unicodedata.category(character) in ("Mn", "Me")

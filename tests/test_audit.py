@@ -188,9 +188,10 @@ def test_batches_change_nothing(monkeypatch):
     whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
     monkeypatch.setattr("caltest.auditing.draws._HELD", 1)
     monkeypatch.setattr("caltest.auditing.draws._BYTES", 1)
-    assert (
-        caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5).to_dict() == whole.to_dict()
-    )
+    for most in (2**28, 1):  # bytes of drawn labels kept
+        monkeypatch.setattr("caltest.auditing.draws._MOST_HELD", most)
+        again = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
+        assert again.to_dict() == whole.to_dict()
 
 
 def test_the_same_for_every_order_of_the_columns_and_names_of_rows():

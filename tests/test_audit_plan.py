@@ -70,10 +70,13 @@ def test_rows_of_groups():
         ([1.0, 2.5, float("nan")], ("1", "2.5", "(missing)")),
         ([None, "x", "x"], ("x", "(missing)")),
         ([pd.NA, pd.NaT, "x"], ("x", "(missing)")),
-        (["", "  ", "x"], ("(empty)", "x")),
+        (["", "  ", "x"], ("  ", "(empty)", "x")),
+        (["", "(empty)", "x"], ("((empty))", "(empty)", "x")),
+        ([None, "(missing)", "x"], ("(missing)", "x", "((missing))")),
         ([True, False, True], ("False", "True")),
         ([1, "1", 1.0], ("1",)),
-        (["a\nb", "a  b", "c\x1b[31m"], ("a b", "c\ufffd[31m")),
+        (["a\nb", "a  b", "a b"], ("a\nb", "a  b", "a b")),
+        (["c\x1b[31m", "c\x00[31m", "c\ufffd[31m"], ("c\x00[31m", "c\x1b[31m", "c\ufffd[31m")),
         (["👩‍💻", '<script>alert("x")</script>', "\u202eevil"], None),
         ([pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-02"), None], None),
     ],
@@ -84,7 +87,7 @@ def test_values_as_text(cells, values):
     if values is not None:
         assert grouping.values == values
     else:
-        assert "\u202e" not in "".join(grouping.values)
+        assert set(grouping.values) <= {*map(str, cells), "(missing)"}
     (same,) = read_groups(pd.DataFrame({"g": pd.Series(cells, dtype=object)}), 3)
     assert same.values == grouping.values
 
@@ -158,9 +161,13 @@ def test_two_classes_are_looked_at_once():
         (("canonical", "", ""), "ecd"),
         (("canonical", "", ""), "ks"),
         (("top_label", "", ""), "ks"),
-        (("top_label", "", ""), "ecd"),
     ]
     assert [each.what for each in plan.skipped] == ["each class by itself"]
+    for lenses in ("top_label", ("canonical", "top_label")):
+        asked = planned(dirichlet(100, 2, 0), lenses=lenses, statistics={"top_label": "ecd"})
+        assert (("top_label", "", ""), "ecd") in names(asked)
+    without = planned(dirichlet(100, 2, 0), statistics={"canonical": "ks"})
+    assert (("top_label", "", ""), "ecd") in names(without)
     alone = planned(dirichlet(100, 2, 0), lenses="classwise")
     assert names(alone) == [(("class:1", "", ""), "ks"), (("class:1", "", ""), "ecd")]
 
@@ -300,6 +307,50 @@ def test_looks_are_what_the_lens_shows():
             assert part.labels.tolist() == seen.labels[rows].tolist()
 
 
+def test_groups_of_one_row_are_skipped():
+    probs, labels = dirichlet(60, 3, 0), np.arange(60) % 3
+    options = {"groups": ["a"] * 59 + ["b"], "min_rows": 1, "n_resamples": 99, "rng": 0}
+    audit = caltest.audit(probs, labels, **options)
+    assert next((s.what, s.rows, s.reason) for s in audit.skipped) == (
+        "group = b",
+        1,
+        "fewer than 2 rows",
+    )
+    with pytest.raises(InputError, match="probs has 1 row; a test needs 2 or more"):
+        caltest.audit(probs[:1], labels[:1], n_resamples=99)
+
+
+def test_labels_of_columns_and_values_may_be_the_same():
+    """ "a = b" of column "a = b"… one label, two groups."""
+    groups = {"a": ["b = c"] * 60 + ["d"] * 40, "a = b": ["c"] * 40 + ["d"] * 60}
+    plan = planned(dirichlet(100, 3, 0), groups, statistics="ecd", min_rows=1)
+    seen = [look.group for look in plan.looks if look.group]
+    assert len({(group.column, group.value) for group in seen}) == 4
+    assert [group.column for group in seen] == sorted(group.column for group in seen)
+
+
+def test_a_cap_on_work_drops_pairs_of_class_and_group_only(monkeypatch):
+    probs, groups = dirichlet(400, 3, 0), ["a", "b"] * 200
+    source, read = Source(Predictions(probs)), read_groups(groups, 400)
+    overall = 400 * 10 + 2 * 200 * 4  # rows times hypotheses, but for pairs
+    cell = 200 * 2
+    monkeypatch.setattr("caltest.auditing.plan.MOST_WORK", 100.0 * (overall + 4 * cell))
+
+    def pairs(wanted, n_resamples):
+        plan = make_plan(source, read, wanted, 50, n_resamples)
+        return [look for look in plan.looks if look.group and look.scope.column is not None], plan
+
+    default = Wanted.of(LENSES, None, False)
+    few, plan = pairs(default, 99)
+    assert len(few) == 4
+    assert plan.skipped[0].what.startswith("2 pairs of a class and a group")
+    assert "ask for lenses='classwise' by itself" in plan.skipped[0].reason
+    assert len(pairs(default, 9)[0]) == len(pairs(Wanted.of(("classwise",), None, False), 9999)[0]) == 6
+    none, plan = pairs(default, 9999)
+    assert none == []
+    assert len(plan.looks) == 5 + 4
+
+
 # ------------------------------------------------------------------ bounds
 
 
@@ -342,6 +393,8 @@ ERRORS = [
     ({"tolerance": 2.0}, "tolerance is 2.0"),
     ({"tolerance": 0.1, "statistics": "ecd"}, "'ecd' does not move one way in every label"),
     ({"lenses": ()}, "lenses is empty"),
+    ({"lenses": None}, "lenses is None; give names such as 'canonical', 'top_label', 'classwise', or"),
+    ({"lenses": 3}, "lenses is 3; give names"),
     ({"lenses": ("top_lable",)}, "did you mean 'top_label'"),
     ({"lenses": (None,)}, "lenses holds None"),
     ({"statistics": ()}, "statistics is empty"),

@@ -118,14 +118,15 @@ def test_hostile_groups():
     audit = caltest.audit(
         probs, labels, groups={"<col>\n": cells, "lone": ["x"] + ["y"] * 899}, **LIGHT
     )
-    assert (
-        len({view.group.value for view in audit.views if view.group and "col" in view.group.column})
-        == 7
-    )
+    values = {view.group.value for view in audit.views if view.group and "col" in view.group.column}
+    assert values == {*names[:3], "((missing))", *map(str, names[5:])}
     json.dumps(audit.to_dict(draws=True), allow_nan=False)
     text = str(audit)
     assert "\x1b" not in text
     assert "\x00" not in text
+    assert "in '<col>\\n' = \\x00\\x1b]0;x" in words.view_name(
+        next(view for view in audit.views if view.group and "\x00" in view.group.value)
+    )
     assert ("lone = x", 1) in {(each.what, each.rows) for each in audit.skipped}
 
 
@@ -206,7 +207,7 @@ def test_plain_data(wrong):
     assert set(data) == {
         "caltest", "versions", "pvalue", "alpha", "rejected", "tolerance", "correction", "confidence",
         "n_samples", "n_classes", "classes", "lenses", "groups", "n_resamples", "seed", "statistic",
-        "call", "warnings", "verdict", "views", "checks", "skipped",
+        "call", "warnings", "impossible", "verdict", "views", "checks", "skipped",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]
@@ -275,11 +276,18 @@ def test_words_of_a_finding():
         "Class 'cat' (1,000 rows): it says 10% on average, and 16% came true; too little on average "
         "('ks', adjusted p = 0.01)."
     )
-    assert "wrong in parts" in words.finding(replace(check, view=replace(view, share=0.11)))
+    noise = words.finding(replace(check, view=replace(view, share=0.11)))
+    assert "; in which direction it errs on average cannot be told ('ks'" in noise
     whole = words.View("canonical", None, None, 1, direction="over")
-    assert words.finding(replace(check, view=whole)).startswith(
+    assert words.finding(replace(check, view=whole, statistic="ecd")).startswith(
         "The full probabilities (1 row): over-confident on average ("
     )
+    for other in (
+        replace(check, view=whole),
+        replace(check, view=whole, statistic="ecd", found=False),
+        replace(check, view=replace(whole, direction=None), statistic="ecd"),
+    ):
+        assert "(1 row): wrong, which way this check does not say (" in words.finding(other)
 
 
 def test_words_when_nothing_is_found():

@@ -32,6 +32,10 @@ class Bounded:
     under: float
 
 
+#: What is proved of a look in which no check found an error.
+NOTHING = Bounded(0.0, 0.0)
+
+
 def family(looks: Iterable[Look], alpha: float) -> tuple[Look, ...]:
     """Return the looks whose error is bounded, chosen from the predictions alone.
 

@@ -31,7 +31,7 @@ def described(look: Look, sample: Sample, bounded: Bounded | None, band: float |
     bounded
         Its bounds, if it has any.
     band
-        Probability with which the band of the reliability diagram leaves a bin out; None: no diagram.
+        Probability with which the band of the reliability diagram leaves any bin out; None: no diagram.
     """
     if look.event is None:
         return View(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, LabelSampler
 from caltest._seeds import child_seed
 from caltest._tiles import blocks
+from caltest.auditing.events import Classes, classes, of_events
 from caltest.auditing.looks import Look, Scope, Source
 from caltest.auditing.plan import Hypothesis
 from caltest.forms import Form
@@ -32,6 +33,7 @@ _HELD = (
     2**24
 )  # predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice
 _BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
+_MOST_HELD = 2**28  # bytes of drawn labels that are kept for all batches
 _FUNCTION_CALL = 1  # key of the draw with which a user's function is called first
 
 
@@ -59,6 +61,8 @@ class _Seen:
     ----------
     rows
         Its rows; None for all.
+    share
+        Of them, in which class 1 is expected.
     forms
         Statistics as functions of its labels.
     places
@@ -66,22 +70,56 @@ class _Seen:
     """
 
     rows: Rows | None
+    share: float
     forms: tuple[Form, ...]
     places: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Through:
-    """A lens with the looks through it."""
+    """A lens with the looks through it; the class that it looks at, if it is one."""
 
     reducer: Reducer | None
     looks: tuple[_Seen, ...]
+    column: int | None
 
     def labels(self, full: Labels) -> Iterator[tuple[_Seen, Labels]]:
         """Yield the labels (B, n) of every look."""
         reduced = self.reducer(full) if self.reducer else full
         for look in self.looks:
             yield look, reduced if look.rows is None else reduced.take(look.rows, axis=1)
+
+
+class Draws(Protocol):
+    """Label draws, block by block."""
+
+    def draw(self, start: int, stop: int) -> Labels:
+        """Return draws ``start`` (a multiple of DRAWS) to ``stop``, (stop − start, n)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Labels drawn once for several batches of looks: with many classes, drawing takes longest.
+
+    Attributes
+    ----------
+    labels
+        All draws, (B, n).
+    """
+
+    labels: Labels
+
+    @classmethod
+    def of(cls, sampler: LabelSampler, n_resamples: int, workers: Workers) -> _Held:
+        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
+        labels = np.empty((n_resamples, len(sampler.cumulative)), dtype=sampler.dtype)
+        for (start, stop), drawn in zip(tasks, workers.map(sampler.draw, tasks), strict=True):
+            labels[start:stop] = drawn
+        return cls(labels)
+
+    def draw(self, start: int, stop: int) -> Labels:
+        return self.labels[start:stop]
 
 
 def draw_all(
@@ -112,12 +150,16 @@ def draw_all(
     sampler = source.predictions.sampler(seed)
     drawn = Drawn(np.empty((1 + n_resamples, len(hypotheses))), np.zeros(len(hypotheses)))
     observed = np.repeat(labels[None, :].astype(sampler.dtype), 2, axis=0)  # a block, as draws are
-    for batch in _batches(source, hypotheses):
+    batches = list(_batches(source, hypotheses))
+    draws: Draws = sampler
+    if len(batches) > 1 and n_resamples * observed[0].nbytes <= _MOST_HELD:
+        draws = _Held.of(sampler, n_resamples, workers)
+    for batch in batches:
         throughs = _forms(source, hypotheses, batch, drawn.resolutions)
         _call_functions_once(source, hypotheses, throughs, seed)
-        _fill_alone(throughs, sampler, observed, drawn.values, workers)
-        _fill_together(throughs, sampler, observed[:1], drawn.values, workers)
-        _fill_parallel(throughs, sampler, observed, drawn.values, workers)
+        _fill_alone(throughs, draws, observed, drawn.values, workers)
+        _fill_together(throughs, draws, observed[:1], drawn.values, workers)
+        _fill_parallel(throughs, draws, observed, drawn.values, workers)
     return drawn
 
 
@@ -149,10 +191,11 @@ def _forms(
         seen = []
         for look, places in looks.items():
             predictions = source.at(look)
+            share = float(predictions.probs[:, 1].mean())
             forms = tuple(hypotheses[place].form(predictions) for place in places)
             resolutions[places] = [form.resolution for form in forms]
-            seen.append(_Seen(look.rows, forms, tuple(places)))
-        throughs.append(_Through(source.reducer(scope), tuple(seen)))
+            seen.append(_Seen(look.rows, share, forms, tuple(places)))
+        throughs.append(_Through(source.reducer(scope), tuple(seen), scope.column))
     return throughs
 
 
@@ -184,59 +227,88 @@ def _only(throughs: Sequence[_Through], *, together: bool, inside: bool) -> tupl
             ]
             if pairs:
                 forms, places = zip(*pairs, strict=True)
-                looks.append(_Seen(look.rows, forms, places))
+                looks.append(_Seen(look.rows, look.share, forms, places))
         if looks:
-            kept.append(_Through(through.reducer, tuple(looks)))
+            kept.append(_Through(through.reducer, tuple(looks), through.column))
     return tuple(kept)
 
 
 def _fill_alone(
     throughs: Sequence[_Through],
-    sampler: LabelSampler,
+    sampler: Draws,
     observed: Labels,
     values: Array,
     workers: Workers,
 ) -> None:
     """Evaluate draws block by block, a block a task."""
-    chosen = _only(throughs, together=False, inside=False)
-    if not chosen:
+    chosen, by_class = _split(_only(throughs, together=False, inside=False))
+    if not chosen and not by_class:
         return
     places = [place for through in chosen for look in through.looks for place in look.places]
-    values[0, places] = _evaluate(chosen, observed)[0]
+    places += [place for each in by_class for place in each.places]
+    values[0, places] = _evaluate(chosen, by_class, observed)[0]
     parts = blocks(len(values) - 1, DRAWS)
-    evaluate = partial(_draw_and_evaluate, chosen, sampler)
+    evaluate = partial(_draw_and_evaluate, chosen, by_class, sampler)
     tasks = [(part.start, part.stop) for part in parts]
     for part, found in zip(parts, workers.map(evaluate, tasks, "label draws"), strict=True):
         values[1 + part.start : 1 + part.stop, places] = found
 
 
+def _split(
+    throughs: Sequence[_Through],
+) -> tuple[tuple[_Through, ...], tuple[Classes, ...]]:
+    """Set apart what is evaluated from the rows in which a class came true."""
+    others, found = [], []
+    for through in throughs:
+        looks = []
+        for look in through.looks:
+            kept = []
+            for form, place in zip(look.forms, look.places, strict=True):
+                fast = None if through.column is None else of_events(form, look.share)
+                if fast is None:
+                    kept.append((form, place))
+                else:
+                    found.append((look.rows, int(through.column or 0), fast, place))
+            if kept:
+                forms, places = zip(*kept, strict=True)
+                looks.append(_Seen(look.rows, look.share, forms, places))
+        if looks:
+            others.append(_Through(through.reducer, tuple(looks), through.column))
+    return tuple(others), classes(found)
+
+
 def _draw_and_evaluate(
-    throughs: tuple[_Through, ...], sampler: LabelSampler, start: int, stop: int
+    throughs: tuple[_Through, ...],
+    by_class: tuple[Classes, ...],
+    sampler: Draws,
+    start: int,
+    stop: int,
 ) -> Array:
-    return _evaluate(throughs, sampler.draw(start, stop))
+    return _evaluate(throughs, by_class, sampler.draw(start, stop))
 
 
-def _evaluate(throughs: Sequence[_Through], full: Labels) -> Array:
-    """Return (B, H) values, in the order of lenses, looks and forms."""
+def _evaluate(throughs: Sequence[_Through], by_class: Sequence[Classes], full: Labels) -> Array:
+    """Return (B, H) values, in the order of lenses, looks and forms, then of classes."""
     columns = [
-        form.evaluate(labels, ALONE)
+        form.evaluate(labels, ALONE)[:, None]
         for through in throughs
         for look, labels in through.labels(full)
         for form in look.forms
     ]
-    return np.stack(columns, axis=1)
+    return np.concatenate([*columns, *(each.evaluate(full) for each in by_class)], axis=1)
 
 
 def _each(throughs: Sequence[_Through]) -> Iterator[tuple[_Through, Form, int]]:
     for through in throughs:
         for look in through.looks:
             for form, place in zip(look.forms, look.places, strict=True):
-                yield _Through(through.reducer, (_Seen(look.rows, (form,), (place,)),)), form, place
+                seen = _Seen(look.rows, look.share, (form,), (place,))
+                yield _Through(through.reducer, (seen,), through.column), form, place
 
 
 def _fill_together(
     throughs: Sequence[_Through],
-    sampler: LabelSampler,
+    sampler: Draws,
     observed: Labels,
     values: Array,
     workers: Workers,
@@ -250,7 +322,7 @@ def _fill_together(
 
 def _fill_parallel(
     throughs: Sequence[_Through],
-    sampler: LabelSampler,
+    sampler: Draws,
     observed: Labels,
     values: Array,
     workers: Workers,

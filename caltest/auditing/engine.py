@@ -11,22 +11,21 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.auditing.asked import call_text
-from caltest.auditing.bounded import Bounded, bounds, family
+from caltest.auditing.bounded import NOTHING, Bounded, bounds, family
 from caltest.auditing.described import described
 from caltest.auditing.draws import draw_all
-from caltest.auditing.groups import read_groups
+from caltest.auditing.groups import Grouping, equal_to_labels, read_groups
 from caltest.auditing.joint import Answers, answers, check_resolution, checked_correction
 from caltest.auditing.looks import Look, Source
 from caltest.auditing.plan import Plan, make_plan
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.tolerated import tolerated
-from caltest.auditing.wanted import Lenses, Statistics, Wanted
+from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.testing import MOST_RESAMPLES
 from caltest.tolerance import check_tolerance
 
-LENSES = ("canonical", "top_label", "classwise")
 ALPHA = 0.05
 MIN_ROWS = 50
 N_RESAMPLES = 999
@@ -58,12 +57,14 @@ def audit(
         As in :func:`caltest.test`; probabilities of classes.
     groups
         What groups the rows: a data frame of columns, a dict of columns, or one series or list, of
-        n entries each. Values are compared as text, missing ones are a group of their own. Default
-        None: all rows only.
+        n entries each, known before the labels. Values are compared as text, missing ones are a
+        group of their own. Default None: all rows only.
     lenses
         What is looked at, on all rows and in every group: "canonical" (the full probability
         vector), "top_label", "classwise" (every class by itself), or any lens of
-        :func:`caltest.test`. Default: these three.
+        :func:`caltest.test`. Default: these three, less the pairs of a class and a group where
+        they would take more than minutes (they are named then); ask for "classwise" alone to have
+        them.
     statistics
         A name, an object or a function, as in :func:`caltest.test`, or several: each looks through
         every lens that it fits; or a dict of them by lens. Default None: "skce_uq" and "ecd" of
@@ -80,8 +81,8 @@ def audit(
         `caltest.multiplicity.CORRECTIONS`, "holm" (default with a tolerance) or "fdr_bh" for
         instance.
     min_rows
-        Groups of fewer rows are skipped, and named. Default 50: in fewer, only errors of some 20
-        points could be seen, and every look more makes it harder for the others to be found.
+        Groups of fewer rows, or of one, are skipped, and named. Default 50: in fewer, only errors of
+        some 20 points could be seen, and every look more makes it harder for the others to be found.
     n_resamples
         Label draws. Default 999.
     rng, n_jobs, progress
@@ -124,10 +125,18 @@ def audit(
     *With a tolerance* each hypothesis has draws of its own, from the model within the tolerance that
     is hardest to tell, and a seed that hangs on what it is; p-values are adjusted by "holm".
 
+    *A label of probability 0* is impossible under H0, and one that came true rejects it, whatever the
+    checks found: ``pvalue`` is then 1/(B + 1). With a tolerance above 0 it is a label like any other.
+
     *Bounds* say by how much the model is wrong at least (:func:`caltest.miscalibration_bounds`): of
     the top label on all rows and in the 30 largest groups, and of the ten classes with the most
     events. All hold together with confidence 1 − alpha, whatever was found (Bonferroni; fewer where
-    rows are so many that it would take long).
+    rows are so many that it would take long). Where no check of a view found an error its bounds are
+    lowered to 0, which leaves them bounds: checks and bounds are made of different statistics, and
+    what they say should agree.
+
+    *Reliability diagrams* have bands that hold for all bins of all views of one probability at once,
+    drawn or not, with probability 1 − alpha.
 
     *Numbers stay.* A lens, group or statistic more leaves the draws, and so values and p-values
     alone, of all others as they are; adjusted ones and bounds hang on how many there are.
@@ -156,14 +165,15 @@ def audit(
     whole = sample(probs, labels)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     source = Source(whole.predictions)
-    plan = make_plan(source, groupings, wanted, rows)
+    plan = make_plan(source, groupings, wanted, rows, draws)
     check_resolution(_alternatives(plan, error), name, level, draws)
     with single_threaded_blas():
         found = _answered(source, whole, plan, error, name, draws, seed, workers)
         bounded = bounds(source, whole.labels, family(plan.looks, level), level, seed, workers)
         views = _views(source, whole, plan, found, bounded, level)
+    impossible = 0 if error else len(whole.predictions.impossible(whole.labels))
     return Audit(
-        pvalue=float(found.adjusted.min()),
+        pvalue=min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0),
         alpha=level,
         checks=_checks(plan, views, found, level),
         views=tuple(views[look] for look in plan.looks),
@@ -178,7 +188,7 @@ def audit(
         groups=plan.columns,
         n_resamples=draws,
         seed=seed,
-        statistic=float(found.evidence.max()),
+        statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
         call=call_text(
             (groups, plan.columns),
@@ -191,7 +201,8 @@ def audit(
             min_rows=(min_rows, MIN_ROWS),
             n_resamples=(n_resamples, N_RESAMPLES),
         ),
-        warnings=(*whole.predictions.notes, *(() if error else impossible_labels(whole))),
+        warnings=_warnings(whole, groupings, error),
+        impossible=impossible,
     )
 
 
@@ -222,18 +233,23 @@ def _views(
     bounded: dict[Look, Bounded],
     level: float,
 ) -> dict[Look, View]:
-    """Describe every look; those with bounds or findings have a reliability diagram."""
+    """Describe every look; those with bounds or findings have a reliability diagram.
+
+    Bounds are kept where a check of the look found an error; a bound may always be lowered.
+    """
     strongest = [
         int(h) for h in np.argsort(-found.evidence, kind="stable") if found.adjusted[h] <= level
     ]
     pictured = dict.fromkeys(plan.hypotheses[h].look for h in strongest)
     chosen = {*list(pictured)[:_MOST_PICTURED], *bounded}
+    band = level / max(1, sum(look.event is not None for look in plan.looks))
+    kept = {look: each if look in pictured else NOTHING for look, each in bounded.items()}
     return {
         look: described(
             look,
             source.sample(look, whole.labels),
-            bounded.get(look),
-            level if look in chosen else None,
+            kept.get(look),
+            band if look in chosen else None,
         )
         for look in plan.looks
     }
@@ -250,7 +266,7 @@ def _checks(plan: Plan, views: dict[Look, View], found: Answers, level: float) -
                 view=views[hypothesis.look],
                 statistic=hypothesis.statistic.name,
                 measures=hypothesis.statistic.measures,
-                value=float(found.values[h]),
+                value=float(found.values[h]) + 0.0,  # −0 is 0
                 expected=None if found.expected is None else found.expected[h],
                 pvalue=float(found.pvalues[h]),
                 pvalue_interval=found.intervals[h],
@@ -259,6 +275,13 @@ def _checks(plan: Plan, views: dict[Look, View], found: Answers, level: float) -
             )
         )
     return tuple(checks)
+
+
+def _warnings(
+    whole: Sample, groupings: tuple[Grouping, ...], tolerance: float | None
+) -> tuple[str, ...]:
+    impossible = () if tolerance else impossible_labels(whole)
+    return (*whole.predictions.notes, *equal_to_labels(groupings, whole.labels), *impossible)
 
 
 def _class_names(whole: Sample) -> tuple[str, ...]:

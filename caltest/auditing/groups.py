@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from caltest.auditing.result import Skipped
+from caltest.auditing.shown import shown_column, shown_group, shown_value
 from caltest.data.containers import listed
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
@@ -23,6 +23,7 @@ Rows: TypeAlias = NDArray[np.intp]
 MISSING = "(missing)"
 EMPTY = "(empty)"
 MOST_VALUES = 1000
+FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
 _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
 
@@ -36,7 +37,7 @@ class Grouping:
     column
         Its name.
     values
-        The values, as text: numbers in their order, then text in its own.
+        The values, as text: numbers in their order, then text in its own. Not made fit to be shown.
     rows
         The rows of each value, in increasing order.
     """
@@ -62,7 +63,8 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
     Returns
     -------
     tuple of Grouping
-        One a column. Values are compared as text; missing ones are a group of their own.
+        One a column. Values are compared as text, character by character; missing ones are a group
+        of their own.
 
     Raises
     ------
@@ -84,6 +86,27 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
     if not columns:
         raise InputError("groups has no column; give one at least, or leave groups out.")
     return tuple(_grouping(name, cells, n_rows) for name, cells in columns.items())
+
+
+def equal_to_labels(groupings: Iterable[Grouping], labels: Rows) -> tuple[str, ...]:
+    """Warn of columns that group the rows as the labels do, a sentence a column.
+
+    Examples
+    --------
+    >>> equal_to_labels(read_groups({"truth": ["b", "a", "b"]}, 3), np.array([1, 0, 1]))[0][:61]
+    "Column 'truth' of groups groups the rows as the labels do: it"
+    >>> equal_to_labels(read_groups({"region": ["b", "b", "a"]}, 3), np.array([1, 0, 1]))
+    ()
+    """
+    n_labels = len(np.unique(labels))
+    return tuple(
+        f"Column {shown_column(grouping.column)!r} of groups groups the rows as the labels do: its "
+        "p-values, bounds and diagrams mean nothing, for groups must be known before the labels are; "
+        "leave it out."
+        for grouping in groupings
+        if len(grouping.rows) == n_labels > 1
+        and all((labels[rows] == labels[rows[0]]).all() for rows in grouping.rows)
+    )
 
 
 def _columns(groups: object) -> dict[str, list[Any]]:
@@ -113,7 +136,7 @@ def _distinct(columns: list[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
 
 
 def _named(name: object) -> str:
-    return _readable(str(name)) or EMPTY
+    return str(name) or EMPTY
 
 
 def _cells(column: object, what: str) -> list[Any]:
@@ -144,7 +167,7 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
             "one for every row."
         )
     codes: dict[Any, int] = {}
-    texts: dict[str, int] = {}
+    texts: dict[str | None, int] = {}
     member = np.empty(n_rows, dtype=np.intp)
     for row, cell in enumerate(cells):
         key = (type(cell), cell)
@@ -155,11 +178,23 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
             if len(texts) > MOST_VALUES:
                 raise _too_many(column, cells) from None
             _remember(codes, key, int(member[row]))
-    found = list(texts)
-    order = sorted(range(len(found)), key=lambda code: _place(found[code]))
+    names = _value_names(list(texts))
+    order = sorted(range(len(names)), key=lambda code: _place(names[code], code == texts.get(None)))
     by_code = np.argsort(member, kind="stable")
-    parts = np.split(by_code, np.cumsum(np.bincount(member, minlength=len(found)))[:-1])
-    return Grouping(column, tuple(found[c] for c in order), tuple(parts[c] for c in order))
+    parts = np.split(by_code, np.cumsum(np.bincount(member, minlength=len(names)))[:-1])
+    return Grouping(column, tuple(names[c] for c in order), tuple(parts[c] for c in order))
+
+
+def _value_names(texts: list[str | None]) -> list[str]:
+    """Name what is missing, and what is empty, as no other value is named."""
+    named = [text for text in texts if text]
+
+    def free(name: str) -> str:
+        while name in named:
+            name = f"({name})"
+        return name
+
+    return [text or free(MISSING if text is None else EMPTY) for text in texts]
 
 
 def _remember(codes: dict[Any, int], key: tuple[type, Any], code: int) -> None:
@@ -184,31 +219,24 @@ def _too_many(column: str, cells: list[Any]) -> InputError:
     )
 
 
-def _text(cell: Any) -> str:
-    """Return a value as text; whole numbers alike, whether a column stores them as floats or not."""
+def _text(cell: Any) -> str | None:
+    """Return a value as text; whole numbers alike, whether a column stores them as floats or not.
+
+    None is a missing value.
+    """
     if cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ in _MISSING:
-        return MISSING
+        return None
     if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
         return str(int(cell))
-    return _readable(str(cell)) or EMPTY
-
-
-def _readable(text: str) -> str:
-    """Replace what no terminal, page or XML can show: control characters, and what turns text round."""
-    return "".join(
-        "\ufffd" if unicodedata.category(c) in _UNSHOWN or c in _TURNING else c
-        for c in " ".join(text.split())
-    )
+    return str(cell)
 
 
 _MISSING = ("NAType", "NaTType")
-_UNSHOWN = ("Cc", "Cs", "Cn")
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def _place(text: str) -> tuple[int, float, str]:
+def _place(text: str, missing: bool) -> tuple[int, float, str]:
     """Return where a value comes: numbers in their order, then text, then what is missing."""
-    if text == MISSING:
+    if missing:
         return 2, 0.0, text
     try:
         number = float(text)
@@ -219,18 +247,21 @@ def _place(text: str) -> tuple[int, float, str]:
 
 def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[str, Rows]], list[Skipped]]:
     """Split groups into those to look at and those that are too small, named with the reason."""
+    column = shown_column(grouping.column)
     if len(grouping.values) == 1:
-        reason = f"all rows have the one value {grouping.values[0]!r}, so it is no group of its own"
-        return [], [Skipped(f"column {grouping.column!r}", None, reason)]
+        value = shown_value(grouping.values[0]).strip("'")
+        reason = f"all rows have the one value '{value}', so it is no group of its own"
+        return [], [Skipped(f"column '{column}'", None, reason)]
+    fewest = max(min_rows, FEWEST_ROWS)
     pairs = list(zip(grouping.values, grouping.rows, strict=True))
-    kept = [(value, rows) for value, rows in pairs if len(rows) >= min_rows]
-    small = [(value, len(rows)) for value, rows in pairs if len(rows) < min_rows]
+    kept = [(value, rows) for value, rows in pairs if len(rows) >= fewest]
+    small = [(value, len(rows)) for value, rows in pairs if len(rows) < fewest]
     small.sort(key=lambda each: -each[1])
-    reason = f"fewer than {min_rows} rows"
+    reason = f"fewer than {fewest} rows"
     named = small if len(small) <= _NAMED + 1 else small[:_NAMED]
-    skipped = [Skipped(f"{grouping.column} = {value}", rows, reason) for value, rows in named]
+    skipped = [Skipped(shown_group(grouping.column, value), rows, reason) for value, rows in named]
     rest = small[len(named) :]
     if rest:
-        what = f"{len(rest):,} more groups of {grouping.column}"
+        what = f"{len(rest):,} more groups of {column}"
         skipped.append(Skipped(what, sum(rows for _, rows in rest), f"{reason} each"))
     return kept, skipped

@@ -141,7 +141,7 @@ def answers(drawn: Drawn, alternatives: Sequence[Alternative], correction: str) 
         adjusted=np.maximum(found, pvalues),
         expected=tuple(_expected(draws[:, h]) for h in range(len(observed))),
         evidence=evidence[0],
-        largest=evidence[1:].max(axis=1),
+        largest=evidence[1:].max(axis=1) + 0.0,
     )
 
 
@@ -150,4 +150,4 @@ def _expected(draws: Array) -> tuple[float, float]:
     if len(numbers) == 0:
         return float("nan"), float("nan")
     low, high = np.quantile(numbers, _EXPECTED, method="inverted_cdf")
-    return float(low), float(high)
+    return float(low) + 0.0, float(high) + 0.0  # −0 is 0

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
 
-from caltest._prose import paragraph, percents, points, row, shortened
+from caltest._prose import paragraph, percents, pvalue, row, shortened, visible
 from caltest.auditing.result import Audit, Check, View
+from caltest.auditing.shown import shown_column
 from caltest.auditing.words import (
-    TOO,
     advice,
     certainty,
     counted,
     finding,
+    narrow_name,
     proved,
     verdict,
-    view_name,
     worst,
 )
 
 MOST_FINDINGS = 10
-_WIDTH = 36  # of a view's name in a table
+_WIDTH = 100  # of a line of a table
+_NARROWEST = 16  # of a view's name there
 _SKIPPED = 8  # lines
 
 
 @dataclass(frozen=True)
 class Line:
-    """One finding, as cells of a table."""
+    """One finding, as cells of a table but for the view's name, which takes what room is left."""
 
-    what: str
     rows: str
     statistic: str
     says: str
@@ -36,20 +37,22 @@ class Line:
     at_least: str
 
 
-def line(check: Check) -> Line:
+_HEAD = Line("rows", "by", "says", "true", "adj. p", "points at least")
+
+
+def line(check: Check, alpha: float) -> Line:
     """Return the cells of one check."""
     view = check.view
     says, share = ("–", "–")
     if view.says is not None and view.share is not None:
         says, share = percents(view.says, view.share)
-    bounds = [f"{points(bound)} {TOO[side]}" for side, bound in _sides(view) if bound]
+    bounds = [f"{100.0 * bound:.4g} {side}" for side, bound in _sides(view) if bound]
     return Line(
-        what=view_name(view),
         rows=f"{view.rows:,}",
-        statistic=check.statistic,
+        statistic=shortened(check.statistic, 10),
         says=says,
         share=share,
-        adjusted=f"{check.adjusted:.2g}",
+        adjusted=pvalue(check.adjusted, alpha),
         at_least=", ".join(bounds) or ("–" if view.over is None else "not shown"),
     )
 
@@ -60,13 +63,13 @@ def _sides(view: View) -> tuple[tuple[str, float | None], tuple[str, float | Non
 
 def summary(audit: Audit) -> str:
     """Return the verdict, how sure it is, where the model is wrong, and what to do next."""
-    lenses = ", ".join(audit.lenses)
+    lenses = visible(", ".join(audit.lenses))
     rows = [
         (
             "looked at",
             f"{audit.n_samples:,} predictions of {audit.n_classes} classes, through {lenses}",
         ),
-        ("groups", ", ".join(audit.groups) or "none"),
+        ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (
             "checks",
             f"{len(audit.checks):,} in {counted(len(audit.views), 'view')}, together at level "
@@ -85,24 +88,33 @@ def summary(audit: Audit) -> str:
         lines += [row("", text)]
     lines += _skipped(audit)
     for warning in audit.warnings:
-        lines += ["", *paragraph(f"Note: {warning}")]
+        lines += ["", *paragraph(f"Note: {visible(warning)}")]
     return "\n".join(lines)
 
 
 def _table(audit: Audit) -> list[str]:
-    head = f"  {'found':<{_WIDTH}}  {'rows':>8}  {'by':<10}  {'says':>7}  {'true':>7}"
-    lines = [f"{head}  {'adj. p':>7}  at least"]
-    for check in audit.found[:MOST_FINDINGS]:
-        each = line(check)
-        lines.append(
-            f"  {shortened(each.what, _WIDTH):<{_WIDTH}}  {each.rows:>8}  "
-            f"{shortened(each.statistic, 10):<10}  {each.says:>7}  {each.share:>7}  "
-            f"{each.adjusted:>7}  {each.at_least}"
-        )
+    shown = audit.found[:MOST_FINDINGS]
+    cells = _aligned([_HEAD, *(line(check, audit.alpha) for check in shown)])
+    room = max(_NARROWEST, _WIDTH - 4 - max(map(len, cells)))
+    names = ["found", *(narrow_name(check.view, room) for check in shown)]
+    width = max(map(len, names))
+    lines = [f"  {name:<{width}}  {each}" for name, each in zip(names, cells, strict=True)]
     more = len(audit.found) - MOST_FINDINGS
     if more > 0:
         lines.append(f"  and {more:,} more, in to_frame()")
     return lines
+
+
+def _aligned(lines: Sequence[Line]) -> list[str]:
+    """Lay cells out in columns: numbers to the right, text to the left, nothing after the last."""
+    columns = list(zip(*(astuple(each) for each in lines), strict=True))
+    padded = []
+    for name, column in zip((each.name for each in fields(Line)), columns, strict=True):
+        width = max(map(len, column))
+        text = name == "statistic"
+        padded.append([cell.ljust(width) if text else cell.rjust(width) for cell in column])
+    padded[-1] = list(columns[-1])
+    return ["  ".join(row) for row in zip(*padded, strict=True)]
 
 
 def _skipped(audit: Audit) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from caltest.auditing.groups import Grouping, Rows, large_enough
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Look, Scope, Source, class_scope
 from caltest.auditing.result import Group, Skipped
+from caltest.auditing.shown import shown_group
 from caltest.auditing.wanted import OF_VECTOR, Wanted
 from caltest.data import Predictions
 from caltest.exceptions import InputError
@@ -23,6 +24,14 @@ MOST_HYPOTHESES = 2000
 #: Rows of a look up to which a kernel statistic is a default: its features take 200 MB there.
 MOST_FOR_KERNEL = 100_000
 
+#: Rows times hypotheses times draws up to which pairs of a class and a group are a default: of "ks" and
+#: "ecd", 1 to 4 ns each for classes that seldom come true, 7 to 13 ns for others: minutes on one core.
+MOST_WORK = 3e10
+
+_LONG = (
+    "with so many rows they would take long; ask for lenses='classwise' by itself, or for fewer draws "
+    "or groups, to have them"
+)
 _SMALL_CLASS = f"fewer than {FEWEST_EVENTS:.0f} events, or rows without, are expected"
 
 
@@ -53,7 +62,8 @@ class Hypothesis:
             return self.statistic.fitted(predictions).given(predictions)
         except InputError as error:
             where = f"through the lens {self.look.scope.label!r}"
-            where += f" in {self.look.group.label}" if self.look.group else ""
+            group = self.look.group
+            where += f" in {shown_group(group.column, group.value)}" if group else ""
             raise InputError(f"{where}, {str(error)[:1].lower()}{str(error)[1:]}") from error
 
 
@@ -78,8 +88,14 @@ class Plan:
     columns: tuple[str, ...]
 
 
-def make_plan(source: Source, groupings: Sequence[Grouping], wanted: Wanted, min_rows: int) -> Plan:
-    """Decide what is looked at.
+def make_plan(
+    source: Source,
+    groupings: Sequence[Grouping],
+    wanted: Wanted,
+    min_rows: int,
+    n_resamples: int = 0,
+) -> Plan:
+    """Decide what is looked at. Time is limited for so many label draws; by default it is not.
 
     Raises
     ------
@@ -100,7 +116,10 @@ def make_plan(source: Source, groupings: Sequence[Grouping], wanted: Wanted, min
     builder.add(overall, MOST_HYPOTHESES, None)
     builder.add(by_class, MOST_HYPOTHESES // 2, "classes by themselves, those with the fewest events")
     builder.add(by_group, MOST_HYPOTHESES, "looks at groups, those with the fewest rows")
-    builder.add(cells, MOST_HYPOTHESES, "pairs of a class and a group, those with the fewest events")
+    work = MOST_WORK / (1 + n_resamples) if n_resamples and wanted.has_default_lenses else None
+    builder.add(
+        cells, MOST_HYPOTHESES, "pairs of a class and a group, those with the fewest events", work
+    )
     if not builder.found:
         raise InputError(
             "there is nothing to test: "
@@ -108,11 +127,11 @@ def make_plan(source: Source, groupings: Sequence[Grouping], wanted: Wanted, min
             + "."
         )
     order = {look.key: place for place, look in enumerate(overall + by_class)}
-    place = {group.label: number for number, (group, _) in enumerate(kept)}
+    place = {group: number for number, (group, _) in enumerate(kept)}
     looks = sorted(
         builder.found,
         key=lambda look: (
-            place[look.group.label] if look.group else -1,
+            place[look.group] if look.group else -1,
             order[(look.scope.label, "", "")],
         ),
     )
@@ -189,22 +208,40 @@ class _Builder:
     def __init__(self, source: Source, wanted: Wanted, skipped: list[Skipped]) -> None:
         self.found: dict[Look, tuple[Statistic, ...]] = {}
         self._source, self._wanted, self._skipped = source, wanted, skipped
-        self._count = 0
+        self._count = self._rows = 0
 
-    def add(self, looks: Iterable[Look], most: int, what: str | None) -> None:
-        """Add looks, those with the most events or rows first, up to so many hypotheses in all."""
+    def add(
+        self, looks: Iterable[Look], most: int, what: str | None, work: float | None = None
+    ) -> None:
+        """Add looks, those with the most events or rows first.
+
+        Parameters
+        ----------
+        looks, what
+            What they are called if some are left out.
+        most
+            Hypotheses, in all.
+        work
+            Rows times hypotheses a draw, in all; None: no matter.
+        """
         ordered = sorted(looks, key=lambda look: (-min(look.expected, look.n_rows), look.key))
-        dropped = 0
+        many = long = 0
         for look in ordered:
             statistics = self._fitting(look)
+            rows = look.n_rows * len(statistics)
             if what is not None and self._count + len(statistics) > most:
-                dropped += 1
+                many += 1
+            elif work is not None and self._rows + rows > work:
+                long += 1
             elif statistics:
                 self.found[look] = statistics
                 self._count += len(statistics)
-        if dropped:
+                self._rows += rows
+        if many:
             reason = f"an audit has at most {MOST_HYPOTHESES:,} hypotheses"
-            self._skipped.append(Skipped(f"{dropped:,} {what}", None, reason))
+            self._skipped.append(Skipped(f"{many:,} {what}", None, reason))
+        if long:
+            self._skipped.append(Skipped(f"{long:,} {what}", None, _LONG))
 
     def _n_classes(self, look: Look) -> int:
         return 2 if look.event else self._source.seen(look.scope).n_classes
@@ -215,7 +252,7 @@ class _Builder:
         if self._wanted.with_tolerance and n_classes > 2:
             self._say_once(f"the lens {scope.label!r}", "a tolerance is about one probability")
             return ()
-        statistics = self._wanted.of_scope(scope, n_classes)
+        statistics = self._wanted.of_scope(scope, n_classes, self._source.predictions.n_classes)
         if look.n_rows > MOST_FOR_KERNEL and self._wanted.is_default(scope) and OF_VECTOR in statistics:
             statistics = tuple(each for each in statistics if each != OF_VECTOR)
             reason = "its time and memory grow with the rows; name it among the statistics to have it"

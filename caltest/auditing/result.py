@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._version import __version__
+from caltest.auditing.plain import cells, place_of, versions
 from caltest.forms import Side
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Group:
     Attributes
     ----------
     column, value
-        Name of the column and the value, as text.
+        Name of the column and the value, as text: that of the data, whatever is hidden in it.
     """
 
     column: str
@@ -46,7 +46,8 @@ class Reliability:
     says, share, rows
         Mean probability, share of rows in which the event came true, and number of rows, of each bin.
     low, high
-        Where the share lies if the model is calibrated: all bins at once with probability 1 − alpha.
+        Where the share lies if the model is calibrated: all bins of all diagrams of the audit at once
+        with probability 1 − alpha, whichever are shown.
     """
 
     says: tuple[float, ...]
@@ -74,10 +75,12 @@ class View:
         Mean probability of the event, and share of rows in which it came true; None without an event.
     direction
         Which way the data err on average: "over" (claims too much), "under" (claims too little), by
-        ``says`` and ``share``, or the sign of the ECD without an event; None if they do not err.
+        ``says`` and ``share``, or the sign of the ECD without an event; None if they do not err. It is
+        a sign, and may be noise: the summary names a direction only where it is shown.
     over, under
         The model claims at least this much too much, or too little, somewhere in these rows; all
-        bounds of the audit hold together with its confidence. None where no bound was sought.
+        bounds of the audit hold together with its confidence. 0 (nothing is proved) where no check of
+        the view has found an error, so that bounds and checks agree. None where no bound was sought.
     reliability
         The reliability diagram; None without an event.
     """
@@ -92,6 +95,11 @@ class View:
     over: float | None = None
     under: float | None = None
     reliability: Reliability | None = field(default=None, repr=False)
+
+    @property
+    def key(self) -> tuple[str, Group | None]:
+        """Lens and group: what tells it from all other views of an audit."""
+        return self.lens, self.group
 
 
 @dataclass(frozen=True)
@@ -153,8 +161,8 @@ class Audit:
     Attributes
     ----------
     pvalue
-        Of the whole: the smallest adjusted p-value. If all hypotheses are true, it is at most alpha
-        with probability at most alpha.
+        Of the whole: the smallest adjusted p-value; 1/(B + 1) if a label came true that has
+        probability 0. If all hypotheses are true, it is at most alpha with probability at most alpha.
     alpha
         Level of the whole.
     checks
@@ -183,6 +191,9 @@ class Audit:
         The Python call that repeats the audit.
     warnings
         Sentences a reader should know.
+    impossible
+        Rows whose label has probability 0, which rejects calibration whatever the checks found; 0
+        with a tolerance above 0, within which a small probability may be meant.
     """
 
     pvalue: float
@@ -204,6 +215,7 @@ class Audit:
     null_distribution: NDArray[np.float64] | None = field(repr=False)
     call: str
     warnings: tuple[str, ...] = ()
+    impossible: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -232,7 +244,7 @@ class Audit:
         """
         import pandas as pd
 
-        return pd.DataFrame([_cells(check) for check in self.checks])
+        return pd.DataFrame([cells(check) for check in self.checks])
 
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON, as the published schema describes it.
@@ -241,16 +253,21 @@ class Audit:
         ----------
         draws
             Whether ``null_distribution`` is there too. Default False: it is long.
+
+        Raises
+        ------
+        InputError
+            If a check is of a view that is not among ``views``.
         """
-        place = {id(view): number for number, view in enumerate(self.views)}
-        data: dict[str, Any] = {"caltest": __version__, "versions": _versions()}
+        place = {view.key: number for number, view in enumerate(self.views)}
+        data: dict[str, Any] = {"caltest": __version__, "versions": versions()}
         data |= {name: getattr(self, name) for name in _PLAIN}
         data["verdict"] = self.verdict
         if draws:
             data["null_distribution"] = self.null_distribution
         data["views"] = [asdict(view) for view in self.views]
         data["checks"] = [
-            {"view": place[id(check.view)]}
+            {"view": place_of(check, place)}
             | {each.name: getattr(check, each.name) for each in fields(check) if each.name != "view"}
             for check in self.checks
         ]
@@ -292,42 +309,5 @@ _PLAIN = (
     "statistic",
     "call",
     "warnings",
+    "impossible",
 )
-
-
-def _versions() -> dict[str, str]:
-    """Return what the numbers were made with."""
-    import scipy
-
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
-
-
-def _cells(check: Check) -> dict[str, Any]:
-    """Return one row of the table of all checks."""
-    view = check.view
-    low, high = check.expected or (float("nan"), float("nan"))
-    return {
-        "lens": view.lens,
-        "event": view.event,
-        "column": view.group.column if view.group else None,
-        "group": view.group.value if view.group else None,
-        "rows": view.rows,
-        "statistic": check.statistic,
-        "value": check.value,
-        "expected_low": low,
-        "expected_high": high,
-        "pvalue": check.pvalue,
-        "pvalue_low": check.pvalue_interval[0],
-        "pvalue_high": check.pvalue_interval[1],
-        "adjusted": check.adjusted,
-        "found": check.found,
-        "direction": view.direction,
-        "says": view.says,
-        "share": view.share,
-        "over": view.over,
-        "under": view.under,
-    }

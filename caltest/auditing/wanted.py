@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
 from caltest.nulls import MonteCarlo
-from caltest.statistics import Statistic, UnbiasedSKCE
+from caltest.statistics import ECD, Statistic, UnbiasedSKCE
 from caltest.testing import StatisticLike, find_statistic
 from caltest.tolerance import check_possible
 
@@ -20,10 +20,13 @@ Statistics: TypeAlias = (
     "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
 )
 
+_TOP_LABEL = "top_label"
+LENSES = (CANONICAL, _TOP_LABEL, CLASSWISE)
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
-_OF_VECTORS: tuple[StatisticLike, ...] = (OF_VECTOR, "ecd")
-_OF_ONE: tuple[StatisticLike, ...] = ("ks", "ecd")
+_ECD = "ecd"
+_OF_VECTORS: tuple[StatisticLike, ...] = (OF_VECTOR, _ECD)
+_OF_ONE: tuple[StatisticLike, ...] = ("ks", _ECD)
 _WITH_TOLERANCE: tuple[StatisticLike, ...] = ("scan",)
 
 
@@ -54,7 +57,7 @@ class Wanted:
         InputError
             If there is no such lens or statistic.
         """
-        each = [lenses] if isinstance(lenses, str | Lens | type) else list(lenses)
+        each = [lenses] if isinstance(lenses, str | Lens | type) else _several(lenses)
         found: dict[str, Lens | None] = {}
         for one in each:
             if isinstance(one, str) and one in (CANONICAL, CLASSWISE):
@@ -77,12 +80,29 @@ class Wanted:
                 check_possible(each_statistic, MonteCarlo(), None)
         return cls(found, by_lens, with_tolerance)
 
+    @property
+    def has_default_lenses(self) -> bool:
+        """Return whether the lenses are the default ones."""
+        return tuple(self.lenses) == LENSES
+
     def is_default(self, scope: Scope) -> bool:
         """Return whether nobody asked for the statistics of a lens."""
         return self.statistics[scope.asked] is None
 
-    def of_scope(self, scope: Scope, n_classes: int) -> tuple[Statistic, ...]:
-        """Return the statistics that fit a lens that leaves so many classes."""
+    @property
+    def _vector_has_ecd(self) -> bool:
+        """Return whether the full probability vector is looked at by the ECD."""
+        if CANONICAL not in self.lenses:
+            return False
+        asked = self.statistics[CANONICAL]
+        return asked is None or ECD() in asked
+
+    def of_scope(self, scope: Scope, n_classes: int, of_classes: int) -> tuple[Statistic, ...]:
+        """Return the statistics that fit a lens that leaves so many classes of so many.
+
+        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
+        default it is looked at once.
+        """
         asked = self.statistics[scope.asked]
         if asked is not None:
             return tuple(each for each in asked if n_classes == 2 or each.default_lens is None)
@@ -91,7 +111,16 @@ class Wanted:
         else:
             vectors = n_classes > 2 or scope.label == CANONICAL
             names = (*(_OF_VECTORS if vectors else ()), *(_OF_ONE if n_classes == 2 else ()))
+            if scope.label == _TOP_LABEL and of_classes == 2 and self._vector_has_ecd:
+                names = tuple(name for name in names if name != _ECD)
         return tuple(find_statistic(name) for name in dict.fromkeys(names))
+
+
+def _several(lenses: Any) -> list[Any]:
+    if lenses is None or not isinstance(lenses, Iterable):
+        names = ", ".join(map(repr, LENSES))
+        raise InputError(f"lenses is {lenses!r}; give names such as {names}, or leave it out.")
+    return list(lenses)
 
 
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scipy.special import ndtri
 
-from caltest._prose import confidence_text, percents, points
-from caltest.auditing.result import Audit, Check, View
+from caltest._prose import confidence_text, percents, points, pvalue
+from caltest.auditing.names import counted as counted
+from caltest.auditing.names import group_name as group_name
+from caltest.auditing.names import lens_name as lens_name
+from caltest.auditing.names import narrow_name as narrow_name
+from caltest.auditing.names import of_class
+from caltest.auditing.names import view_name as view_name
+from caltest.auditing.result import Audit, Check, Group, View
+from caltest.forms import Side
+from caltest.multiplicity import CORRECTIONS
 
 MOST_WORST = 5
 _NAMED = 3  # groups or classes in one piece of advice
@@ -17,42 +25,7 @@ _DEVIATIONS = 3.0  # from where a difference of two means is told
 
 TOO = {"over": "too much", "under": "too little"}
 _TENDS = {"over": "over-confident", "under": "under-confident"}
-_WHOLE = {"canonical": "the full probabilities", "sorted": "the ordered probabilities"}
-_RATES = ("fdr_bh", "fdr_by", "fdr_tsbh", "fdr_tsbky")
-
-
-def lens_name(view: View) -> str:
-    """Return what is looked at, whatever the rows.
-
-    Examples
-    --------
-    >>> lens_name(View("top_label", "the top class is right", None, 100))
-    'the top label'
-    >>> lens_name(View("class:cat", "the label is 'cat'", None, 100))
-    "class 'cat'"
-    >>> lens_name(View("top:2", "the label is among the top 2", None, 100))
-    'the probability that the label is among the top 2'
-    """
-    if view.lens == "top_label":
-        return "the top label"
-    if view.event is None:
-        return _WHOLE.get(view.lens, f"the lens {view.lens}")
-    if view.lens != "canonical" and not _of_class(view):
-        return f"the probability that {view.event}"
-    name = view.event.removeprefix("the label is ")
-    return name if name.startswith("class ") else f"class {name}"
-
-
-def view_name(view: View) -> str:
-    """Return what is looked at, and in which rows.
-
-    Examples
-    --------
-    >>> from caltest.auditing import Group
-    >>> view_name(View("top_label", "the top class is right", Group("region", "north"), 100))
-    'the top label in region = north'
-    """
-    return lens_name(view) + (f" in {view.group.label}" if view.group else "")
+_SIGNED = "ecd"  # of probability vectors, the statistic that says which way they err
 
 
 def gap(view: View) -> str | None:
@@ -95,23 +68,53 @@ def finding(check: Check) -> str:
     ('ks', adjusted p = 0.002).
     """
     view = check.view
-    parts = [text for text in (gap(view), _tendency(view)) if text]
+    parts = [text for text in (gap(view), _tendency(check)) if text]
     name = view_name(view)
     return (
         f"{name[:1].upper()}{name[1:]} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
-        f"({check.statistic!r}, adjusted p = {check.adjusted:.2g})."
+        f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
     )
 
 
-def _tendency(view: View) -> str:
-    """Return which way a view errs, if that can be told; what was found may be something else."""
-    if view.says is None or view.share is None:
-        tends = _TENDS.get(str(view.direction))
-        return f"{tends} on average" if tends else "wrong, though not on average"
-    if view.direction is None or abs(view.says - view.share) <= _DEVIATIONS * _deviation(view):
-        return "wrong in parts, though hardly on average"
+def _tendency(check: Check) -> str:
+    """Return which way a view errs, where that is shown; it does not say that there is none."""
+    view = check.view
+    if view.says is None:
+        side = _signed(check)
+        return f"{_TENDS[side]} on average" if side else "wrong, which way this check does not say"
+    side = shown_direction(view)
+    if side is None:
+        return "in which direction it errs on average cannot be told"
     words = _TENDS if view.lens == "top_label" else TOO
-    return f"{words[view.direction]} on average"
+    return f"{words[side]} on average"
+
+
+def shown_direction(view: View) -> Side | None:
+    """Return which way one probability errs on average, if its error is beyond the noise; else None.
+
+    Examples
+    --------
+    >>> shown_direction(View("top_label", "", None, 900, says=0.91, share=0.84, direction="over"))
+    'over'
+    >>> shown_direction(View("top_label", "", None, 900, says=0.91, share=0.90, direction="over"))
+    """
+    if view.says is None or view.share is None:
+        return None
+    return view.direction if abs(view.says - view.share) > _DEVIATIONS * _deviation(view) else None
+
+
+def _signed(check: Check) -> Side | None:
+    """Return which way a probability vector errs, if this check has found it."""
+    return check.view.direction if check.found and check.statistic == _SIGNED else None
+
+
+def shown_directions(audit: Audit) -> dict[tuple[str, Group | None], Side | None]:
+    """Return which way every view with a finding errs on average; None where that is not shown."""
+    found: dict[tuple[str, Group | None], Side | None] = {}
+    for check in audit.found:
+        side = _signed(check) if check.view.says is None else shown_direction(check.view)
+        found[check.view.key] = found.get(check.view.key) or side
+    return found
 
 
 def _deviation(view: View) -> float:
@@ -129,33 +132,42 @@ def verdict(audit: Audit) -> str:
         by = f"by more than {points(audit.tolerance)}" if audit.tolerance else ""
         wrong = f"The model is wrong {by}".rstrip()
         right = f"It was not shown that the model is wrong {by}".rstrip()
+    p = pvalue(audit.pvalue, audit.alpha)
+    found = f"{len(audit.found):,} of {n_checks} found an error"
+    if audit.rejected and audit.impossible:
+        rows = counted(audit.impossible, "row")
+        return (
+            f"{wrong}: a label came true that the model calls impossible, in {rows}; {found} (p = {p})."
+        )
     if audit.rejected:
-        found = len(audit.found)
-        return f"{wrong}: {found:,} of {n_checks} found an error (p = {audit.pvalue:.2g})."
+        return f"{wrong}: {found} (p = {p})."
     return (
-        f"{right}: the smallest adjusted p-value of {n_checks} is {audit.pvalue:.2g}, above the level "
-        f"{audit.alpha:g}."
+        f"{right}: the smallest adjusted p-value of {n_checks} is {p}, above the level {audit.alpha:g}."
     )
 
 
 def certainty(audit: Audit) -> str:
     """Return how sure the answer is, in a sentence or two."""
     true = "calibrated" if audit.tolerance is None else "within the tolerance"
-    if audit.correction in _RATES:
+    controls = CORRECTIONS.get(audit.correction, "")
+    if controls.startswith("false discovery rate"):
         return (
-            f"Adjusted by {audit.correction!r}: of the errors found, a share of at most "
-            f"{audit.alpha:g} is false on average."
+            f"Adjusted by {audit.correction!r}, which controls the {controls}: of the errors found, a "
+            f"share of at most {audit.alpha:g} is then false on average."
+        )
+    draws = f"{audit.n_resamples:,} draws of the labels"
+    chance = f"the chance of finding any error would be at most {audit.alpha:g}"
+    if ", of " in controls:
+        return (
+            f"Adjusted by {audit.correction!r}, which controls the {controls}: if the model were "
+            f"{true}, {chance} then, however many checks and rows there are ({draws})."
         )
     how = (
-        f"ranked among {audit.n_resamples:,} draws of the labels from the predictions, all checks on "
-        "the same draws"
+        f"ranked among {draws} from the predictions, all checks on the same draws"
         if audit.correction == "westfall_young"
-        else f"adjusted by {audit.correction!r}, {audit.n_resamples:,} draws of the labels"
+        else f"adjusted by {audit.correction!r}, {draws}"
     )
-    return (
-        f"If the model were {true}, the chance of finding any error would be at most {audit.alpha:g}, "
-        f"however many checks and rows there are ({how})."
-    )
+    return f"If the model were {true}, {chance}, however many checks and rows there are ({how})."
 
 
 def worst(audit: Audit) -> tuple[Check, ...]:
@@ -163,11 +175,21 @@ def worst(audit: Audit) -> tuple[Check, ...]:
 
     The error is what is proved of it, or what is said less what came true.
     """
-    best: dict[int, Check] = {}
+    checks: dict[tuple[str, Group | None], list[Check]] = {}
     for check in audit.found:
-        best.setdefault(id(check.view), check)
-    ordered = sorted(best.values(), key=lambda check: (check.view.event is None, -_size(check.view)))
+        checks.setdefault(check.view.key, []).append(check)
+    best = [telling(each) for each in checks.values()]
+    ordered = sorted(best, key=lambda check: (check.view.event is None, -_size(check.view)))
     return tuple(ordered[:MOST_WORST])
+
+
+def telling(checks: Sequence[Check]) -> Check:
+    """Return which check of a view is told: the first, the strongest.
+
+    Of a probability vector it is the one that says which way it errs, if that one has found it.
+    """
+    signed = (check for check in checks if check.view.says is None and _signed(check))
+    return next(signed, checks[0])
 
 
 def _size(view: View) -> float:
@@ -181,7 +203,8 @@ def advice(audit: Audit) -> tuple[str, ...]:
     if not audit.rejected:
         return (*_what_could_hide(audit), *_more_rows(audit))
     found = [check.view for check in audit.found]
-    texts = [*_recalibrate(found), *_groups(found)]
+    directions = shown_directions(audit)
+    texts = [*_impossible(audit), *_recalibrate(found, directions), *_groups(found, directions)]
     if not texts:
         texts.append(
             "The error is in how probability is shared among the classes, for which no one class or "
@@ -193,18 +216,36 @@ def advice(audit: Audit) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _recalibrate(found: list[View]) -> Iterable[str]:
-    overall = [view for view in found if view.group is None]
-    tops = [view for view in overall if not _of_class(view)]
-    if tops:
-        sure = [view.direction for view in tops if view.lens == "top_label" or view.event is None]
-        tends = _TENDS.get(str(sure[0])) if sure else None
-        wrong = f"the model is {tends}" if tends else "the probabilities are off"
+def _impossible(audit: Audit) -> Iterable[str]:
+    if audit.impossible:
         yield (
-            f"On all rows {wrong}: recalibrate the model on held-out rows, by temperature scaling for "
-            "a start, or isotonic regression if there are thousands of them."
+            "Look at the rows whose label has probability 0 (rounded away, a class that was not in the "
+            "training data, a wrong label?); a temperature does not mend a probability of 0."
         )
-    names = _names(lens_name(view) for view in overall if _of_class(view))
+
+
+def _recalibrate(
+    found: list[View], directions: dict[tuple[str, Group | None], Side | None]
+) -> Iterable[str]:
+    overall = [view for view in found if view.group is None]
+    tops = [view for view in overall if not of_class(view)]
+    if tops:
+        sure = [view for view in tops if view.lens == "top_label" or view.event is None]
+        sides = {side for view in sure if (side := directions[view.key])}
+        side = sides.pop() if len(sides) == 1 else None
+        if side:
+            yield (
+                f"On all rows the model is {_TENDS[side]}: recalibrate the model on held-out rows, "
+                "by temperature scaling for a start, or isotonic regression if there are thousands of "
+                "them."
+            )
+        else:
+            yield (
+                "On all rows the probabilities are off, in no one direction that could be told: "
+                "recalibrate the model on held-out rows, by more than one temperature (isotonic "
+                "regression if there are thousands of them)."
+            )
+    names = _names(lens_name(view) for view in overall if of_class(view))
     if names:
         yield (
             f"One temperature for all classes may not mend {names}: recalibrate class by class (vector "
@@ -212,14 +253,14 @@ def _recalibrate(found: list[View]) -> Iterable[str]:
         )
 
 
-def _of_class(view: View) -> bool:
-    return view.lens.startswith("class:")
-
-
-def _groups(found: list[View]) -> Iterable[str]:
+def _groups(
+    found: list[View], directions: dict[tuple[str, Group | None], Side | None]
+) -> Iterable[str]:
     overall = {view.lens: view for view in found if view.group is None}
     names = _names(
-        view.group.label for view in found if view.group and _apart(view, overall.get(view.lens))
+        group_name(view.group)
+        for view in found
+        if view.group and _apart(view, overall.get(view.lens), directions)
     )
     if names:
         yield (
@@ -228,9 +269,11 @@ def _groups(found: list[View]) -> Iterable[str]:
         )
 
 
-def _apart(view: View, whole: View | None) -> bool:
+def _apart(
+    view: View, whole: View | None, directions: dict[tuple[str, Group | None], Side | None]
+) -> bool:
     """Say whether a group errs in another way than all rows do, as far as can be told."""
-    if whole is None or view.direction != whole.direction:
+    if whole is None or {directions[view.key], directions[whole.key]} == {"over", "under"}:
         return True
     if view.says is None or view.share is None or whole.says is None or whole.share is None:
         return False
@@ -262,7 +305,7 @@ def hidden(audit: Audit, view: View) -> float | None:
 
 def _what_could_hide(audit: Audit) -> Iterable[str]:
     goal = "of calibration" if audit.tolerance is None else "that errors are within the tolerance"
-    views = [view for view in audit.views if view.says is not None]
+    views = [view for view in audit.views if hidden(audit, view)]
     if not views:
         yield f"This is no proof {goal}: an error may be too small for this many rows."
         return
@@ -270,18 +313,18 @@ def _what_could_hide(audit: Audit) -> Iterable[str]:
     text = view_name(first) if first.group else f"{lens_name(first)} on all rows"
     yield (
         f"This is no proof {goal}: with so many checks, an average error of some "
-        f"{_missed(audit, first, 3)} of {text} would be missed in about one case of five."
+        f"{_missed(audit, first)} of {text} would be missed in about one case of five."
     )
     groups = [view for view in views if view.group]
     if groups:
         small = min(groups, key=lambda view: view.rows)
         name = f"{view_name(small)} ({counted(small.rows, 'row')})"
-        yield f"In small groups more can hide: some {_missed(audit, small, 2)} of {name}."
+        yield f"In small groups more can hide: some {_missed(audit, small)} of {name}."
 
 
-def _missed(audit: Audit, view: View, digits: int) -> str:
-    error = (hidden(audit, view) or 0.0) + (audit.tolerance or 0.0)
-    return points(min(1.0, round(error, digits)))
+def _missed(audit: Audit, view: View) -> str:
+    error = min(1.0, (hidden(audit, view) or 0.0) + (audit.tolerance or 0.0))
+    return points(float(f"{error:.2g}"))
 
 
 def _more_rows(audit: Audit) -> Iterable[str]:
@@ -289,14 +332,3 @@ def _more_rows(audit: Audit) -> Iterable[str]:
         "Audit again with more rows, or fewer looks, if such errors matter; caltest.certificate says "
         "how far the probabilities can be off at most."
     )
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things.
-
-    Examples
-    --------
-    >>> counted(1, "check"), counted(1200, "check")
-    ('1 check', '1,200 checks')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

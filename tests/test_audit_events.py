@@ -1,0 +1,81 @@
+"""Statistics of single classes, from the rows in which they came true: the same as from all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import dirichlet
+
+import caltest
+from caltest._parallel import ALONE, Workers
+from caltest.auditing import events
+from caltest.auditing.draws import draw_all
+from caltest.auditing.events import of_events
+from caltest.auditing.groups import read_groups
+from caltest.auditing.looks import Source
+from caltest.auditing.plan import make_plan
+from caltest.auditing.wanted import Wanted
+from caltest.data import Predictions
+from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
+
+N, M = 2500, 12
+
+
+@pytest.fixture(params=[False, True], ids=["different", "tied"])
+def probs(request):
+    found = dirichlet(N, M, 0, 0.4)
+    if request.param:
+        found = np.round(found * 50.0) / 50.0 + 1e-3
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def pair(probs, column):
+    return Predictions(np.column_stack([1.0 - probs[:, column], probs[:, column]]))
+
+
+@pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper(), ECD(), Brier()])
+def test_the_same_number(probs, statistic):
+    rng = np.random.default_rng(1)
+    form = statistic.given(pair(probs, 3))
+    fast = of_events(form, 0.1)
+    labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
+    found = [fast.value(np.flatnonzero(each)) for each in labels]
+    if statistic.name in ("ks", "kuiper"):
+        assert found == form.evaluate(labels).tolist()
+    else:
+        assert np.abs(found - form.evaluate(labels)).max() <= form.resolution
+
+
+def test_where_it_is_no_gain_or_not_possible(probs):
+    form = KolmogorovSmirnov().given(pair(probs, 3))
+    assert of_events(form, 0.5) is None
+    assert of_events(KolmogorovSmirnov().given(pair(probs[:100], 3)), 0.1) is None
+    certain = np.tile([1.0, 0.0], (N, 1))
+    assert of_events(ECD().given(Predictions(certain)), 0.0) is None
+    assert of_events(caltest.statistics.ECE().given(pair(probs, 3)), 0.1) is None
+
+
+def drawn(probs, labels, groups, workers=ALONE):
+    source = Source(Predictions(probs))
+    wanted = Wanted.of(("canonical", "classwise"), ("ks", "ecd", "brier"), False)
+    plan = make_plan(source, read_groups(groups, len(probs)), wanted, 50)
+    return draw_all(source, labels, plan.hypotheses, 99, 0, workers)
+
+
+def test_an_audit_is_the_same_either_way(probs, monkeypatch):
+    labels = np.random.default_rng(0).integers(0, M, N)
+    groups = np.arange(N) % 8 > 0  # one group of each kind of size
+    fast = drawn(probs, labels, groups)
+    monkeypatch.setattr(events, "_ENTRIES", 1)
+    assert np.array_equal(drawn(probs, labels, groups, Workers(2)).values, fast.values)
+    monkeypatch.setattr(events, "_MOST_EVENTS", -1.0)
+    slow = drawn(probs, labels, groups)
+    assert (np.abs(fast.values - slow.values) <= fast.resolutions).all()
+    assert not np.array_equal(fast.values, slow.values)
+
+
+def test_other_hypotheses_do_not_matter(probs):
+    labels = np.random.default_rng(0).integers(0, M, N)
+    whole = drawn(probs, labels, None).values
+    n_classes = whole.shape[1]
+    assert np.array_equal(drawn(probs, labels, np.arange(N) % 2).values[:, :n_classes], whole)
