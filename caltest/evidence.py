@@ -128,35 +128,39 @@ def evidence_of_draws(
 
 
 def _column(values: Array, alternative: Alternative, resolution: float) -> Array:
-    finite = values[np.isfinite(values)]
-    margin = TIE_TOLERANCE * float(np.abs(finite).max(initial=0.0)) + resolution
-    mean, deviation, skewness = _standard(finite)
-    away = np.append(values, values[0] + [-margin, margin]) - mean
-    if deviation <= margin:  # only rounding varies: a constant, and what differs from it
-        differs = np.abs(away) > margin
-        normal = np.copysign(np.where(differs, np.inf, 0.0), away)
-        normal[np.isnan(away)] = np.nan
+    finite = np.isfinite(values)
+    margin = TIE_TOLERANCE * float(np.abs(values[finite]).max(initial=0.0)) + resolution
+    mean, deviation, skewness = _standard(values[finite])
+    if deviation <= margin:
+        found = _of_normal(_beside_a_constant(values - mean, margin), alternative)
+        observed = found[:1]
     else:
-        normal = _nearly_normal(away / deviation, np.asarray(skewness))
-    found = _of_normal(normal[:-2], alternative)
-    if deviation > margin:
-        observed = _least_extreme(float(normal[-2]), float(normal[-1]), alternative)
-        found = np.append(found, _of_normal(np.asarray(observed), alternative))
-    else:
-        found = np.append(found, found[0])
-    lowered = _tempered(found, np.isfinite(np.append(values, values[0])))
-    return np.append(lowered[-1], lowered[1:-1])
+        normal = _nearly_normal((values - mean) / deviation, np.asarray(skewness))
+        found = _of_normal(normal, alternative)
+        ends = (values[0] + [-margin, margin] - mean) / deviation
+        low, high = _nearly_normal(ends, np.asarray(skewness))
+        observed = _of_normal(np.array([_least_extreme(low, high, alternative)]), alternative)
+    lowered = _tempered(found, found, finite)
+    lowered[:1] = _tempered(observed, found, finite[:1])
+    return lowered
 
 
-def _tempered(found: Array, finite: NDArray[np.bool_]) -> Array:
-    """Lower evidence to what the ranks say, where they say something.
+def _beside_a_constant(away: Array, margin: float) -> Array:
+    """Standardise where only rounding varies: what differs from the constant is infinitely far."""
+    normal = np.copysign(np.where(np.abs(away) > margin, np.inf, 0.0), away)
+    normal[np.isnan(away)] = np.nan
+    return normal
+
+
+def _tempered(found: Array, rows: Array, finite: NDArray[np.bool_]) -> Array:
+    """Lower evidence to what its rank among all rows says, where that says something.
 
     A row that k ≥ 1 others reach has a tail of k/N by the look of it, of N rows; a curve that says much
     less does not fit (a rare event, say, that happens in a few draws). What differs from a constant
-    alone says 1/N. The last entry is the first row again, rounded towards the null: no row counts it.
+    alone says 1/N.
     """
-    total = len(found) - 1
-    ordered = np.sort(found[:-1])  # NaN last: it reaches everything
+    total = len(rows)
+    ordered = np.sort(rows)  # NaN last: it reaches everything
     others = total - np.searchsorted(ordered, found - _TIED, side="left") - 1
     with np.errstate(divide="ignore"):
         seen = -np.log(others / total)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from caltest._prose import pvalue
 from caltest._seeds import Rng
 from caltest.auditing import Audit, audit
 
@@ -60,5 +61,6 @@ def assert_calibrated(
 
 def _message(found: Audit) -> str:
     beyond = "" if found.tolerance is None else f" beyond the tolerance of {found.tolerance:g}"
-    verdict = f"the model is miscalibrated{beyond}, p = {found.pvalue:.3g} at alpha = {found.alpha:g}"
+    p = pvalue(found.pvalue, found.alpha)
+    verdict = f"the model is miscalibrated{beyond}, p = {p} at alpha = {found.alpha:g}"
     return f"{verdict}\n\n{found.summary().rstrip()}\n\nTo repeat it: {found.call}"

@@ -149,6 +149,14 @@ def test_json_on_standard_output(here):
     assert result.stderr == ("Written: report.html.\nRejected at alpha = 0.05 (exit status 1).\n")
 
 
+def test_what_takes_long_is_announced_where_no_progress_is_seen(here, monkeypatch):
+    assert run("plain.csv", *SMALL).stderr == ""
+    monkeypatch.setattr("caltest.cli._audit._LONG", 400 * 99)
+    assert run("plain.csv", *SMALL).stderr == (
+        "Auditing 400 rows of 3 classes, with 99 draws of the labels: this may take minutes.\n"
+    )
+
+
 # --- what is written
 
 
@@ -195,12 +203,24 @@ def test_a_file_that_cannot_be_written_at_last_does_not_hide_the_finding(here, m
     def full(*_):
         raise InputError("report.md cannot be written: No space left on device.")
 
-    monkeypatch.setattr("caltest.cli._audit.write_files", full)
+    monkeypatch.setattr("caltest.report.writing.write_whole", full)
     result = run("plain.csv", *SMALL, "--markdown", "report.md")
     assert result.exit_code == 2
-    assert "Rejected at alpha" in result.stdout
+    assert result.stdout.endswith(
+        "\nRejected at alpha = 0.05 (exit status 2, for not all could be written).\n"
+    )
     assert "Written" not in result.stdout
     assert result.stderr == "Error: report.md cannot be written: No space left on device.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_the_status_that_is_printed_is_the_status(here):
+    result = run("plain.csv", *SMALL, "--json", "/dev/full", "--report", "report.html")
+    assert result.exit_code == 2
+    assert "(exit status 2, for not all could be written)." in result.stdout
+    assert "(exit status 1" not in result.stdout
+    assert result.stderr.startswith("Error: /dev/full cannot be written: No space left on device;")
+    assert not Path("report.html").exists()
 
 
 # --- options from a file
@@ -284,12 +304,17 @@ FOUND_EARLY = {
         ["wrong.csv", "--json", "-", "--markdown", "-"],
         "--json is -, which is that of --markdown too; give another file.",
     ),
+    "link to itself": (
+        ["wrong.csv", "--report", "loop.html"],
+        "--report is loop.html, which cannot be written: Too many levels of symbolic links; give",
+    ),
     "config": (["wrong.csv", "--config", "no.toml"], "no.toml: the file cannot be read: No such file"),
 }
 
 
 @pytest.mark.parametrize(("arguments", "message"), FOUND_EARLY.values(), ids=FOUND_EARLY)
 def test_what_is_wrong_is_found_before_any_work(here, idle, arguments, message):
+    Path("loop.html").symlink_to("loop.html")
     assert fails(*arguments).startswith(message)
 
 
@@ -415,11 +440,34 @@ def test_the_command_is_quoted_and_whole():
     command_line(Path("\udcff.csv"), None, {}).encode()
 
 
+def test_the_command_repeats_what_was_asked_whatever_a_configuration_says(here):
+    run("plain.csv", *SMALL, "--alpha", "0.2", "--markdown", "report.md")
+    (command,) = re.findall("(caltest audit .* --seed [0-9]+)", Path("report.md").read_text())
+    Path("pyproject.toml").write_text(
+        "[tool.caltest]\nalpha = 0.01\nstatistic = 'ecd'\nlens = 'classwise'\nresamples = 199\n"
+    )
+    run(*shlex.split(command)[2:], "--markdown", "again.md")
+    assert Path("again.md").read_bytes() == Path("report.md").read_bytes()
+
+
 def test_help_lists_what_there_is():
     shown = run("--help").stdout
     for name in ("canonical", "classwise", "top_label", "ks", "ecd", "skce_uq"):
         assert f"\n  {name} " in shown
-    assert "Exit status: 0 not rejected, 1 rejected, 2 wrong input." in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "Exit status: 0 not rejected, 1 rejected, 2 wrong input." in words
+    assert "[default: all but the label and the groups]" in words
+    for option in OUTPUTS:
+        about = words[words.index(f" {option} FILE ") :].removeprefix(f" {option} FILE ")
+        assert "or -" in about[: about.index(" --")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell")
+def test_without_standard_error_the_output_is_the_same(here):
+    command = shlex.join([sys.executable, "-m", "caltest", "audit", "plain.csv", *SMALL, "--json", "-"])
+    done = subprocess.run(["sh", "-c", f"{command} 2>&-"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == run("plain.csv", *SMALL, "--json", "-").stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

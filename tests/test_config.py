@@ -139,6 +139,14 @@ WRONG = {
     "number for columns": ("columns = 3", "columns is 3, but must be text, or a list"),
     "number for a path": ("report = 3", "report is 3, but must be text, in quotes."),
     "date": ("report = 2026-01-01", 'report is "2026-01-01", but must be text, in quotes.'),
+    "too large": (f"tolerance = 1{'0' * 400}", "tolerance is too large a number; give a smaller one."),
+    "too large a level": (f"alpha = -1{'0' * 400}", "alpha is too large a number; give a smaller one."),
+    "too large for whole": (f"seed = 1{'0' * 400}", "seed is too large a number; give a smaller one."),
+    "too many digits": (
+        f"label = 0x{'f' * 9000}",
+        "label is a number of thousands of digits, but must",
+    ),
+    "too many cores": ("jobs = 100000", "jobs is 100000; give at most 1,024, or -1 for all there are."),
     "choice": ('fail-on = "always"', 'fail-on is "always"; give reject or never.'),
     "no choice": ("fail-on = 1", "fail-on is 1; give reject or never."),
 }
@@ -179,6 +187,15 @@ def test_files_that_are_no_toml(here, named):
     path.write_bytes("a = 'é'".encode("latin-1"))
     with pytest.raises(InputError, match=r"pyproject.toml: the file is not UTF-8 text"):
         load_config(chosen, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("1" * 5000, "a number in it is too long to be read"), ("[" * 20_000, "lists in it are too deep")],
+)
+def test_values_that_no_reader_takes(here, value, reason):
+    with pytest.raises(InputError, match=f"^a.toml: {reason}"):
+        load_config(written(Path("a.toml"), f"seed = {value}"), OPTIONS)
 
 
 def test_files_that_cannot_be_read(here):

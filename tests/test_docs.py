@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
 import pytest
 import yaml
-from pages import blocks, commands, page, shown_in
+from pages import ROOT, blocks, commands, page, shown_in
 from typer.testing import CliRunner
 
+from caltest.auditing.engine import MIN_ROWS, N_RESAMPLES
+from caltest.auditing.groups import MOST_VALUES, read_groups
+from caltest.auditing.plan import FEWEST_EVENTS, MOST_FOR_KERNEL, MOST_HYPOTHESES
 from caltest.cli import app
 from caltest.cli._audit import OPTIONS
 from caltest.cli._config import load_config
+from caltest.exceptions import InputError
+from caltest.multiplicity import CORRECTIONS
 
 PAGE = page("docs/audit.md")
 MAKE, *OTHERS = blocks(PAGE, "python")
@@ -70,6 +76,38 @@ def test_python_runs_and_prints_what_its_comments_say(capsys):
     namespace["test_probabilities_mean_what_they_say"]()
     assert capsys.readouterr().out.splitlines() == re.findall(r"print\(.*\)  # (.*)", code)
     assert Path("checks.csv").read_text().count("\n") > 10
+
+
+def test_the_numbers_in_the_text(folder):
+    command = ["audit", "predictions.csv", "--group", "region", "--group", "age", "--seed", "1"]
+    refused = CliRunner().invoke(app, [*command, "--alpha", "0.001"])
+    assert "give at least 1,999." in refused.stderr
+    assert "`--alpha 0.001` takes `--resamples 1999`" in PAGE
+    assert f"fewer than `--min-rows` rows ({MIN_ROWS})" in PAGE
+    assert f"beyond {MOST_HYPOTHESES:,} checks".replace(",", " ") in PAGE
+    assert f"no default beyond {MOST_FOR_KERNEL:,} rows".replace(",", " ") in PAGE
+    assert f"drawn from the predictions {N_RESAMPLES} times" in PAGE
+    assert (MOST_VALUES, FEWEST_EVENTS) == (1000, 5)
+    assert "A column of more than a thousand values is refused" in PAGE
+    assert len(read_groups({"a": list(range(1000))}, 1000)[0].values) == 1000
+    with pytest.raises(InputError, match="1,001 different values"):
+        read_groups({"a": list(range(1001))}, 1001)
+    assert "expected fewer than five times" in PAGE
+    assert CORRECTIONS["fdr_bh"].endswith("of independent or positively dependent tests")
+    assert "only of independent or positively dependent checks" in PAGE
+
+
+def test_what_it_costs_is_what_was_measured():
+    with (ROOT / "validation/results/audit_speed.csv").open() as file:
+        cases = {row["case"]: row for row in csv.DictReader(file)}
+    (cost,) = re.findall(r"## Cost\n\n(.*?)\n\n", PAGE, flags=re.DOTALL)
+    default, linear = cases["default"], cases["linear"]
+    seconds = [float(value) for value in re.findall(r"(\d+) seconds", cost)]
+    (memory,) = re.findall(r"(\d+) MB", cost)
+    assert f"{default['hypotheses']} checks and {default['draws']} draws" in cost
+    for told, case in zip(seconds, (default, linear), strict=True):
+        assert 0.5 * told <= float(case["seconds"]) <= 1.5 * told
+    assert 0.8 * float(memory) <= float(default["peak_mb"]) <= 1.2 * float(memory)
 
 
 def test_the_configuration_is_one():

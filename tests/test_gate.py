@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import audits
 import numpy as np
 import pytest
 from support import binomial_limits
 
 import caltest
 from caltest.exceptions import InputError
+from caltest.gate import _message
 
 FAST = {"lenses": "top_label", "statistics": "ks", "n_resamples": 99}
 
@@ -39,10 +41,15 @@ def test_a_finding_fails_with_all_that_helps(data):
         caltest.assert_calibrated(wrong, labels, groups={"side": groups}, alpha=0.1, **FAST)
     expected = caltest.audit(wrong, labels, groups={"side": groups}, alpha=0.1, rng=0, **FAST)
     first, *rest = str(caught.value).split("\n\n")
-    assert first == f"the model is miscalibrated, p = {expected.pvalue:.3g} at alpha = 0.1"
+    assert first == f"the model is miscalibrated, p = {expected.pvalue:.2g} at alpha = 0.1"
     assert "\n\n".join(rest[:-1]) == expected.summary().rstrip()
     assert rest[-1] == f"To repeat it: {expected.call}"
     assert "rng=0" in expected.call
+
+
+def test_the_p_value_is_seen_to_be_at_or_below_alpha():
+    made = audits.audit(pvalue=0.0149, alpha=0.0149)
+    assert "p = 0.0149 at alpha = 0.0149\n" in _message(made)
 
 
 def test_a_tolerance_is_said(data):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from caltest.cli._outputs import check_outputs, write_files
+from caltest.cli._outputs import check_outputs
 from caltest.exceptions import InputError
+from caltest.report.writing import write_whole
 
 SUFFIXES = {"--report": (".html", ".htm"), "--json": (".json",)}
 
@@ -23,7 +24,7 @@ def refused(outputs, inputs=()) -> str:
 
 
 def listing():
-    return sorted((path, path.stat().st_size) for path in Path().rglob("*"))
+    return sorted((path, path.lstat().st_size) for path in Path().rglob("*"))
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +85,7 @@ def test_a_folder_that_takes_no_files():
 
 
 def test_files_are_written_and_nothing_else(here):
-    write_files({Path("a.html"): "é\n", Path("data.json"): "new"})
+    write_whole({Path("a.html"): "é\n", Path("data.json"): "new"})
     assert (here / "a.html").read_bytes() == b"\xc3\xa9\n"
     assert [path.name for path, _ in listing()] == ["a.html", "data.json", "folder.html"]
     assert (here / "data.json").read_text() == "new"
@@ -94,7 +95,7 @@ def test_files_are_written_and_nothing_else(here):
 def test_permissions_and_links_stay(here):
     (here / "data.json").chmod(0o640)
     (here / "link.json").symlink_to("data.json")
-    write_files({Path("link.json"): "new"})
+    write_whole({Path("link.json"): "new"})
     assert (here / "link.json").is_symlink()
     assert (here / "data.json").read_text() == "new"
     assert stat.S_IMODE((here / "data.json").stat().st_mode) == 0o640
@@ -103,7 +104,7 @@ def test_permissions_and_links_stay(here):
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null")
 def test_a_device_stays_a_device():
     check_outputs({"--json": Path("/dev/null")}, SUFFIXES, [])
-    write_files({Path("/dev/null"): "gone"})
+    write_whole({Path("/dev/null"): "gone"})
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
@@ -122,15 +123,80 @@ def test_if_one_fails_all_stay_as_they_were(here, monkeypatch, error):
     monkeypatch.setattr(Path, "open", fails_late)
     expected = InputError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected) as caught:
-        write_files({Path("data.json"): "new", Path("b.json"): "new"})
+        write_whole({Path("data.json"): "new", Path("b.json"): "new"})
     assert len(opened) == 2
     assert listing() == before
     if expected is InputError:
-        assert str(caught.value) == "b.json cannot be written: No space left on device."
+        assert str(caught.value) == (
+            "b.json cannot be written: No space left on device; give a file in a folder that exists "
+            "and may be written to."
+        )
+
+
+def _fails_at(monkeypatch, method, count):
+    """Let the method of a path fail when it is called for the last of so many times."""
+    called = []
+    real = getattr(Path, method)
+
+    def late(self, *rest, **options):
+        called.append(self)
+        if len(called) == count:
+            raise OSError(13, "Permission denied")
+        return real(self, *rest, **options)
+
+    monkeypatch.setattr(Path, method, late)
+
+
+def test_the_file_that_fails_is_named_and_what_was_written_by_then(here, monkeypatch):
+    _fails_at(monkeypatch, "replace", 2)
+    with pytest.raises(InputError) as caught:
+        write_whole({Path("a.json"): "new", Path("data.json"): "new", Path("c.json"): "new"})
+    assert str(caught.value).startswith(
+        "data.json cannot be written: Permission denied, but a.json had been written by then; "
+    )
+    assert Path("a.json").read_text() == "new"
+    assert Path("data.json").read_text() == "{}"
+    assert [path.name for path, _ in listing()] == ["a.json", "data.json", "folder.html"]
+
+
+def test_if_the_first_cannot_be_put_in_place_it_is_named_and_nothing_changes(here, monkeypatch):
+    before = listing()
+    _fails_at(monkeypatch, "replace", 1)
+    with pytest.raises(InputError, match=r"^a.json cannot be written: Permission denied; give"):
+        write_whole({Path("a.json"): "new", Path("data.json"): "new"})
+    assert listing() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_device_leaves_the_files_as_they_were():
+    before = listing()
+    with pytest.raises(InputError, match=r"^/dev/full cannot be written: No space left on device; "):
+        write_whole({Path("/dev/full"): "new", Path("data.json"): "new"})
+    assert listing() == before
+
+
+def test_what_lies_beside_is_neither_followed_nor_overwritten(here, monkeypatch):
+    monkeypatch.setattr("caltest.report.writing.uuid4", lambda: type("Known", (), {"hex": "known"}))
+    (here / "victim").write_text("precious")
+    (here / ".caltest-known.part").symlink_to("victim")
+    with pytest.raises(InputError, match=r"^data.json cannot be written: File exists"):
+        write_whole({Path("data.json"): "new"})
+    assert (here / "victim").read_text() == "precious"
+    assert (here / ".caltest-known.part").is_symlink()
+
+
+def test_links_to_themselves_and_impossible_names(here):
+    (here / "loop.html").symlink_to("loop.html")
+    assert refused({"--report": "loop.html"}) == (
+        "--report is loop.html, which cannot be written: Too many levels of symbolic links; give "
+        "another file."
+    )
+    assert "null byte; give another file." in refused({"--report": "a\x00.html"})
+    check_outputs({"--report": Path("new.html")}, SUFFIXES, [Path("loop.html"), Path("a\x00")])
 
 
 def test_a_long_name(here):
     path = Path(f"{'é' * 120}.json")
     check_outputs({"--json": path}, SUFFIXES, [])
-    write_files({path: "new"})
+    write_whole({path: "new"})
     assert path.read_text() == "new"

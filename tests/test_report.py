@@ -144,6 +144,137 @@ def test_worst_views_first_then_the_strongest_evidence():
     assert len(made.pictures) == 6
 
 
+def _with_first(audit, view, check=None):
+    """Return the audit with another first view, and its first check of that."""
+    first = check or replace(audit.checks[0], view=view)
+    return replace(audit, views=(view,), checks=(first,))
+
+
+@pytest.mark.parametrize(
+    ("says", "share", "direction", "told"),
+    [
+        (0.315, 0.316, "under", "cannot be told"),  # a gap of a tenth of a point, in 900 rows
+        (0.416, 0.316, "over", "▲ claims too much"),
+        (0.216, 0.316, "under", "▼ claims too little"),
+    ],
+)
+def test_a_direction_is_told_where_it_is_shown(says, share, direction, told):
+    made = audits.audit()
+    view = View("class:2", "the label is 'bird'", None, 900, says, share, direction, 0.0, 0.0)
+    audit = _with_first(made, view, replace(made.checks[0], view=view, found=True))
+    assert summarise(audit, title=None, command=None).found_views[0].direction == told
+    assert f" | 900 | {told} | " in report.to_markdown(audit)
+    shown = words.shown_directions(audit)[view.key]
+    assert {"over": "▲", "under": "▼", None: "c"}[shown] == told[0]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "found", "told"),
+    [("ecd", True, "▲ claims too much"), ("ecd", False, None), ("skce_uq", True, "cannot be told")],
+)
+def test_of_a_vector_only_a_finding_of_the_signed_statistic_tells_the_direction(statistic, found, told):
+    made = audits.audit()
+    view = replace(made.views[0], direction="over")
+    audit = _with_first(
+        made, view, replace(made.checks[0], view=view, statistic=statistic, found=found)
+    )
+    rows = summarise(audit, title=None, command=None).found_views
+    assert [row.direction for row in rows] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("correction", "value", "condition"),
+    [
+        ("westfall_young", "exact", None),
+        ("holm", "valid", None),
+        ("fdr_by", "valid", None),
+        ("fdr_bh", "conditional", "of independent or positively dependent tests"),
+        ("sidak", "conditional", "of independent or positively dependent tests"),
+        ("hommel", "conditional", "of independent or positively dependent tests"),
+        ("fdr_tsbh", "conditional", "of independent tests"),
+        ("fdr_tsbky", "conditional", "of independent tests"),
+    ],
+)
+def test_a_claim_carries_the_condition_of_its_correction(correction, value, condition):
+    audit = audits.audit(correction=correction)
+    text = Page(report.to_html(audit)).text()
+    assert f"Guarantee {value} By" in text
+    proviso = f"That is proved {condition} only."
+    for shown in (text, report.to_markdown(audit)):
+        assert (proviso in shown) if condition else ("That is proved" not in shown)
+
+
+@pytest.mark.parametrize(
+    ("lens", "event", "group", "shown"),
+    [
+        ("top_label", "the top class is right", Group("c" * 90, "north"), "= north"),
+        (
+            "top_label",
+            "the top class is right",
+            Group("region", "north" * 20),
+            "in region = northnorth",
+        ),
+        ("class:0", f"the label is {'long' * 30!r}", Group("c" * 90, "v" * 90), "Class 'longl…"),
+        ("class:0", f"the label is {'long' * 30!r}", Group("a", "north"), " in a = north"),
+        ("class:0", f"the label is {'long' * 30!r}", None, "Class 'longlonglong"),
+    ],
+)
+def test_of_a_long_name_every_part_is_seen(lens, event, group, shown):
+    view = replace(audits.audit().views[1], lens=lens, event=event, group=group)
+    name = summarise(_with_first(audits.audit(), view), title=None, command=None).worst[0].name
+    assert shown in name.short
+    assert "…" in name.short
+    assert len(name.short) <= 48
+    for whole in (group.column, group.value) if group else ():
+        assert whole in name.full
+    assert lens == "top_label" or event.removeprefix("the label is ") in name.full
+
+
+def test_what_was_skipped_is_said_whole():
+    reason = "they are named here in a clause of more than forty-eight characters, so to say"
+    what = "1,204 pairs of a class and a group, those with the fewest events"
+    audit = replace(audits.audit(), skipped=(Skipped(what, None, reason),))
+    text = Page(report.to_html(audit)).text()
+    assert what in text
+    assert reason in text
+    assert what in report.to_markdown(audit)
+
+
+def test_a_label_that_was_called_impossible_is_said_everywhere():
+    made = audits.audit(wrong=False)
+    audit = replace(made, impossible=3, pvalue=1 / (audits.DRAWS + 1))
+    assert audit.rejected
+    assert not audit.found
+    text = Page(report.to_html(audit)).text()
+    assert "In 3 rows a label came true that has probability 0" in text
+    assert "Beyond that, no class and no group was found to be wrong." in text
+    assert "draws can show; a label of probability 0 came true." in text
+    assert "smaller than that rank: a label came true that has probability 0" in text
+    assert "In 3 rows a label came true that has probability 0" in report.to_markdown(audit)
+    assert json.loads(report.to_json(audit))["impossible"] == 3
+    (suite,) = ElementTree.fromstring(report.to_junit(audit))
+    assert suite.get("failures") == "1"
+    assert suite.find("testcase").get("name") == "no label has probability 0"
+    assert suite.find("testcase/failure").get("message").startswith("3 rows: ")
+    assert int(suite.get("tests")) == len(suite.findall("testcase"))
+    (suite,) = ElementTree.fromstring(report.to_junit(made))
+    assert suite.get("failures") == "0"
+
+
+def test_bands_hold_for_all_diagrams_at_once():
+    text = Page(report.to_html(audits.audit())).text()
+    assert "in the grey bands, all of them in all diagrams at once, with at least 95%" in text
+
+
+def test_no_zero_has_a_sign():
+    made = audits.audit()
+    check = replace(made.checks[0], value=-0.0, expected=(-0.0, 0.03167))
+    audit = replace(made, checks=(check, *made.checks[1:]))
+    row = summarise(audit, title=None, command=None).found[0]
+    assert (row.value, row.expected) == ("0", "0 to 0.03167")
+    assert "p alone, 95% interval" in Page(report.to_html(audit)).text("thead")
+
+
 def test_bounds_that_were_not_sought_are_not_called_unshown(found):
     unsought = replace(found.views[1], over=None, under=None)
     audit = replace(found, views=(unsought,), checks=(replace(found.checks[0], view=unsought),))
@@ -292,6 +423,16 @@ def test_histogram_by_hand():
     assert (made.reached, made.draws, made.beyond) == (2, 19, 0)
     assert not made.far
     assert not made.doubled
+
+
+@pytest.mark.parametrize("observed", [0.5, 2.0, 20.0, 48.0, 60.0, 100.0, 150.0, 246.0, 273.0, 299.0])
+def test_the_name_of_the_threshold_is_beside_the_line_of_the_labels(observed):
+    for limit in (0.0, 10.0, 45.0, 100.0, 246.0, 300.0):
+        middle = charts._named(limit, observed)
+        assert abs(middle - observed) >= 46.0 + 3.0
+        assert middle - 46.0 >= -10.0
+        assert middle + 46.0 <= 316.0
+        assert abs(middle - limit) <= 110.0  # near its own line
 
 
 def test_what_is_far_out_breaks_the_axis_and_is_counted():

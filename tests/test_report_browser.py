@@ -41,6 +41,13 @@ CLIPPED = """[...document.querySelectorAll('svg text')].filter(text => {
     const p = text.getBoundingClientRect(), q = text.ownerSVGElement.getBoundingClientRect()
     return p.left < q.left - 1 || p.right > q.right + 1 || p.top < q.top - 1 || p.bottom > q.bottom + 1
 }).map(text => text.textContent)"""
+CROSSED = """[...document.querySelectorAll('svg')].flatMap(svg => {
+    const lines = [...svg.querySelectorAll('line.observed, line.threshold')]
+    return [...svg.querySelectorAll('text')].filter(text => lines.some(line => {
+        const p = text.getBoundingClientRect(), q = line.getBoundingClientRect()
+        return p.left < q.right && q.left < p.right && p.top < q.bottom - 2 && q.top < p.bottom - 2
+    })).map(text => text.textContent)
+})"""
 COLOURS = """['--wrong', '--data'].map(name => {
     const probe = document.body.appendChild(document.createElement('i'))
     probe.style.color = 'var(' + name + ')'
@@ -90,6 +97,8 @@ AUDITS = {
     "wrong": audits.audit,
     "fine": lambda: audits.audit(wrong=False),
     "tolerance": lambda: audits.audit(tolerance=0.02, correction="holm", null_distribution=None),
+    "close": lambda: audits.audit(statistic=8.6),  # to where it is rejected
+    "closer": lambda: audits.audit(statistic=0.3),
     "hostile": lambda: audits.audit(audits.HOSTILE, audits.HOSTILE),
     "many": lambda: audits.audit([f"c{k}" for k in range(1000)], [f"g{k}" for k in range(300)]),
     "real": lambda: audits.real(
@@ -142,6 +151,7 @@ def test_nothing_but_tables_scrolls_sideways(visit, audit):
         assert page.evaluate(OVERFLOWING) == []
         assert page.evaluate(OVERLAPPING) == []
         assert page.evaluate(CLIPPED) == []
+        assert page.evaluate(CROSSED) == []
 
 
 def test_the_answer_is_on_the_first_screen(visit, audit):
@@ -167,7 +177,7 @@ def test_a_keyboard_gets_to_the_findings(visit):
     assert page.evaluate("document.activeElement.innerText") == "Skip to the findings"
     assert page.locator(".skip").bounding_box()["x"] >= 0
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url("**/report.html#main")
 
 
 def test_light_and_dark_differ_and_paper_is_light(visit):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import audits
@@ -11,8 +12,10 @@ import pytest
 
 from caltest import InputError, report
 from caltest.auditing import words
+from caltest.auditing.result import Group, Skipped, View
 from caltest.report import formats
-from caltest.report._files import write_whole
+from caltest.report._text import markdown
+from caltest.report.writing import SUFFIXES, write_whole
 
 FORMATS = {
     ".html": report.to_html,
@@ -101,6 +104,44 @@ def test_junit_counts_and_names_the_findings(found):
         assert suite.find("testcase/skipped").get("message") == audit.skipped[0].reason
 
 
+def test_junit_has_a_name_for_every_case():
+    made = audits.audit()
+    pairs = [
+        ("a", "b = c"), ("a = b", "c"), ("'a = b'", "c"), ("a", "b\nc"), ("a", "b\\nc"), ("a =", "b"),
+        ("a", "= b"), ("a", "b: ecd"), ("a", "b"),
+    ]  # fmt: skip
+    views = tuple(View("top_label", "", Group(*pair), 9, says=0.5, share=0.5) for pair in pairs)
+    checks = tuple(
+        replace(made.checks[0], view=view, statistic=name, found=False)
+        for view in views
+        for name in ("ecd", "ecd: ecd", "'ecd: ecd'")
+    )
+    skipped = (Skipped("a = b = c", 7, "small"), Skipped("a = b = c", 7, "small"))
+    audit = replace(made, views=views, checks=checks, skipped=skipped)
+    cases = list(ElementTree.fromstring(report.to_junit(audit)).iter("testcase"))
+    names = {(case.get("classname"), case.get("name")) for case in cases}
+    assert len(names) == len(cases) == len(checks) + 2
+    numbered = [name for _, name in names if name.endswith("]")]
+    assert numbered == ["a = b = c (7 rows) [2]"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "www.evil.com", "(www.evil.com)", "_WWW.evil.com", "https://evil.com", "HTTP://evil.com",
+        "ftp://evil.com", "@someone", "me@evil.com", "#12", "GH-12", "!12",
+    ],
+)  # fmt: skip
+def test_no_name_becomes_a_link_in_markdown(name):
+    text = markdown(name)
+    assert not re.search(r"www\.|://|@\w|#\d|gh-\d|!\d", text, re.IGNORECASE)
+    assert text.replace("\N{WORD JOINER}", "").replace("\\", "") == name
+    made = audits.audit(("cat", name, "dog"), ("north", name))
+    written = report.to_markdown(replace(made, warnings=(f"see {name}.",)), title=name)
+    prose = re.sub(r"(`+).+?\1", "", written, flags=re.DOTALL)
+    assert not re.search(r"www\.|://|@\w|#\d|gh-\d|!\d", prose, re.IGNORECASE)
+
+
 def test_markdown_of_a_real_audit(found):
     text = report.to_markdown(found, title="Forest", command="caltest audit")
     assert text.startswith("## ✗ Rejected: Forest\n")
@@ -137,6 +178,14 @@ def test_save_writes_what_the_suffix_names(suffix, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.parametrize("suffixes", SUFFIXES.values())
+def test_every_suffix_of_a_format_means_the_same(suffixes, tmp_path):
+    audit = audits.audit()
+    for suffix in suffixes:
+        report.save(audit, tmp_path / f"out{suffix}")
+        assert (tmp_path / f"out{suffix}").read_text(encoding="utf-8") == FORMATS[suffixes[0]](audit)
+
+
 def test_save_hands_title_and_command_on(tmp_path):
     report.save(audits.audit(), tmp_path / "a.html", title="Cats", command="caltest audit x")
     assert "<h1>Cats</h1>" in (tmp_path / "a.html").read_text(encoding="utf-8")
@@ -155,7 +204,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
 
 
 def test_save_says_what_is_wrong_with_a_path(tmp_path):
-    with pytest.raises(InputError, match=r"ends in \.html, \.md, \.json, \.xml\.$"):
+    with pytest.raises(InputError, match=r"ends in \.html, \.htm, \.md, \.markdown, \.json, \.xml\.$"):
         report.save(audits.audit(), tmp_path / "out.pdf")
     with pytest.raises(InputError, match="No such file or directory; give a file in a folder"):
         report.save(audits.audit(), tmp_path / "none" / "out.md")
@@ -164,17 +213,20 @@ def test_save_says_what_is_wrong_with_a_path(tmp_path):
         report.save(audits.audit(), tmp_path / "folder.md")
     with pytest.raises(InputError, match="null byte"):
         report.save(audits.audit(), "a\x00.md")
+    (tmp_path / "loop.md").symlink_to("loop.md")
+    with pytest.raises(InputError, match="Too many levels of symbolic links; give a file"):
+        report.save(audits.audit(), tmp_path / "loop.md")
 
 
 def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path):
     (tmp_path / "real.md").write_text("old")
     (tmp_path / "link.md").symlink_to(tmp_path / "real.md")
-    write_whole(tmp_path / "link.md", "new")
+    write_whole({tmp_path / "link.md": "new"})
     assert (tmp_path / "link.md").is_symlink()
     assert (tmp_path / "real.md").read_text() == "new"
     device = tmp_path / "null.md"
     device.symlink_to("/dev/null")
-    write_whole(device, "gone")
+    write_whole({device: "gone"})
     assert stat.S_ISCHR((tmp_path / "null.md").stat().st_mode)
 
 

@@ -33,6 +33,8 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
     try:
         app(prog_name="caltest")
     except SystemExit as stop:

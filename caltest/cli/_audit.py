@@ -27,9 +27,9 @@ from caltest.cli._config import (
     texts,
 )
 from caltest.cli._input import read_sample_with_groups
-from caltest.cli._options import Columns, Example, File, Label, Seed, column_names
-from caltest.cli._output import NOT_REJECTED, REJECTED, errors_reported, write
-from caltest.cli._outputs import STANDARD_OUTPUT, check_outputs, write_files
+from caltest.cli._options import Example, File, Label, Seed, column_names
+from caltest.cli._output import NOT_REJECTED, REJECTED, WRONG_INPUT, errors_reported, write
+from caltest.cli._outputs import STANDARD_OUTPUT, check_outputs
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from caltest.auditing import Audit
     from caltest.data import Sample
 
-_SUFFIXES = {
-    "--report": (".html", ".htm"),
-    "--markdown": (".md", ".markdown"),
-    "--json": (".json",),
-    "--junit": (".xml",),
-}
+#: Which format an option writes.
+_FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}
+
+
+#: Rows times draws from where an audit takes half a minute or more, with the default checks.
+_LONG = 5e7
 
 
 def _columns(name: str, value: object) -> tuple[str, ...]:
@@ -92,7 +92,14 @@ def _option(kind: str, help_text: str, *names: str) -> Any:
 def run_audit(
     file: File = None,
     label: Label = None,
-    columns: Columns = None,
+    columns: Annotated[
+        str | None,
+        _option(
+            "COLS",
+            "The columns of probabilities, separated by commas.  [default: all but the label and the "
+            "groups]",
+        ),
+    ] = None,
     group: Annotated[
         list[str] | None,
         _option("COL", "A column whose values group the rows; give it once for each column."),
@@ -133,13 +140,13 @@ def run_audit(
     ] = None,
     resamples: Annotated[int | None, _option("INT", "Draws of labels.  [default: 999]")] = None,
     seed: Seed = None,
-    report: Annotated[Path | None, _option("FILE", "Write the report: one .html file.")] = None,
-    markdown: Annotated[Path | None, _option("FILE", "Write a short report: .md.")] = None,
-    json: Annotated[
-        Path | None, _option("FILE", "Write all numbers: .json, or - for standard output.")
+    report: Annotated[
+        Path | None, _option("FILE", "Write the report: one .html file, or - for standard output.")
     ] = None,
+    markdown: Annotated[Path | None, _option("FILE", "Write a short report: .md, or -.")] = None,
+    json: Annotated[Path | None, _option("FILE", "Write all numbers: .json, or -.")] = None,
     junit: Annotated[
-        Path | None, _option("FILE", "Write every check as a test case for CI: .xml.")
+        Path | None, _option("FILE", "Write every check as a test case for CI: .xml, or -.")
     ] = None,
     fail_on: Annotated[
         str | None,
@@ -167,28 +174,35 @@ def run_audit(
 
 
 def _run(file: Path | None, example: str | None, config: Path | None, typed: dict[str, Any]) -> None:
+    from caltest.report import formats
+    from caltest.report.writing import SUFFIXES
+
     loaded, said = load_config(config, OPTIONS), _checked(typed)
     asked = {**loaded.values, **said}
-    outputs = {option: asked[option[2:]] for option in _SUFFIXES if option[2:] in asked}
-    check_outputs(outputs, _SUFFIXES, [each for each in (file, config) if each is not None])
+    outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
+    suffixes = {option: SUFFIXES[kind] for option, kind in _FORMATS.items()}
+    check_outputs(outputs, suffixes, [each for each in (file, config) if each is not None])
     sample, groups = read_sample_with_groups(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
     )
 
     audit = _audited(sample, groups, asked)
-    title = example if file is None else file.name
+    title = str(example if file is None else file.name)
     command = command_line(file, example, {**asked, "seed": audit.seed})
-    texts_of = {path: _rendered(option, audit, str(title), command) for option, path in outputs.items()}
-    printed, summary = texts_of.pop(STANDARD_OUTPUT, None), audit.summary().rstrip()
+    texts_of = {
+        path: formats.rendered(audit, _FORMATS[option], title=title, command=command)
+        for option, path in outputs.items()
+    }
+    printed = texts_of.pop(STANDARD_OUTPUT, None)
     problem = _problem(texts_of)
-    fails = audit.rejected and asked.get("fail-on") != "never"
-    status = REJECTED if fails else NOT_REJECTED
-    notes = [*_origin(loaded, said), *([] if problem else _written(texts_of)), _decision(audit, status)]
+    status = _status(audit, asked.get("fail-on"), problem)
+    written = [] if problem else _written(texts_of)
+    notes = [*_origin(loaded, said), *written, _decision(audit, status)]
     if printed is None:
-        write("\n".join([summary, "", *notes]))
+        write("\n".join([audit.summary().rstrip(), "", *notes]))
     else:  # standard output is for a program to read
-        print("\n".join(notes), file=sys.stderr)  # noqa: T201
         write(printed.rstrip("\n"))
+        print("\n".join(notes), file=sys.stderr)  # noqa: T201
     if problem:
         raise problem
     raise typer.Exit(status)
@@ -196,8 +210,10 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
 
 def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, Any]) -> Audit:
     from caltest import auditing
+    from caltest.auditing.engine import N_RESAMPLES
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
+    _announce(sample, given.get("n_resamples", N_RESAMPLES))
     try:
         return auditing.audit(
             sample.predictions,
@@ -211,6 +227,14 @@ def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, An
         raise InputError(re.sub(r"\bn_resamples\b", "--resamples", str(error))) from error
 
 
+def _announce(sample: Sample, resamples: int) -> None:
+    """Say that it takes long, where no bar of progress is seen: in the log of a job, for instance."""
+    rows, classes = len(sample.labels), sample.predictions.n_classes
+    if rows * resamples >= _LONG and not sys.stderr.isatty():
+        size = f"{rows:,} rows of {classes:,} classes, with {resamples:,} draws of the labels"
+        print(f"Auditing {size}: this may take minutes.", file=sys.stderr, flush=True)  # noqa: T201
+
+
 def _checked(typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was typed, in the form that a configuration has."""
     return {
@@ -220,20 +244,12 @@ def _checked(typed: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rendered(option: str, audit: Audit, title: str, command: str) -> str:
-    from caltest import report
-
-    if option == "--report":
-        return report.to_html(audit, title=title, command=command)
-    if option == "--markdown":
-        return report.to_markdown(audit, title=title, command=command)
-    return report.to_json(audit) if option == "--json" else report.to_junit(audit)
-
-
 def _problem(texts_of: Mapping[Path, str]) -> InputError | None:
     """Write the files; return what went wrong, for what was found is to be told first."""
+    from caltest.report.writing import write_whole
+
     try:
-        write_files(texts_of)
+        write_whole(texts_of)
     except InputError as error:
         return error
     return None
@@ -250,17 +266,29 @@ def _written(paths: Iterable[Path]) -> list[str]:
     return [f"Written: {names}."] if names else []
 
 
+def _status(audit: Audit, fail_on: object, problem: InputError | None) -> int:
+    """Return the exit status, which is decided before anything is printed."""
+    if problem:
+        return WRONG_INPUT
+    return REJECTED if audit.rejected and fail_on != "never" else NOT_REJECTED
+
+
 def _decision(audit: Audit, status: int) -> str:
     verdict = "Rejected" if audit.rejected else "Not rejected"
-    why = ", by --fail-on never" if audit.rejected and status == NOT_REJECTED else ""
+    why = ""
+    if status == WRONG_INPUT:
+        why = ", for not all could be written"
+    elif audit.rejected and status == NOT_REJECTED:
+        why = ", by --fail-on never"
     return f"{verdict} at alpha = {audit.alpha} (exit status {status}{why})."
 
 
 def command_line(file: Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
-    """Return the command that repeats the numbers, whatever a configuration then says.
+    """Return the command that repeats the numbers, in the same folder.
 
-    Where results are written, on how many cores and what they are to fail does not change them, and
-    is left out.
+    What was asked for stands in it, typed or from a configuration, whatever that says later. What was
+    not asked for does not: it is the default, as long as no configuration gives it then. Where results
+    are written, on how many cores and what they are to fail does not change them, and is left out.
 
     >>> command_line(Path("my predictions.csv"), None, {"group": ("age", "sex"), "seed": 1})
     "caltest audit 'my predictions.csv' --group age --group sex --seed 1"

@@ -17,6 +17,8 @@ from caltest.exceptions import InputError
 Check: TypeAlias = "Callable[[str, object], Any]"
 
 _TABLE = "[tool.caltest]"
+_MOST_BITS = 256  # of a whole number; a seed may be long
+_MOST_CORES = 1024
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: the file is not UTF-8 text; save it as UTF-8.") from error
     except OSError as error:
         raise InputError(f"{path}: the file cannot be read: {error.strerror}; check it.") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"{path}: a number in it is too long to be read; shorten it.") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: lists in it are too deep to be read; flatten them.") from error
 
 
 def _checked(place: str, table: dict[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:
@@ -132,7 +138,10 @@ def number(name: str, value: object) -> float:
     """Pass a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(name, value, "a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError(f"{name} is too large a number; give a smaller one.") from error
 
 
 def level(name: str, value: object) -> float:
@@ -147,6 +156,8 @@ def whole(name: str, value: object, least: int | None = None) -> int:
     """Pass a whole number, not below ``least``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong(name, value, "a whole number")
+    if value.bit_length() > _MOST_BITS:
+        raise InputError(f"{name} is too large a number; give a smaller one.")
     if least is not None and value < least:
         raise InputError(f"{name} is {value}; give a whole number from {least} on.")
     return value
@@ -162,6 +173,8 @@ def cores(name: str, value: object) -> int:
     found = whole(name, value)
     if found == 0:
         raise InputError(f"{name} is 0; give a number of cores, or -1 for all of them.")
+    if found > _MOST_CORES:
+        raise InputError(f"{name} is {found}; give at most {_MOST_CORES:,}, or -1 for all there are.")
     return found
 
 
@@ -187,4 +200,7 @@ def _wrong(name: str, value: object, wanted: str) -> InputError:
 
 def _toml(value: object) -> str:
     """Write a value as its file does, nearly."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except ValueError:  # it has thousands of digits
+        return "a number of thousands of digits"

@@ -1,10 +1,7 @@
-"""Files that a command writes: all of them, or none."""
+"""Files that a command is to write, looked at before the work."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -29,17 +26,23 @@ def check_outputs(
     inputs
         What is read.
     """
-    taken = {path.resolve(): f"the file that is read ({path})" for path in inputs}
+    from caltest.report.writing import resolved  # slow to import
+
+    taken: dict[Path, str] = {}
+    for path in inputs:
+        try:
+            taken[resolved(path)] = f"the file that is read ({path})"
+        except OSError:  # whoever reads it says so
+            continue
     for option, path in outputs.items():
         name = f"{option} is {path}"
-        place = path if path == STANDARD_OUTPUT else path.resolve()
-        if place in taken:
-            raise InputError(f"{name}, which is {taken[place]}; give another file.")
-        taken[place] = f"that of {option} too"
-        if path == STANDARD_OUTPUT:
-            continue
         try:
-            _check_place(name, path, suffixes[option])
+            place = path if path == STANDARD_OUTPUT else resolved(path)
+            if place in taken:
+                raise InputError(f"{name}, which is {taken[place]}; give another file.")
+            taken[place] = f"that of {option} too"
+            if path != STANDARD_OUTPUT:
+                _check_place(name, path, suffixes[option])
         except OSError as error:
             raise InputError(
                 f"{name}, which cannot be written: {error.strerror}; give another file."
@@ -47,54 +50,13 @@ def check_outputs(
 
 
 def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    from caltest.report.writing import check_file
+
     if path.is_dir():
         raise InputError(f"{name}, which is a folder; give a file in it.")
-    if _is_device(path):
-        return
-    if path.suffix.lower() not in suffixes:
+    new = not path.exists()
+    if (new or path.is_file()) and path.suffix.lower() not in suffixes:
         raise InputError(f"{name}; give a file name that ends in {' or '.join(suffixes)}.")
-    if not path.parent.is_dir():
+    if new and not path.parent.is_dir():
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
-    if path.exists():
-        path.open("ab").close()
-    part = _part_of(path)
-    part.open("xb").close()
-    part.unlink()
-
-
-def write_files(texts: Mapping[Path, str]) -> None:
-    """Write every file beside its place first, then put all in place: no half of a file is left.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written; none is changed then.
-    """
-    parts: dict[Path, Path] = {}
-    try:
-        for path, text in texts.items():
-            target = path
-            if not _is_device(path):
-                target = parts[path.resolve()] = _part_of(path)  # a link stays a link
-            with target.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        for place, part in parts.items():
-            if place.exists():
-                shutil.copymode(place, part)
-            part.replace(place)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-
-
-def _is_device(path: Path) -> bool:
-    """Whether a path is there and no plain file, as /dev/null is: nothing may replace it."""
-    return path.exists() and not path.is_file()
-
-
-def _part_of(path: Path) -> Path:
-    place = path.resolve()
-    number = zlib.crc32(os.fsencode(place.name))
-    return place.with_name(f".caltest-{os.getpid()}-{number:08x}.part")
+    check_file(path)

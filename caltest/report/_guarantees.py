@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, points
+from caltest._prose import confidence_text, points, pvalue
 from caltest.auditing.result import Audit
-from caltest.report._numbers import of, pvalue
+from caltest.multiplicity import CORRECTIONS
+from caltest.report._numbers import of
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,26 @@ def _pvalue(audit: Audit) -> Fact:
     note = f"{'At or below' if audit.rejected else 'Above'} alpha = {audit.alpha:g}"
     if audit.pvalue <= (1.0 + 1e-9) / (audit.n_resamples + 1):
         note += f"; the smallest that {of(audit.n_resamples, 'draw')} can show"
+    if audit.rejected and audit.impossible:
+        note += "; a label of probability 0 came true"
     return Fact("p-value of the whole", pvalue(audit.pvalue, audit.alpha), f"{note}.")
 
 
 def _controlled(audit: Audit) -> Fact:
     n, chance = of(len(audit.checks), "check"), confidence_text(audit.alpha)
+    condition = _condition(audit)
+    proviso = f" That is proved {condition} only." if condition else ""
     if audit.correction.startswith("fdr"):
-        note = f"Of what is found by {n}, a share of at most {chance} is false on average."
+        note = f"Of what is found by {n}, a share of at most {chance} is false on average.{proviso}"
         return Fact("Controlled", "false discovery rate", note)
-    note = f"If {claim(audit)}, the chance of any finding among {n} would be at most {chance}."
+    note = f"If {claim(audit)}, the chance of any finding among {n} would be at most {chance}.{proviso}"
     return Fact("Controlled", "family-wise error", note)
+
+
+def _condition(audit: Audit) -> str | None:
+    """Return of which tests a correction is valid; None if it is however they depend on each other."""
+    told = CORRECTIONS.get(audit.correction, "").partition(", ")[2]
+    return told if told.startswith("of ") else None
 
 
 def _exact(audit: Audit) -> Fact:
@@ -51,9 +62,12 @@ def _exact(audit: Audit) -> Fact:
     model = "the model" if audit.tolerance is None else "the worst model within the tolerance"
     note = (
         f"By {of(audit.n_resamples, 'draw')} of the labels from {model}: for any number of rows, if "
-        "they are independent and not training data."
+        "they are independent and not training data"
     )
-    return Fact("Guarantee", "exact" if exact else "valid", note)
+    if _condition(audit):
+        each = "Each check by itself is valid; all together are if they depend as “Controlled” says"
+        return Fact("Guarantee", "conditional", f"{note}. {each}.")
+    return Fact("Guarantee", "exact" if exact else "valid", f"{note}.")
 
 
 def _looked_at(audit: Audit) -> Fact:

@@ -10,29 +10,14 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(0.012345), number(-2.0), number(float("inf"))
-    ('0.01235', '−2', '∞')
+    >>> number(0.012345), number(-2.0), number(-0.0), number(float("inf"))
+    ('0.01235', '−2', '0', '∞')
     """
     if math.isnan(value):
         return "undefined"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.4g}".replace("-", "−")
-
-
-def pvalue(value: float, alpha: float) -> str:
-    """Write a p-value so that it is seen on which side of alpha it lies.
-
-    Examples
-    --------
-    >>> pvalue(0.0384, 0.05), pvalue(0.0500004, 0.05), pvalue(0.05, 0.05), pvalue(1.0, 0.05)
-    ('0.038', '0.0500004', '0.05', '1')
-    """
-    for digits in range(2, 17):
-        text = f"{value:.{digits}g}"
-        if (float(text) <= alpha) == (value <= alpha):
-            break
-    return text
+    return f"{value or 0.0:.4g}".replace("-", "−")
 
 
 def signed_points(gap: float) -> str:

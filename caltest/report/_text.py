@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
+
+from caltest._prose import shortened, visible
 
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 1500
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])")
-_MENTION = re.compile(r"([@#])(?=\w)")
-_WORD_JOINER = "\N{WORD JOINER}"  # invisible: @name then calls nobody, and #1 links to nothing
-_DIRECTIONS = frozenset("\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_NO_CHARACTERS = frozenset("\ufffe\uffff\u2028\u2029\ufeff")
+# What calls someone (@name), or is a link to whoever shows it: #1, !1, GH-1, www.name.org, https://…
+_LINKED = re.compile(r"([@#!](?=\w)|(?<![^\W_])(?:GH-(?=\d)|www(?=\.))|:(?=//))", re.IGNORECASE)
+_WORD_JOINER = "\N{WORD JOINER}"  # invisible: what it breaks is text
 
 
 @dataclass(frozen=True)
@@ -41,51 +41,8 @@ class Name:
         (Name(short='north', full=None), Name(short='a_rathe…', full='a_rather_long_name'))
         """
         shown = visible(text)
-        short = clipped(shown, most)
+        short = shortened(shown, most)
         return cls(short, None if short == shown else shown)
-
-
-def visible(text: str) -> str:
-    r"""Write what hides in a text (control characters, changes of direction) as Python escapes it.
-
-    The result is fit for HTML, for XML and for UTF-8.
-
-    Examples
-    --------
-    >>> print(visible("one\ntwo\x00"), visible("a\u202eb\ud800"))
-    one\ntwo\x00 a\u202eb\ud800
-    """
-    return "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    hidden = character in _DIRECTIONS or character in _NO_CHARACTERS
-    if hidden or unicodedata.category(character) in ("Cc", "Cs"):
-        return character.encode("unicode_escape").decode("ascii")
-    return character
-
-
-def clipped(text: str, most: int) -> str:
-    """Leave out the end of a long text, but not half of a sign that is made of several characters.
-
-    Examples
-    --------
-    >>> clipped("automobile", 5), clipped("abc", 3)
-    ('auto…', 'abc')
-    """
-    if len(text) <= most:
-        return text
-    kept = text[: most - 1]
-    while kept and _joined(text[len(kept)], kept[-1]):
-        kept = kept[:-1]
-    return f"{kept}…"
-
-
-def _joined(character: str, before: str) -> bool:
-    """Whether a character belongs to the one before it: a combining mark, or part of an emoji."""
-    joiner = "\N{ZERO WIDTH JOINER}"
-    skin = 0x1F3FB <= ord(character) <= 0x1F3FF
-    return joiner in (character, before) or skin or unicodedata.category(character) in ("Mn", "Me")
 
 
 def sentence(text: str) -> str:
@@ -96,7 +53,7 @@ def sentence(text: str) -> str:
     >>> sentence("The top label in region = north.")
     'The top label in region = north.'
     """
-    return clipped(visible(text), _SENTENCE)
+    return shortened(visible(text), _SENTENCE)
 
 
 def markdown(text: str) -> str:
@@ -108,7 +65,7 @@ def markdown(text: str) -> str:
     a\|b \<c\> \*d\*
     """
     escaped = _LIST.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", visible(text)))
-    return _MENTION.sub(rf"\1{_WORD_JOINER}", escaped)
+    return _LINKED.sub(rf"\1{_WORD_JOINER}", escaped)
 
 
 def code(text: str) -> str:

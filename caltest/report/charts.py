@@ -17,6 +17,8 @@ _STEPS = (0.25, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002,
 _MOST_STEPS = 5
 _BINS, _WIDE, _HIGH = 30, 300.0, 150.0  # of the histogram
 _ROOM = 0.82  # of its width is for the draws, if the observed value is far away from them
+_NAME, _GAP = 92.0, 3.0  # of "rejects beyond", at most, and to the line beside it
+_EDGE = (-10.0, 316.0)  # of the picture
 _FAR = 2.0  # times what most draws reach, which the axis then leaves out
 
 
@@ -90,6 +92,8 @@ class Histogram:
         Where the evidence of the labels is.
     threshold
         What the evidence must exceed for a rejection; None if that is not known, or not on the axis.
+    named
+        Where the middle of the threshold's name is: beside the line of the labels, not across it.
     far
         Whether the labels' evidence is beyond the axis, which is then broken.
     value, median, most
@@ -104,12 +108,15 @@ class Histogram:
         Whether the p-value of the whole is the rank of the labels among the draws.
     doubled
         Whether it is larger than that, as the p-value of a check of two sides is.
+    settled
+        Whether it is smaller than that, for a label of probability 0 came true.
     """
 
     bars: tuple[Bar, ...]
     ticks: tuple[Tick, ...]
     observed: float
     threshold: float | None
+    named: float
     far: bool
     value: str
     median: str
@@ -119,6 +126,7 @@ class Histogram:
     beyond: int
     ranked: bool
     doubled: bool
+    settled: bool
 
 
 @dataclass(frozen=True)
@@ -192,12 +200,16 @@ def histogram(audit: Audit) -> Histogram | None:
     end = _rounded_up(span if far else max(span, observed))
     width = _WIDE * (_ROOM if far else 1.0)
     threshold = _threshold(audit)
+    at = round(_WIDE * (0.5 + _ROOM / 2) if far else width * observed / end, 2)
+    limit = None if threshold is None or threshold > end else round(width * threshold / end, 2)
     reached = _tail.count(drawn, observed, "greater")
+    rank = (1 + reached) / (1 + len(drawn))
     return Histogram(
         _bars(draws, end, width),
         tuple(Tick(round(width * k / 4, 2), number(end * k / 4)) for k in range(5)),
-        round(_WIDE * (0.5 + _ROOM / 2) if far else width * observed / end, 2),
-        None if threshold is None or threshold > end else round(width * threshold / end, 2),
+        at,
+        limit,
+        _named(limit or 0.0, at),
         far,
         number(observed),
         number(float(np.median(draws))),
@@ -206,8 +218,22 @@ def histogram(audit: Audit) -> Histogram | None:
         len(drawn),
         len(drawn) - int(np.count_nonzero(draws <= end)),
         audit.correction == "westfall_young",
-        audit.pvalue > (1.0 + 1e-9) * (1 + reached) / (1 + len(drawn)),
+        audit.pvalue > (1.0 + 1e-9) * rank,
+        audit.impossible > 0 and audit.pvalue < (1.0 - 1e-9) * rank,
     )
+
+
+def _named(limit: float, observed: float) -> float:
+    """Return where the middle of the threshold's name is: near it, and off the line of the labels."""
+    half = _NAME / 2
+    middle = min(max(limit, half + _EDGE[0]), _EDGE[1] - half)
+    if abs(middle - observed) >= half + _GAP:
+        return middle
+    left, right = observed - half - _GAP, observed + half + _GAP
+    before = observed >= limit  # beside the line, on the side of the threshold, if there is room
+    if (before and left - half >= _EDGE[0]) or right + half > _EDGE[1]:
+        return left
+    return right
 
 
 def _span(draws: NDArray[np.float64]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from typing import Any
 from caltest.auditing.result import Audit
 from caltest.exceptions import InputError
 from caltest.report import junit
-from caltest.report._files import write_whole
 from caltest.report._templates import render
 from caltest.report.summary import summarise
+from caltest.report.writing import SUFFIXES, write_whole
 
 
 def to_html(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
@@ -155,8 +154,9 @@ def save(
     audit
         What :func:`caltest.audit` found.
     path
-        File to write: ``.html``, ``.md``, ``.json`` or ``.xml`` (JUnit). An old file is replaced when
-        the new one is complete, and stays as it is if anything goes wrong.
+        File to write: ``.html`` or ``.htm``, ``.md`` or ``.markdown``, ``.json``, or ``.xml`` (JUnit).
+        An old file is replaced when the new one is complete, and stays as it is if anything goes
+        wrong.
     title, command
         As in :func:`to_html`; JSON and XML have neither.
 
@@ -177,17 +177,21 @@ def save(
     ...     [file.name for file in Path(folder).iterdir()]
     ['audit.html']
     """
-    shown: dict[str, Callable[[], str]] = {
-        ".html": lambda: to_html(audit, title=title, command=command),
-        ".md": lambda: to_markdown(audit, title=title, command=command),
-        ".json": lambda: to_json(audit),
-        ".xml": lambda: to_junit(audit),
-    }
     target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in shown:
+    by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
+    kind = by_suffix.get(target.suffix.lower())
+    if kind is None:
         raise InputError(
             f"the report is to be written to {str(path)!r}, which does not tell its format; give a "
-            f"file that ends in {', '.join(shown)}."
+            f"file that ends in {', '.join(by_suffix)}."
         )
-    write_whole(target, shown[suffix]())
+    write_whole({target: rendered(audit, kind, title=title, command=command)})
+
+
+def rendered(audit: Audit, kind: str, *, title: str | None, command: str | None) -> str:
+    """Return a report in a format of :data:`caltest.report.writing.SUFFIXES`."""
+    if kind == "html":
+        return to_html(audit, title=title, command=command)
+    if kind == "markdown":
+        return to_markdown(audit, title=title, command=command)
+    return to_json(audit) if kind == "json" else to_junit(audit)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, points
+from caltest._prose import confidence_text, points, pvalue, visible
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, View
 from caltest.report._guarantees import Fact, facts
-from caltest.report._numbers import number, of, pvalue
-from caltest.report._text import Name, sentence, visible
+from caltest.report._numbers import number, of
+from caltest.report._text import Name, sentence
 from caltest.report.charts import Histogram, histogram
 from caltest.report.views import (
     Looked,
@@ -30,6 +30,7 @@ _LISTED = 10  # views with a finding, in a comment
 _ROWS = 200  # of the table of hypotheses
 _SKIPPED = 50
 _NAMED = 12  # of what is left out
+_WHAT = 200  # characters of what was skipped, a clause that may hold names
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Report:
         Whether the verdict is "rejected".
     facts
         How sure it is.
+    impossible
+        In how many rows a label of probability 0 came true, as a sentence; None if in none.
     findings, more_findings
         The worst views in words, and number of others with a finding.
     found_views, more_found_views
@@ -102,6 +105,7 @@ class Report:
     advice: tuple[str, ...]
     rejected: bool
     facts: tuple[Fact, ...]
+    impossible: str | None
     findings: tuple[str, ...]
     more_findings: int
     found_views: tuple[ViewRow, ...]
@@ -153,6 +157,7 @@ def summarise(audit: Audit, *, title: str | None, command: str | None) -> Report
         advice=tuple(sentence(text) for text in words.advice(audit)),
         rejected=audit.rejected,
         facts=facts(audit),
+        impossible=_impossible(audit),
         findings=tuple(_finding(each, audit) for each in found[:_WORST]),
         more_findings=max(len(found) - _WORST, 0),
         found_views=tuple(view_row(each, audit, scale) for each in found[:_LISTED]),
@@ -186,9 +191,16 @@ def visible_lines(text: str) -> str:
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
+def _impossible(audit: Audit) -> str | None:
+    if not audit.impossible:
+        return None
+    rows = of(audit.impossible, "row")
+    return f"In {rows} a label came true that has probability 0, which a calibrated model never has."
+
+
 def _finding(each: Looked, audit: Audit) -> str:
     proved = words.proved(each.view, audit.confidence)
-    return sentence(" ".join(text for text in (words.finding(each.check), proved) if text))
+    return sentence(" ".join(text for text in (words.finding(each.told), proved) if text))
 
 
 def _check_row(check: Check, audit: Audit) -> CheckRow:
@@ -223,7 +235,11 @@ def _measures(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 def _skipped(audit: Audit) -> tuple[tuple[Name, str, str], ...]:
     return tuple(
-        (Name.of(each.what), "" if each.rows is None else f"{each.rows:,}", sentence(each.reason))
+        (
+            Name.of(each.what, _WHAT),
+            "" if each.rows is None else f"{each.rows:,}",
+            sentence(each.reason),
+        )
         for each in audit.skipped[:_SKIPPED]
     )
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import percents, points
+from caltest._prose import percents, points, pvalue, visible
 from caltest.auditing import words
-from caltest.auditing.result import Audit, Check, View
-from caltest.report._numbers import of, pvalue, signed_points
+from caltest.auditing.result import Audit, Check, Group, View
+from caltest.forms import Side
+from caltest.report._numbers import of, signed_points
 from caltest.report._text import Name
 from caltest.report.charts import Diagram, Gauge, diagram, gauge
 
 _DIAGRAMS = 6
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the line of a gauge
 
-_DIRECTIONS = {"over": "▲ claims too much", "under": "▼ claims too little"}
-_TOO = {"over": "too much", "under": "too little"}
+_CLAIMS = {"over": "▲ claims too much", "under": "▼ claims too little"}
+_NAME = 48  # characters of the name of a view
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Looked:
-    """A view, its strongest check, and whether any of its checks is a finding."""
+    """A view, its strongest check and the one that is told, any finding, and which way is shown."""
 
     view: View
     check: Check
+    told: Check
     found: bool
+    direction: Side | None
 
     @property
     def error(self) -> float:
@@ -63,11 +66,19 @@ class Looked:
 
 def worst_first(audit: Audit) -> list[Looked]:
     """Return the views with a finding, of one probability, by their error; others, by evidence."""
-    checks: dict[int, list[Check]] = {}
+    checks: dict[tuple[str, Group | None], list[Check]] = {}
     for check in audit.checks:
-        checks.setdefault(id(check.view), []).append(check)
+        checks.setdefault(check.view.key, []).append(check)
+    shown = words.shown_directions(audit)
     looked = [
-        Looked(each[0].view, each[0], any(check.found for check in each)) for each in checks.values()
+        Looked(
+            each[0].view,
+            each[0],
+            words.telling(each),
+            any(check.found for check in each),
+            shown.get(key),
+        )
+        for key, each in checks.items()
     ]
 
     def order(each: Looked) -> tuple[bool, bool, float]:
@@ -94,27 +105,41 @@ def view_row(each: Looked, audit: Audit, scale: float) -> ViewRow:
         name=named(view),
         rows=f"{view.rows:,}",
         found=each.found,
-        direction=_DIRECTIONS[view.direction] if view.direction else "on average neither",
+        direction=_CLAIMS.get(str(each.direction), "cannot be told" if each.found else ""),
         says=says,
         share=share,
         gap="" if gap is None else signed_points(gap),
-        proved=_proved(view),
+        proved=_proved(each),
         adjusted=pvalue(each.check.adjusted, audit.alpha),
         gauge=gauge(gap, view.over, view.under, scale),
     )
 
 
-def _proved(view: View) -> str:
+def _proved(each: Looked) -> str:
+    view = each.view
     if view.over is None and view.under is None:
         return "not sought"
     sides = (("over", view.over), ("under", view.under))
-    return "; ".join(f"{points(bound)} {_TOO[side]}" for side, bound in sides if bound) or "not shown"
+    return (
+        "; ".join(f"{points(bound)} {words.TOO[side]}" for side, bound in sides if bound) or "not shown"
+    )
 
 
 def named(view: View) -> Name:
-    """Return what is looked at, as a heading or the head of a row."""
-    text = words.view_name(view)
-    return Name.of(text[:1].upper() + text[1:])
+    """Return what is looked at, as a heading or the head of a row.
+
+    What is too long is shortened part by part: of a class and of a group something is always seen.
+    """
+    name = words.lens_name(view)
+    if name.startswith("class ") and view.event:
+        name = f"class {view.event.removeprefix('the label is ').removeprefix('class ')}"
+    whole = visible(f"{name} in {view.group.label}" if view.group else name)
+    short = words.narrow_name(view, _NAME)
+    return Name(_capital(short), None if short == whole else _capital(whole))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def with_diagram(looked: Sequence[Looked]) -> tuple[list[Looked], list[Looked]]:
