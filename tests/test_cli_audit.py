@@ -331,7 +331,7 @@ FOUND_IN_THE_DATA = {
         r"^wrong.csv: there is no column 'regoin' .*'region' meant.*'age'",
     ),
     "label as group": (["--group", "label"], r"^wrong.csv: the column 'label' holds the labels"),
-    "lens": (["--lens", "top_labl"], r"there is no lens 'top_labl'; did you mean 'top_label'"),
+    "lens": (["--lens", "top_labl"], r"mean 'top_label'\? Choices: canonical, classwise, top_label"),
     "statistic": (["--statistic", "kss"], r"there is no statistic 'kss'; did you mean 'ks'"),
     "correction": (["--correction", "homl"], r"there is no correction 'homl'"),
     "tolerance": (["--tolerance", "2"], r"tolerance is 2.0"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from caltest import lenses as registered
 from caltest._choices import choose
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
 from caltest.exceptions import InputError
@@ -27,6 +28,7 @@ OF_VECTOR = UnbiasedSKCE(approximation="auto")
 _ECD = "ecd"
 _OF_VECTORS: tuple[StatisticLike, ...] = (OF_VECTOR, _ECD)
 _OF_ONE: tuple[StatisticLike, ...] = ("ks", _ECD)
+_NAMED: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
 _WITH_TOLERANCE: tuple[StatisticLike, ...] = ("scan",)
 
 
@@ -60,7 +62,9 @@ class Wanted:
         each = [lenses] if isinstance(lenses, str | Lens | type) else _several(lenses)
         found: dict[str, Lens | None] = {}
         for one in each:
-            if isinstance(one, str) and one in (CANONICAL, CLASSWISE):
+            if isinstance(one, str) and ":" not in one:
+                choose("lens", one, _NAMED | registered.LENSES)
+            if isinstance(one, str) and one in _NAMED:
                 found[one] = None
             else:
                 lens = find_lens(one)
