@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from numbers import Integral
-from typing import Any, TypeAlias, cast
+from typing import cast
 
-from caltest._choices import choose
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
@@ -15,15 +12,18 @@ from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Binned, Form, Side
 from caltest.lenses import Lens, find_lens, seen
-from caltest.nulls import NULLS, MonteCarlo, Null, Question
+from caltest.named import (
+    StatisticLike,
+    check_resamples,
+    find_null,
+    find_statistic,
+    possible_nulls,
+)
+from caltest.nulls import MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
-from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
+from caltest.statistics import FunctionStatistic, Statistic
 from caltest.tolerance import check_possible, check_tolerance, tolerance_result
-
-MOST_RESAMPLES = 10_000_000
-
-StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
 
 
 class _Default(str):
@@ -132,7 +132,7 @@ def test(
     tolerant = tolerance is not None or alternative in ("over", "under")
     chosen = find_null(null)
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
-    draws = _check_resamples(n_resamples)
+    draws = check_resamples(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     if tolerant:
         error = check_tolerance(0.0 if tolerance is None else tolerance)
@@ -233,51 +233,6 @@ def _default(null: Null, tolerant: bool) -> str:
     if tolerant:
         return "scan"
     return "omnibus" if isinstance(null, MonteCarlo) else "skce_uq"
-
-
-def find_statistic(statistic: StatisticLike) -> Statistic:
-    """Return the statistic of a name, an object or a function."""
-    if isinstance(statistic, str):
-        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS)()
-    if isinstance(statistic, type) and issubclass(statistic, Statistic):
-        return statistic()
-    if isinstance(statistic, Statistic):
-        return statistic
-    if callable(statistic):
-        return FunctionStatistic(cast("Callable[[Any, Any], float]", statistic))
-    raise InputError(
-        f"statistic is {statistic!r}; give a name, an object of caltest.statistics, "
-        "or a function f(probs, labels) -> float."
-    )
-
-
-def find_null(null: str | Null | None) -> Null:
-    """Return the null of a name or an object; None is the exact one."""
-    if null is None:
-        return MonteCarlo()
-    if isinstance(null, str):
-        return choose("null", null, NULLS)()
-    if isinstance(null, type) and issubclass(null, Null):
-        return null()
-    if isinstance(null, Null):
-        return null
-    raise InputError(f"null is {null!r}; give a name or an object of caltest.nulls.")
-
-
-def _check_resamples(n_resamples: int) -> int:
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
-        raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
-    if n_resamples > MOST_RESAMPLES:
-        raise InputError(
-            f"n_resamples is {n_resamples}, more than the {MOST_RESAMPLES:,} that are possible; for "
-            "smaller p-values use null='moments', which draws none."
-        )
-    return int(n_resamples)
-
-
-def possible_nulls(form: Form) -> list[str]:
-    """Return the names of the nulls that fit a form."""
-    return [name for name, null in NULLS.items() if null.fits(form)]
 
 
 def _view(

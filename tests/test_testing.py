@@ -15,9 +15,9 @@ from caltest import InputError
 from caltest.data import Predictions, sample
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
+from caltest.named import find_null, find_statistic, possible_nulls
 from caltest.nulls import Bound, MonteCarlo, Normal
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
-from caltest.testing import find_null, find_statistic, possible_nulls
 
 SKCES = ["skce_b", "skce_uq", "skce_ul"]
 

@@ -20,10 +20,10 @@ import caltest
 from caltest.data import Predictions, sample
 from caltest.forms import Form
 from caltest.lenses import seen
+from caltest.named import possible_nulls
 from caltest.nulls import NULLS
 from caltest.simulation import Simulated
 from caltest.statistics import STATISTICS
-from caltest.testing import possible_nulls
 
 RESULTS = Path(__file__).parent / "results"
 TIED = 1e-10  # relative to the largest value, as in the package

@@ -23,7 +23,7 @@ from caltest.auditing.tolerated import tolerated
 from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
-from caltest.testing import MOST_RESAMPLES
+from caltest.named import MOST_RESAMPLES
 from caltest.tolerance import check_tolerance
 
 ALPHA = 0.05

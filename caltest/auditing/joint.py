@@ -15,7 +15,7 @@ from caltest.auditing.draws import Drawn
 from caltest.evidence import evidence_of_draws
 from caltest.exceptions import InputError
 from caltest.multiplicity import CORRECTIONS, StepDown, adjusted, check_correction
-from caltest.testing import MOST_RESAMPLES
+from caltest.named import MOST_RESAMPLES
 
 Array: TypeAlias = NDArray[np.float64]
 

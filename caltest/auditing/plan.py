@@ -106,11 +106,11 @@ def make_plan(
     general, classes, no_lens = _scopes(source.predictions, wanted)
     skipped += no_lens
     overall = [source.look(scope) for scope in general]
-    by_class, few = _classes([source.look(scope) for scope in classes])
+    by_class, few = _eventful([source.look(scope) for scope in classes], "classes by themselves")
     skipped += few
     by_group = [source.look(scope, *group) for group in kept for scope in general]
     cells = [source.look(look.scope, *group) for group in kept for look in by_class]
-    cells, few = _cells(cells)
+    cells, few = _eventful(cells, "pairs of a class and a group")
     skipped += few
     builder = _Builder(source, wanted, skipped)
     builder.add(overall, MOST_HYPOTHESES, None)
@@ -177,23 +177,13 @@ def _scopes(predictions: Predictions, wanted: Wanted) -> tuple[list[Scope], list
     return general, classes, skipped
 
 
-def _classes(looks: list[Look]) -> tuple[list[Look], list[Skipped]]:
-    """Split classes into those to look at and those with too few events, counted."""
+def _eventful(looks: list[Look], what: str) -> tuple[list[Look], list[Skipped]]:
+    """Split looks into those to look at and those with too few events, counted."""
     kept = [look for look in looks if look.expected >= FEWEST_EVENTS]
     few = len(looks) - len(kept)
     if not few:
         return kept, []
-    what = f"{few:,} of {len(looks):,} classes by themselves"
-    return kept, [Skipped(what, None, _SMALL_CLASS)]
-
-
-def _cells(looks: list[Look]) -> tuple[list[Look], list[Skipped]]:
-    kept = [look for look in looks if look.expected >= FEWEST_EVENTS]
-    few = len(looks) - len(kept)
-    if not few:
-        return kept, []
-    what = f"{few:,} of {len(looks):,} pairs of a class and a group"
-    return kept, [Skipped(what, None, _SMALL_CLASS)]
+    return kept, [Skipped(f"{few:,} of {len(looks):,} {what}", None, _SMALL_CLASS)]
 
 
 class _Builder:

@@ -11,9 +11,9 @@ from caltest._choices import choose
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
+from caltest.named import StatisticLike, find_statistic
 from caltest.nulls import MonteCarlo
 from caltest.statistics import ECD, Statistic, UnbiasedSKCE
-from caltest.testing import StatisticLike, find_statistic
 from caltest.tolerance import check_possible
 
 Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"

@@ -20,7 +20,7 @@ from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import ClassWise, Lens, find_lens, seen
-from caltest.testing import MOST_RESAMPLES
+from caltest.named import MOST_RESAMPLES
 from caltest.tolerance import event
 
 _DRAWS = 499

@@ -30,8 +30,8 @@ from caltest.exceptions import InputError
 from caltest.forms import Form, HasGram
 from caltest.lenses import Lens
 from caltest.multiplicity import SMALLEST, adjusted, check_correction
+from caltest.named import StatisticLike, find_statistic
 from caltest.statistics import CKCE, Statistic
-from caltest.testing import StatisticLike, find_statistic
 
 _LABEL_DRAWS = 50
 

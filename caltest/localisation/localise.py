@@ -20,8 +20,8 @@ from caltest.localisation.places import Places, Rows, cover, given_points, kerne
 from caltest.localisation.result import Witness
 from caltest.localisation.telling import places_told
 from caltest.multiplicity import StepDown
+from caltest.named import MOST_RESAMPLES
 from caltest.predictive import recognised
-from caltest.testing import MOST_RESAMPLES
 
 
 def witness(

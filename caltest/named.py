@@ -1,0 +1,69 @@
+"""What a test is asked with: statistics and nulls by name, object or function, numbers of resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, TypeAlias, cast
+
+from caltest._choices import choose
+from caltest.exceptions import InputError
+from caltest.forms import Form
+from caltest.nulls import NULLS, MonteCarlo, Null
+from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
+
+MOST_RESAMPLES = 10_000_000
+
+StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
+
+
+def find_statistic(statistic: StatisticLike) -> Statistic:
+    """Return the statistic of a name, an object or a function."""
+    if isinstance(statistic, str):
+        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS)()
+    if isinstance(statistic, type) and issubclass(statistic, Statistic):
+        return statistic()
+    if isinstance(statistic, Statistic):
+        return statistic
+    if callable(statistic):
+        return FunctionStatistic(cast("Callable[[Any, Any], float]", statistic))
+    raise InputError(
+        f"statistic is {statistic!r}; give a name, an object of caltest.statistics, "
+        "or a function f(probs, labels) -> float."
+    )
+
+
+def find_null(null: str | Null | None) -> Null:
+    """Return the null of a name or an object; None is the exact one."""
+    if null is None:
+        return MonteCarlo()
+    if isinstance(null, str):
+        return choose("null", null, NULLS)()
+    if isinstance(null, type) and issubclass(null, Null):
+        return null()
+    if isinstance(null, Null):
+        return null
+    raise InputError(f"null is {null!r}; give a name or an object of caltest.nulls.")
+
+
+def check_resamples(n_resamples: int) -> int:
+    """Return a number of resamples.
+
+    Raises
+    ------
+    InputError
+        If it is no positive integer, or too large.
+    """
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
+    if n_resamples > MOST_RESAMPLES:
+        raise InputError(
+            f"n_resamples is {n_resamples}, more than the {MOST_RESAMPLES:,} that are possible; for "
+            "smaller p-values use null='moments', which draws none."
+        )
+    return int(n_resamples)
+
+
+def possible_nulls(form: Form) -> list[str]:
+    """Return the names of the nulls that fit a form."""
+    return [name for name, null in NULLS.items() if null.fits(form)]
