@@ -171,3 +171,14 @@ def _joined(character: str, before: str) -> bool:
     joiner = "\N{ZERO WIDTH JOINER}"
     skin = 0x1F3FB <= ord(character) <= 0x1F3FF
     return joiner in (character, before) or skin or unicodedata.category(character) in ("Mn", "Me")
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "check"), counted(12345, "row"), counted(2, "hypothesis", "hypotheses")
+    ('1 check', '12,345 rows', '2 hypotheses')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
-from caltest._prose import paragraph, percents, pvalue, row, shortened, visible
+from caltest._prose import counted, paragraph, percents, pvalue, row, shortened, visible
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.shown import shown_column
 from caltest.auditing.words import (
     advice,
     certainty,
-    counted,
     finding,
     narrow_name,
     proved,

@@ -81,14 +81,3 @@ def narrow_name(view: View, most: int) -> str:
 def of_class(view: View) -> bool:
     """Return whether it looks at one class by itself."""
     return view.lens.startswith("class:")
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things.
-
-    Examples
-    --------
-    >>> counted(1, "check"), counted(1200, "check")
-    ('1 check', '1,200 checks')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

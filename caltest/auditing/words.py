@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from scipy.special import ndtri
 
-from caltest._prose import confidence_text, percents, points, pvalue
-from caltest.auditing.names import counted as counted
+from caltest._prose import confidence_text, counted, percents, points, pvalue
 from caltest.auditing.names import group_name as group_name
 from caltest.auditing.names import lens_name as lens_name
 from caltest.auditing.names import narrow_name as narrow_name

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
+from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Lattice, Moments, effective_surprises
 
-ROWS = 4096
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
 _SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
 _CROWDED = 0.4  # with a larger spread about lattice points, the law has no gaps that count

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from caltest._parallel import ALONE, Workers
+from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.forms._low_rank_moments import is_worthwhile, low_rank_moments
 from caltest.forms._quadratic_moments import diagonal_table
-from caltest.forms.additive import ROWS, Additive, Linear
+from caltest.forms.additive import Additive, Linear
 from caltest.forms.base import Array, Labels, Moments
 from caltest.forms.features import Features
 from caltest.forms.pairwise import Pairwise

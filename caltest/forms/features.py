@@ -8,11 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.forms.base import Array
 from caltest.kernels import Kernel
-
-ROWS = 4096
 
 
 class Features(Protocol):

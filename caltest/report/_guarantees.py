@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, points, pvalue
+from caltest._prose import confidence_text, counted, points, pvalue
 from caltest.auditing.result import Audit
 from caltest.multiplicity import CORRECTIONS
-from caltest.report._numbers import of
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,14 @@ def claim(audit: Audit) -> str:
 def _pvalue(audit: Audit) -> Fact:
     note = f"{'At or below' if audit.rejected else 'Above'} alpha = {audit.alpha:g}"
     if audit.pvalue <= (1.0 + 1e-9) / (audit.n_resamples + 1):
-        note += f"; the smallest that {of(audit.n_resamples, 'draw')} can show"
+        note += f"; the smallest that {counted(audit.n_resamples, 'draw')} can show"
     if audit.rejected and audit.impossible:
         note += "; a label of probability 0 came true"
     return Fact("p-value of the whole", pvalue(audit.pvalue, audit.alpha), f"{note}.")
 
 
 def _controlled(audit: Audit) -> Fact:
-    n, chance = of(len(audit.checks), "check"), confidence_text(audit.alpha)
+    n, chance = counted(len(audit.checks), "check"), confidence_text(audit.alpha)
     condition = _condition(audit)
     proviso = f" That is proved {condition} only." if condition else ""
     if audit.correction.startswith("fdr"):
@@ -61,8 +60,8 @@ def _exact(audit: Audit) -> Fact:
     exact = audit.correction == "westfall_young" and audit.tolerance is None
     model = "the model" if audit.tolerance is None else "the worst model within the tolerance"
     note = (
-        f"By {of(audit.n_resamples, 'draw')} of the labels from {model}: for any number of rows, if "
-        "they are independent and not training data"
+        f"By {counted(audit.n_resamples, 'draw')} of the labels from {model}: for any number of rows, "
+        "if they are independent and not training data"
     )
     if _condition(audit):
         each = "Each check by itself is valid; all together are if they depend as “Controlled” says"
@@ -71,7 +70,7 @@ def _exact(audit: Audit) -> Fact:
 
 
 def _looked_at(audit: Audit) -> Fact:
-    rows = f"{of(audit.n_samples, 'prediction')} of {of(audit.n_classes, 'class', 'classes')}"
+    rows = f"{counted(audit.n_samples, 'prediction')} of {counted(audit.n_classes, 'class', 'classes')}"
     skipped = f"; {len(audit.skipped):,} skipped" if audit.skipped else ""
-    note = f"{of(len(audit.views), 'view')} of {rows}{skipped}."
-    return Fact("Looked at", of(len(audit.checks), "check"), note)
+    note = f"{counted(len(audit.views), 'view')} of {rows}{skipped}."
+    return Fact("Looked at", counted(len(audit.checks), "check"), note)

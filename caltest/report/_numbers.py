@@ -33,14 +33,3 @@ def signed_points(gap: float) -> str:
         if float(text) != 0.0:
             return text.replace("-", "−")
     return "0.0"
-
-
-def of(count: int, noun: str, plural: str | None = None) -> str:
-    """Write a count of things.
-
-    Examples
-    --------
-    >>> of(1, "row"), of(12345, "row"), of(2, "hypothesis", "hypotheses")
-    ('1 row', '12,345 rows', '2 hypotheses')
-    """
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

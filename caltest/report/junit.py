@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree
 
-from caltest._prose import visible
+from caltest._prose import counted, visible
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check
 from caltest.report._text import sentence
@@ -44,7 +44,7 @@ def document(audit: Audit) -> str:
 def _impossible(suite: ElementTree.Element, times: Counter[tuple[str, str]], audit: Audit) -> None:
     """Add a case that fails: without it, a rejection by such labels alone would pass."""
     case = _named(suite, times, "caltest.labels", "no label has probability 0")
-    message = f"{words.counted(audit.impossible, 'row')}: a label came true that has probability 0"
+    message = f"{counted(audit.impossible, 'row')}: a label came true that has probability 0"
     ElementTree.SubElement(case, "failure", {"type": "miscalibration", "message": message})
 
 

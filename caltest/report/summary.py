@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, points, pvalue, visible
+from caltest._prose import confidence_text, counted, points, pvalue, visible
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, View
 from caltest.report._guarantees import Fact, facts
-from caltest.report._numbers import number, of
+from caltest.report._numbers import number
 from caltest.report._text import Name, sentence
 from caltest.report.charts import Histogram, histogram
 from caltest.report.views import (
@@ -194,7 +194,7 @@ def visible_lines(text: str) -> str:
 def _impossible(audit: Audit) -> str | None:
     if not audit.impossible:
         return None
-    rows = of(audit.impossible, "row")
+    rows = counted(audit.impossible, "row")
     return f"In {rows} a label came true that has probability 0, which a calibrated model never has."
 
 
@@ -223,8 +223,8 @@ def _counted(audit: Audit) -> str:
     right = "calibrated" if audit.tolerance is None else "within the tolerance"
     return (
         f"A check is one hypothesis: that what is looked at is {right}, by one statistic. "
-        f"Of {of(len(audit.checks), 'check')}, {found:,} found an error: the adjusted p-value is at or "
-        f"below alpha = {audit.alpha:g}."
+        f"Of {counted(len(audit.checks), 'check')}, {found:,} found an error: the adjusted p-value "
+        f"is at or below alpha = {audit.alpha:g}."
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import percents, points, pvalue, visible
+from caltest._prose import counted, percents, points, pvalue, visible
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, Group, View
 from caltest.forms import Side
-from caltest.report._numbers import of, signed_points
+from caltest.report._numbers import signed_points
 from caltest.report._text import Name
 from caltest.report.charts import Diagram, Gauge, diagram, gauge
 
@@ -173,8 +173,8 @@ def picture(place: int, each: Looked) -> Picture:
             r.rows, r.says, r.share, r.low, r.high, drawn.points, strict=True
         )
     )
-    seen = f"{drawn.outside} of {of(len(bins), 'bin')} outside the band"
-    return Picture(place, named(view), of(view.rows, "row"), seen, drawn, bins)
+    seen = f"{drawn.outside} of {counted(len(bins), 'bin')} outside the band"
+    return Picture(place, named(view), counted(view.rows, "row"), seen, drawn, bins)
 
 
 def _range(low: float, high: float) -> str:
