@@ -33,22 +33,25 @@ class LabelSampler:
         probability 0 is never drawn.
     seed
         The seed of the grid.
+    first
+        The block of ROWS that the rows start with, where they are not the first. Default 0.
     """
 
     cumulative: NDArray[np.float64]
     seed: int
+    first: int = 0
 
     block: ClassVar[int] = DRAWS
 
     @classmethod
-    def of(cls, probs: NDArray[np.float64], seed: int) -> LabelSampler:
+    def of(cls, probs: NDArray[np.float64], seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw from ``probs`` (n, m)."""
         m = probs.shape[1]
         sums = np.cumsum(probs, axis=1)
         cumulative = sums[:, :-1] / sums[:, -1:]  # what is missing from 1 is no one class's
         last_possible = m - 1 - np.argmax(probs[:, ::-1] > 0, axis=1)
         cumulative[np.arange(m - 1) >= last_possible[:, None]] = 1.0
-        return cls(cumulative, seed)
+        return cls(cumulative, seed, first)
 
     @property
     def dtype(self) -> type[np.unsignedinteger]:
@@ -73,7 +76,7 @@ class LabelSampler:
     def _fill(self, number: int, start: int, labels: NDArray[np.unsignedinteger]) -> None:
         cumulative = self.cumulative[number * ROWS : (number + 1) * ROWS]
         for draws in blocks(len(labels), DRAWS):
-            stream = generator(self.seed, number, (start + draws.start) // DRAWS)
+            stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
             uniforms = stream.random((draws.stop - draws.start, len(cumulative)))
             _invert(cumulative, uniforms, labels[draws])
 

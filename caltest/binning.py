@@ -226,6 +226,37 @@ class MedianVariance(Binning):
         return None if smaller < self.min_size else (rows[below], rows[~below])
 
 
+def inner_edges(binning: Binning, scores: Array) -> Array:
+    """Return the inner edges of the bins of one score, those of equal mass from ``scores`` (n,).
+
+    Raises
+    ------
+    InputError
+        If the bins are not intervals that some scores tell.
+    """
+    if isinstance(binning, EqualWidth):
+        return np.arange(1, binning.n_bins) / binning.n_bins
+    if isinstance(binning, FromEdges):
+        return np.asarray(binning.edges[1:-1])
+    if isinstance(binning, EqualMass):
+        return quantile_edges(scores, binning.n_bins)
+    raise InputError(
+        f"{type(binning).__name__} needs all rows at once; take EqualWidth, EqualMass or FromEdges."
+    )
+
+
+def quantile_edges(scores: Array, n_cells: int) -> Array:
+    """Return the inner edges, at most ``n_cells`` − 1, of cells with equally many of the scores (n,).
+
+    Examples
+    --------
+    >>> quantile_edges(np.array([0.1, 0.2, 0.3, 0.4]), 2).tolist()
+    [0.2]
+    """
+    shares = np.arange(1, n_cells) / n_cells
+    return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
+
+
 def _interval(values: Array, inner_edges: Array) -> Cells:
     """Return how many inner edges lie below each value."""
     return np.searchsorted(inner_edges, values, side="left")

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, TypeAlias, cast
 
 from caltest._choices import choose
+from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.nulls import NULLS, MonteCarlo, Null
@@ -67,3 +68,16 @@ def check_resamples(n_resamples: int) -> int:
 def possible_nulls(form: Form) -> list[str]:
     """Return the names of the nulls that fit a form."""
     return [name for name, null in NULLS.items() if null.fits(form)]
+
+
+def check_alternative(measure: Statistic, null: Null, alternative: Alternative | None) -> Alternative:
+    """Return the alternative, or the default one, if the statistic and the null go with it."""
+    possible = [side for side in measure.alternatives if side in null.alternatives]
+    if alternative is None and possible:
+        return possible[0]
+    if alternative in possible:
+        return alternative
+    raise InputError(
+        f"the alternative {alternative!r} is not one that {measure.name!r} with the null "
+        f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
+    )

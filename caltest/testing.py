@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from typing import cast
 
+import numpy as np
+
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.exceptions import InputError
+from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Form, Side
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import (
     StatisticLike,
+    check_alternative,
     check_resamples,
     find_null,
     find_statistic,
@@ -23,6 +27,7 @@ from caltest.nulls import MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
 from caltest.statistics import FunctionStatistic, Statistic
+from caltest.streaming import goes_through, stored_result
 from caltest.tolerance import check_possible, check_tolerance, tolerance_result
 
 
@@ -35,7 +40,7 @@ _DEFAULT = _Default("omnibus")
 
 def test(
     probs: object,
-    labels: object,
+    labels: object = None,
     statistic: StatisticLike = _DEFAULT,
     *,
     null: str | Null | None = None,
@@ -54,7 +59,8 @@ def test(
     probs
         (n, m) rows on the simplex, or (n,) probabilities of class 1: arrays, lists, data frames,
         CPU tensors (see :func:`caltest.data.sample`). Or predicted distributions of numbers, see
-        :mod:`caltest.predictive`.
+        :mod:`caltest.predictive`. Or a file that :func:`caltest.files.scan` opened, which holds the
+        labels too; such a file, or a memory-mapped array, is read in one pass where rows are many.
     labels
         (n,) integers 0..m−1, or class names where ``probs`` has column names. For distributions,
         the outcomes, (n,) or (n, d).
@@ -134,6 +140,12 @@ def test(
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
     draws = check_resamples(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    stored = _stored(probs, labels)
+    if stored is not None:
+        if not tolerant and goes_through(stored, measure, chosen):
+            return stored_result(measure, chosen, stored, lens, alternative, draws, seed, workers)
+        read = stored.load()
+        probs, labels = read.predictions, read.labels
     if tolerant:
         error = check_tolerance(0.0 if tolerance is None else tolerance)
         sides = check_possible(measure, chosen, alternative)
@@ -145,7 +157,7 @@ def test(
         _check_fit(measure, chosen, form)
         if isinstance(measure, FunctionStatistic):
             _call_once(form, view, seed)
-        side = _check_alternative(measure, chosen, cast("Alternative | None", alternative))
+        side = check_alternative(measure, chosen, cast("Alternative | None", alternative))
         question = Question(
             statistic=measure,
             form=form,
@@ -228,6 +240,19 @@ def estimate(
         return _value(*_fixed(measure, view.predictions), view, Workers(n_jobs))
 
 
+def _stored(probs: object, labels: object) -> Stored | None:
+    """Return rows that are to be read from where they are; None if they are in memory."""
+    if isinstance(probs, Stored):
+        if labels is not None:
+            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
+        return probs
+    if labels is None:
+        raise InputError("there are no labels; give the classes that came true, second.")
+    if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
+        return scan_arrays(probs, labels)
+    return None
+
+
 def _default(null: Null, tolerant: bool) -> str:
     """Return the statistic of a test that names none: one that the null can answer."""
     if tolerant:
@@ -275,18 +300,6 @@ def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
             f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
             f"possible here: {', '.join(possible_nulls(form))}."
         )
-
-
-def _check_alternative(measure: Statistic, null: Null, alternative: Alternative | None) -> Alternative:
-    possible = [side for side in measure.alternatives if side in null.alternatives]
-    if alternative is None and possible:
-        return possible[0]
-    if alternative in possible:
-        return alternative
-    raise InputError(
-        f"the alternative {alternative!r} is not one that {measure.name!r} with the null "
-        f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
-    )
 
 
 def _call_once(form: Form, view: Sample | PredictiveSample, seed: int) -> None:

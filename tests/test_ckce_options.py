@@ -17,7 +17,7 @@ from support import (
 )
 
 import caltest
-from caltest import InputError, estimate
+from caltest import InputError, _memory, estimate
 from caltest.data import Predictions
 from caltest.forms import (
     FeatureSquares,
@@ -182,12 +182,12 @@ def test_options_of_a_fitted_statistic_can_be_replaced():
 
 
 def test_too_little_memory_is_said_beforehand(monkeypatch):
-    monkeypatch.setattr(_ridge, "available_memory", lambda: 4e9)
+    monkeypatch.setattr(_memory, "available", lambda: 4e9)
     predictions = Predictions(np.broadcast_to([0.5, 0.5], (20_000, 2)))
-    message = r"about 6.8 GB of memory for 20000 rows, but 4 GB are available; use method='nystrom'"
+    message = r"of 20000 rows needs about 6.8 GB of memory, but 4 GB are available; use method='nystrom'"
     with pytest.raises(InputError, match=message):
         CKCE(method="exact").given(predictions)
-    assert _ridge.available_memory() > 1e6
+    assert _memory.available() > 1e6
 
 
 @pytest.mark.parametrize(

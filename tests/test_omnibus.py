@@ -71,7 +71,7 @@ def test_by_hand():
 
 
 def test_parts_look_at_labels_of_their_own():
-    mirrored = Component("mirrored", Known(), seen=lambda labels: 1 - labels)
+    mirrored = Component("mirrored", Known(), seen=lambda labels, rows: 1 - labels)
     assert Combined((mirrored,)).values(LABELS)[:, 0].tolist() == [2.0, 0.0, -2.0]
 
 

@@ -153,7 +153,7 @@ def test_signature_is_the_contract():
         for name, p in inspect.signature(caltest.test).parameters.items()
     } == {
         "probs": (inspect.Parameter.empty, False),
-        "labels": (inspect.Parameter.empty, False),
+        "labels": (None, False),
         "statistic": ("omnibus", False),
         "null": (None, True),
         "lens": (None, True),

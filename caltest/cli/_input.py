@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from caltest.cli._options import column_names
 from caltest.exceptions import InputError
@@ -27,6 +27,19 @@ def read_sample(
     from caltest import files
 
     return files.read(_given(file), label=label, columns=column_names(columns))
+
+
+def read_or_scan(
+    file: Path | None, label: str | None, columns: str | None, example: str | None
+) -> tuple[Any, Any]:
+    """Return predictions and labels; of a file that can be read a block at a time, the file."""
+    if file is not None and example is None:
+        from caltest import files
+
+        if files.can_scan(file):
+            return files.scan(file, label=label, columns=column_names(columns)), None
+    sample = read_sample(file, label, columns, example)
+    return sample.predictions, sample.labels
 
 
 def read_sample_with_groups(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from caltest.cli._input import read_sample, source
+from caltest.cli._input import read_or_scan, read_sample, source
 from caltest.cli._options import (
     AsJson,
     Columns,
@@ -51,6 +52,21 @@ def run_test(
         ),
     ] = None,
     lens: LensName = None,
+    approximation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Take the kernel of skce_uq, skce_b or jkce of low rank: nystrom, fourier, or auto "
+            "for many rows only; exact too, and its cost grows as the rows.  [default: none]",
+            show_default=False,
+        ),
+    ] = None,
+    rank: Annotated[
+        int | None,
+        typer.Option(
+            metavar="INT", help="Columns of the approximation.  [default: 256]", show_default=False
+        ),
+    ] = None,
     alternative: Annotated[
         str | None,
         typer.Option(
@@ -87,14 +103,13 @@ def run_test(
     with errors_reported():
         check_jobs(jobs)
         _check_level(alpha)
-        sample = read_sample(file, label, columns, example)
+        data = read_or_scan(file, label, columns, example)
 
         from caltest import testing
 
         result = testing.test(
-            sample.predictions,
-            sample.labels,
-            **({} if statistic is None else {"statistic": statistic}),
+            *data,
+            **_asked_statistic(statistic, approximation, rank),
             null=null,
             lens=lens,
             alternative=cast("Alternative | Side | None", alternative),
@@ -141,6 +156,24 @@ def run_estimate(
             write(to_json({**source(file, example), **asked, "statistic": number}))
         else:
             write(repr(value))
+
+
+def _asked_statistic(name: str | None, approximation: str | None, rank: int | None) -> dict[str, Any]:
+    """Return the statistic as an argument, if one is asked for."""
+    if approximation is None:
+        if rank is not None:
+            raise InputError(f"--rank {rank} is that of an approximation; give --approximation too.")
+        return {} if name is None else {"statistic": name}
+    from caltest.named import find_statistic
+
+    found: Any = find_statistic("skce_uq" if name is None else name)
+    if not hasattr(found, "approximation") or not hasattr(found, "rank"):
+        raise InputError(
+            f"--approximation is for kernel statistics, and {found.name!r} is none of them; leave it "
+            "out, or give --statistic skce_uq, skce_b or jkce."
+        )
+    given = {"approximation": approximation, "rank": found.rank if rank is None else rank}
+    return {"statistic": replace(found, **given)}
 
 
 def _check_level(alpha: float) -> None:

@@ -1,6 +1,17 @@
 """Predictions, and the labels that came true: the only validation in the package."""
 
-from caltest.data.impossible import impossible_labels
-from caltest.data.sample import Predictions, Sample, check_index, sample
+from caltest.data.glimpse import GLIMPSED, glimpse
+from caltest.data.impossible import impossible_labels, impossible_rows
+from caltest.data.sample import Predictions, Sample, check_index, merged_notes, sample
 
-__all__ = ["Predictions", "Sample", "check_index", "impossible_labels", "sample"]
+__all__ = [
+    "GLIMPSED",
+    "Predictions",
+    "Sample",
+    "check_index",
+    "glimpse",
+    "impossible_labels",
+    "impossible_rows",
+    "merged_notes",
+    "sample",
+]

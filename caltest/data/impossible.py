@@ -57,11 +57,18 @@ def impossible_labels(view: _Seen, label: int | None = None) -> tuple[str, ...]:
     broken = view.predictions.impossible(view.labels)
     if label is not None:
         broken = broken[view.labels[broken] == label]
+    what = "the outcome" if view.predictions.n_classes is None else "the label that came true"
+    return impossible_rows(broken, len(view.labels), what)
+
+
+def impossible_rows(
+    broken: NDArray[np.intp], n: int, what: str = "the label that came true"
+) -> tuple[str, ...]:
+    """Say so of these of ``n`` rows, if there are any."""
     if len(broken) == 0:
         return ()
-    what = "the outcome" if view.predictions.n_classes is None else "the label that came true"
     named = ", ".join(map(str, broken[:_ROWS_NAMED])) + (", …" if len(broken) > _ROWS_NAMED else "")
     return (
-        f"In {len(broken)} of {len(view.labels)} rows (counting from 0: {named}) {what} had "
+        f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had "
         "probability 0: that alone proves the model miscalibrated, whatever p is.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,9 +71,9 @@ class Predictions:
         """Number of classes, m."""
         return int(self.probs.shape[1])
 
-    def sampler(self, seed: int) -> LabelSampler:
-        """Prepare to draw labels from ``seed``."""
-        return LabelSampler.of(self.probs, seed)
+    def sampler(self, seed: int, first: int = 0) -> LabelSampler:
+        """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
+        return LabelSampler.of(self.probs, seed, first)
 
     def impossible(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the rows whose label has probability 0."""
@@ -190,6 +191,25 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     if off.max() > _WORTH_A_NOTE:
         notes.append(f"Rows were renormalised: sums were off by up to {off.max():.1g}.")
     return _renormalised(values, sums), table.names, tuple(notes)
+
+
+def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return what notes on several parts of one table say of it: each once, with the largest number.
+
+    Examples
+    --------
+    >>> merged_notes(["Sums were off by up to 2e-08.", "A note.", "Sums were off by up to 3e-07."])
+    ('Sums were off by up to 3e-07.', 'A note.')
+    """
+    found: dict[str, str] = {}
+    for note in notes:
+        said, mark, number = note.rpartition("up to ")
+        known = found.get(said + mark)
+        if known is None or mark == "":
+            found[said + mark or note] = note
+        elif float(number[:-1]) > float(known.rpartition("up to ")[2][:-1]):
+            found[said + mark] = note
+    return tuple(found.values())
 
 
 def _renormalised(values: np.ndarray, sums: NDArray[np.float64]) -> NDArray[np.float64]:

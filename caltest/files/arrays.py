@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -67,21 +67,27 @@ def read_npy(path: Path, wanted: Wanted) -> Read:
             f"an array has no names, so there is no column {wanted.groups[0]!r} to group by; save "
             "probs, labels and groups as CSV, Parquet or NPZ."
         )
-    with path.open("rb") as file:
-        table = _load(file, wanted)
+    table = load_array(path, wanted)
+    index = column_of_labels(wanted.label, table.shape[1])
+    checked = sample(np.delete(table, index, axis=1), table[:, index])
+    return checked, _frame({}, checked)
+
+
+def load_array(path: Path, wanted: Wanted, mmap_mode: Literal["r"] | None = None) -> np.ndarray:
+    """Load a single array, a table of at least two columns, or map it into memory."""
+    table = _load(path, wanted, mmap_mode)
     if not isinstance(table, np.ndarray):
+        table.close()
         raise InputError("this is an NPZ archive, not a single array; rename it to .npz.")
     if table.ndim != 2 or table.shape[1] < 2:
         raise InputError(
             f"the array has shape {shape_of(table)}, but must be a table of probabilities and one "
             "column of labels; or save probs and labels in one .npz file."
         )
-    index = _column(wanted.label, table.shape[1])
-    checked = sample(np.delete(table, index, axis=1), table[:, index])
-    return checked, _frame({}, checked)
+    return table
 
 
-def _column(label: str | None, width: int) -> int:
+def column_of_labels(label: str | None, width: int) -> int:
     """Return the index of the column of labels."""
     if label is None:
         raise InputError(
@@ -96,11 +102,11 @@ def _column(label: str | None, width: int) -> int:
     return int(label) % width
 
 
-def _load(file: IO[bytes], wanted: Wanted) -> Any:
+def _load(file: IO[bytes] | Path, wanted: Wanted, mmap_mode: Literal["r"] | None = None) -> Any:
     if wanted.columns is not None:
         raise InputError("columns is for CSV and Parquet; leave it out.")
     try:
-        return np.load(file, allow_pickle=False)
+        return np.load(file, allow_pickle=False, mmap_mode=mmap_mode)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"the file is not valid NumPy: {reason(error)}; save it anew.") from error
 

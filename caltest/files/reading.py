@@ -11,7 +11,7 @@ from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz
 from caltest.files.tables import read_csv, read_parquet
-from caltest.files.wanted import Reader, Wanted, reason
+from caltest.files.wanted import Reader, Wanted, named, reason
 
 
 def read(
@@ -103,8 +103,8 @@ def read_with_groups(
     name = path.name or str(path)
     wanted = Wanted(
         None if label is None else str(label),
-        None if columns is None else _names(columns),
-        _names(groups),
+        None if columns is None else named(columns),
+        named(groups),
     )
     try:
         return _reader(path)(path, wanted)
@@ -117,10 +117,6 @@ def read_with_groups(
         raise InputError(
             f"{name}: the file cannot be read: {why}; check it and its permissions."
         ) from error
-
-
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
 
 
 def _reader(path: Path) -> Reader:

@@ -40,7 +40,7 @@ def read_csv(path: Path, wanted: Wanted) -> Read:
         raise InputError(
             f"the header has {len(header)} names, but the first row has more cells; name every column."
         )
-    return _from_frame(frame, wanted)
+    return from_frame(frame, wanted)
 
 
 def _header(path: Path) -> list[str]:
@@ -79,10 +79,11 @@ def read_parquet(path: Path, wanted: Wanted) -> Read:
     except pa.ArrowException as error:
         raise InputError(f"the file is not valid Parquet: {reason(error)}; save it anew.") from error
     check_unique(table.column_names)
-    return _from_frame(table, wanted)
+    return from_frame(table, wanted)
 
 
-def _from_frame(native: Any, wanted: Wanted) -> Read:
+def from_frame(native: Any, wanted: Wanted) -> Read:
+    """Check a data frame: which columns are what, and what they hold."""
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
     names = frame.columns
     truth = wanted.found(names, lambda some: chosen_label(some, wanted.label, "column"))

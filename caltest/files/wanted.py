@@ -76,6 +76,11 @@ Read: TypeAlias = "tuple[Sample, pd.DataFrame]"
 Reader: TypeAlias = "Callable[[Path, Wanted], Read]"
 
 
+def named(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names as a tuple; one name is one."""
+    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
+
+
 def reason(error: Exception) -> str:
     """Make one clause of a library's message."""
     return " ".join(str(error).split()).removesuffix(".").replace(". ", ": ")

@@ -1,6 +1,6 @@
 """Forms: what a statistic is once the predictions are fixed, a function of the labels."""
 
-from caltest.forms.additive import Additive, Linear
+from caltest.forms.additive import Additive, Linear, Standardised
 from caltest.forms.base import (
     ChiSquare,
     Form,
@@ -19,7 +19,8 @@ from caltest.forms.combined import Combined, Component, HasParts
 from caltest.forms.cumulative import CumulativeDifference
 from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
 from caltest.forms.feature_squares import FeatureSquares
-from caltest.forms.features import Features, LandmarkFeatures
+from caltest.forms.features import ComputedFeatures, Features, FourierFeatures, LandmarkFeatures
+from caltest.forms.gridded import Gridded, GriddedBins, GriddedDifference
 from caltest.forms.label_function import LabelFunction
 from caltest.forms.logistic import LogisticRecalibration
 from caltest.forms.pair_mean import PairMean
@@ -46,6 +47,7 @@ __all__ = [
     "BrownianLimit",
     "ChiSquare",
     "Combined",
+    "ComputedFeatures",
     "Component",
     "ConstantWeights",
     "DensityForm",
@@ -54,6 +56,10 @@ __all__ = [
     "FeatureSquares",
     "Features",
     "Form",
+    "FourierFeatures",
+    "Gridded",
+    "GriddedBins",
+    "GriddedDifference",
     "HasBrownianLimit",
     "HasChiSquare",
     "HasCumulantGenerator",
@@ -78,6 +84,7 @@ __all__ = [
     "PearsonGroups",
     "ProductWeights",
     "Side",
+    "Standardised",
     "TailBound",
     "Term",
     "UStatistic",

@@ -12,7 +12,16 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
-from caltest.forms.base import ROUNDING, Array, Form, Labels, Lattice, Moments, effective_surprises
+from caltest.forms.base import (
+    CERTAIN,
+    ROUNDING,
+    Array,
+    Form,
+    Labels,
+    Lattice,
+    Moments,
+    effective_surprises,
+)
 
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
 _SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
@@ -31,8 +40,8 @@ class Additive(Form):
         """Number of rows n."""
 
     @property
-    def sums_of_a_draw(self) -> int | None:
-        """How many numbers the sums of one label vector are; None if that is not known."""
+    def sums_of_a_draw(self) -> tuple[int, ...] | None:
+        """The shape of the sums of one label vector; None if rows had better come all at once."""
         return None
 
     @abstractmethod
@@ -75,9 +84,9 @@ class Linear(Additive):
         return len(self.table)
 
     @property
-    def sums_of_a_draw(self) -> int:
-        """One: the statistic."""
-        return 1
+    def sums_of_a_draw(self) -> tuple[int, ...]:
+        """One number: the statistic."""
+        return ()
 
     @cached_property
     def resolution(self) -> float:
@@ -177,6 +186,55 @@ class Linear(Additive):
         for rows in blocks(self.n_samples, ROWS):
             total += tilted_cumulants(self._finite[rows], self.probs[rows], t)
         return float(total[0]), float(total[1]), float(total[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised(Additive):
+    """T = Σ_i A[i, y_i] / √(its variance under H0), for a table A whose rows are 0 on average.
+
+    The variance is added up beside the sum, so that some rows can be taken at a time. Where no label
+    can move the sum, T is 0, or infinite if a label came true that could not be.
+
+    Attributes
+    ----------
+    table
+        A, (n, m).
+    probs
+        The predictions, (n, m).
+    """
+
+    table: Array
+    probs: Array
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.table)
+
+    @property
+    def sums_of_a_draw(self) -> tuple[int, ...]:
+        """The sum and its variance."""
+        return (2,)
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of a standardised sum, of some of very many rows."""
+        return ROUNDING * float(np.sqrt(self.n_samples))
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Return the sum over the rows and its variance, (B, 2)."""
+        table, probs = self.table[rows], self.probs[rows]
+        sums = np.empty((len(labels), 2))
+        sums[:, 0] = Linear(table, probs).evaluate(labels)
+        sums[:, 1] = np.einsum("ik,ik,ik->", probs, table, table)
+        return sums
+
+    def finish(self, sums: Array) -> Array:
+        """Divide."""
+        total, variance = sums.T
+        sure = np.where(np.abs(total) > 0.5, np.copysign(np.inf, total), 0.0)
+        scale = np.sqrt(np.maximum(variance, CERTAIN))
+        return np.where(variance > CERTAIN, total / scale, sure)
 
 
 def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:

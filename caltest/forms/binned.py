@@ -63,9 +63,9 @@ class Binned(Additive):
         return len(self.sizes)
 
     @property
-    def sums_of_a_draw(self) -> int:
+    def sums_of_a_draw(self) -> tuple[int, ...]:
         """A count for every bin and class."""
-        return self.n_cells * int(self.probs.shape[1])
+        return self.n_cells, int(self.probs.shape[1])
 
     @cached_property
     def expected(self) -> Array:

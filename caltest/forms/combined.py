@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Protocol, runtime_checkable
+from math import prod
+from typing import ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from caltest._sampling import DRAWS
 from caltest._tail import Alternative
 from caltest._tiles import blocks
 from caltest.evidence import evidence
+from caltest.forms.additive import Additive
 from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
 from caltest.forms.brownian import HasBrownianLimit
 
@@ -26,14 +28,16 @@ _STEEPEST = 4.0 * 41.0
 
 @runtime_checkable
 class HasParts(Protocol):
-    """A combination of parts, whose values for every label vector are asked for separately.
-
-    Its ``resolution`` is that of every part's evidence too.
-    """
+    """A combination of parts, whose values for every label vector are asked for separately."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the P parts."""
+        ...
+
+    @property
+    def resolution(self) -> float:
+        """How far rounding moves any part's evidence, and that of the whole."""
         ...
 
     def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
@@ -62,7 +66,8 @@ class Component:
     alternative
         Which of its values count against H0.
     seen
-        Takes labels (B, n) to those that the part looks at. Default None: the same.
+        Takes labels (B, rows) of a slice of the rows, and the slice, to those that the part looks at.
+        Default None: the same.
     rounding
         What its values may differ by for reasons that the form does not know. Default 0.
     law
@@ -72,7 +77,7 @@ class Component:
     name: str
     form: Form
     alternative: Alternative = "greater"
-    seen: Callable[[Labels], Labels] | None = None
+    seen: Callable[[Labels, slice], Labels] | None = None
     rounding: float = 0.0
     law: Callable[[Workers], Moments] | None = None
 
@@ -90,7 +95,14 @@ class Component:
         return np.concatenate(list(workers.map(partial(self._evaluate, ALONE), tasks, self.name)))
 
     def _evaluate(self, workers: Workers, labels: Labels) -> Array:
-        return self.form.evaluate(labels if self.seen is None else self.seen(labels), workers)
+        return self.form.evaluate(self._looked_at(labels, slice(None)), workers)
+
+    def _looked_at(self, labels: Labels, rows: slice) -> Labels:
+        return labels if self.seen is None else self.seen(labels, rows)
+
+    def sums(self, rows: slice, labels: Labels) -> Array:
+        """Return what an additive part adds up over some rows, (B, …), for labels (B, rows)."""
+        return cast("Additive", self.form).contributions(rows, self._looked_at(labels, rows))
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, given the predictions."""
@@ -152,6 +164,45 @@ class Combined(Form):
     def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the parts' values, (B, P) for labels (B, n)."""
         return np.column_stack([part.values(labels, workers) for part in self.components])
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n, where a part is additive and knows it; else 0."""
+        forms = (part.form for part in self.components)
+        return next((form.n_samples for form in forms if isinstance(form, Additive)), 0)
+
+    @property
+    def _shapes(self) -> tuple[tuple[int, ...] | None, ...]:
+        forms = (part.form for part in self.components)
+        return tuple(f.sums_of_a_draw if isinstance(f, Additive) else None for f in forms)
+
+    @property
+    def sums_of_a_draw(self) -> tuple[int, ...] | None:
+        """What additive parts add up, one after the other; None if not all parts are additive."""
+        shapes = self._shapes
+        return None if None in shapes else (sum(prod(cast("tuple[int, ...]", s)) for s in shapes),)
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Return the sums of all parts over some rows, (B, sums), for labels (B, rows)."""
+        parts = [part.sums(rows, labels) for part in self.components]
+        return np.hstack([each.reshape(len(labels), -1) for each in parts])
+
+    def values_of(self, sums: Array) -> Array:
+        """Return the parts' values, (B, P), from their sums over all rows, (B, sums)."""
+        shapes = cast("tuple[tuple[int, ...], ...]", self._shapes)
+        cuts = np.cumsum([prod(shape) for shape in shapes])[:-1]
+        pieces = zip(self.components, np.split(sums, cuts, axis=1), shapes, strict=True)
+        return np.column_stack(
+            [
+                cast("Additive", part.form).finish(piece.reshape(len(sums), *shape))
+                for part, piece, shape in pieces
+            ]
+        )
+
+    def with_rounding(self, rounding: Array) -> Combined:
+        """Return the same of parts whose values may differ by (P,) numbers through rounding."""
+        pairs = zip(self.components, rounding, strict=True)
+        return Combined(tuple(replace(part, rounding=float(by)) for part, by in pairs))
 
     def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
         """Return −log of the parts' tail probabilities, (B, P); +∞ where a value is infinite."""

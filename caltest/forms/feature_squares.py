@@ -9,18 +9,20 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.forms._low_rank_moments import is_worthwhile, low_rank_moments
 from caltest.forms._quadratic_moments import diagonal_table
 from caltest.forms.additive import Additive, Linear
-from caltest.forms.base import Array, Labels, Moments
-from caltest.forms.features import Features
+from caltest.forms.base import ROUNDING, Array, Labels, Moments
+from caltest.forms.features import ComputedFeatures, Features, exact_rows, longest
 from caltest.forms.pairwise import Pairwise
 from caltest.forms.weights import LowRankWeights, Term
 
 _HELD = 2**22  # sums of features held at a time: 32 MiB
-_FEW = 4  # classes up to which a matrix product sums features by label sooner than visits of each
+_VISITED = 64  # draws that visit rows at a time: their sums stay in the third-level cache
+# Classes up to which a matrix product sums features by label sooner than visits of each row, in double
+# and in single precision.
+_FEW, _FEW_SINGLE = 4, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ class FeatureSquares(Additive):
         Factor of the sum. Default 1.
     diagonal
         Count the pairs i = j. Default True.
+    whole
+        How many rows all sums are of, where these are only some of them. Default None: these.
     """
 
     probs: Array
@@ -49,6 +53,7 @@ class FeatureSquares(Additive):
     matrix: Array | None = None
     scale: float = 1.0
     diagonal: bool = True
+    whole: int | None = None
 
     @property
     def n_samples(self) -> int:
@@ -56,9 +61,9 @@ class FeatureSquares(Additive):
         return len(self.probs)
 
     @property
-    def sums_of_a_draw(self) -> int:
+    def sums_of_a_draw(self) -> tuple[int, ...]:
         """A sum for every class and feature, and one of the pairs i = j."""
-        return int(self.probs.shape[1]) * self.features.shape[1] + 1
+        return (int(self.probs.shape[1]) * self.features.shape[1] + 1,)
 
     @property
     def pairs(self) -> Pairwise:
@@ -66,10 +71,12 @@ class FeatureSquares(Additive):
         term = Term(LowRankWeights(self.features), self.matrix)
         return Pairwise(self.probs, (term,), scale=self.scale, diagonal=self.diagonal)
 
-    @property
+    @cached_property
     def resolution(self) -> float:
-        """Rounding of the sum over all pairs."""
-        return self.pairs.resolution
+        """Rounding of the sum over all pairs, of these rows with the whole."""
+        size = 1.0 if self.matrix is None else float(np.abs(self.matrix).max())
+        pairs = float(self.n_samples) * (self.whole or self.n_samples)
+        return ROUNDING * abs(self.scale) * pairs * size * longest(self.features)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, given the predictions."""
@@ -85,6 +92,12 @@ class FeatureSquares(Additive):
         """Return ⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
         return diagonal_table(self.probs, self.pairs.kernel_terms)
 
+    def _own_of(self, rows: slice, features: Array) -> Array:
+        """Return the same for some rows, from their features where these are not held."""
+        if not isinstance(self.features, ComputedFeatures):
+            return self._own[rows]
+        return diagonal_table(self.probs[rows], (Term(LowRankWeights(features), self.matrix),))
+
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         fitting = max(1, _HELD // (self.features.shape[1] * self.probs.shape[1]))
@@ -92,40 +105,60 @@ class FeatureSquares(Additive):
         return np.concatenate(parts)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the features of the rows by label, (B, m F), and last what the pairs i = j add."""
-        b, m, f = len(labels), self.probs.shape[1], self.features.shape[1]
-        sums = np.zeros((b, m * f + 1))
-        by_label = _by_product if m <= _FEW else _by_visits
-        sums[:, :-1] = by_label(self.features[rows], labels, m).reshape(b, -1)
+        """Sum the features of the rows by label, less what is expected, (B, m F + 1).
+
+        Last comes what the pairs i = j add.
+        """
+        (size,), m = self.sums_of_a_draw, self.probs.shape[1]
+        features, probs = self.features[rows], self.probs[rows]
+        by_label = np.empty((len(labels), size))
+        _sum_by_label(features, labels, m, exact_rows(self.features), by_label[:, :-1])
+        by_label[:, :-1] -= (probs.T @ features).ravel()
+        by_label[:, -1] = 0.0
         if not self.diagonal:
-            sums[:, -1] = Linear(self._own[rows], self.probs[rows]).evaluate(labels)
-        return sums
+            by_label[:, -1] = Linear(self._own_of(rows, features), probs).evaluate(labels)
+        return by_label
 
     def finish(self, sums: Array) -> Array:
-        """Subtract the expected sums; return squared norms, less what the pairs i = j add."""
-        residuals = sums[:, :-1].reshape(len(sums), self.probs.shape[1], -1) - self._expected
+        """Return squared norms, less what the pairs i = j add."""
+        residuals = sums[:, :-1].reshape(len(sums), self.probs.shape[1], -1)
         images = residuals if self.matrix is None else self.matrix @ residuals
         return np.asarray(self.scale * (np.einsum("bkf,bkf->b", residuals, images) - sums[:, -1]))
 
-    @cached_property
-    def _expected(self) -> Array:
-        parts = (self.probs[rows].T @ self.features[rows] for rows in blocks(self.n_samples, ROWS))
-        return np.asarray(sum(parts))
+
+def _sum_by_label(features: Array, labels: Labels, m: int, exact: int, sums: Array) -> None:
+    """Write the features' sums by label into ``sums``, (B, m F)."""
+    if exact and m <= _FEW_SINGLE:
+        _by_product(features, labels, m, exact, np.float32, sums)
+    elif m <= _FEW:
+        _by_product(features, labels, m, len(features), np.float64, sums)
+    else:
+        for draws in blocks(len(labels), _VISITED):
+            _by_visits(features, labels[draws], m, sums[draws])
 
 
-def _by_product(features: Array, labels: Labels, m: int) -> Array:
-    """Multiply with indicators of all classes but the last, which has what the others leave."""
-    indicators = labels[:, None, :] == np.arange(m - 1, dtype=labels.dtype)[:, None]
-    sums = np.empty((len(labels), m, features.shape[1]))
-    sums[:, :-1] = indicators.astype(np.float64) @ features
-    sums[:, -1] = features.sum(axis=0) - sums[:, :-1].sum(axis=1)
-    return sums
+def _by_product(
+    features: Array, labels: Labels, m: int, size: int, dtype: type[np.floating], sums: Array
+) -> None:
+    """Multiply with indicators of all classes but the last, which has what the others leave.
+
+    In single precision, ``size`` rows at a time, whose sums are exact.
+    """
+    classes = np.arange(m - 1, dtype=labels.dtype)[:, None]
+    values = features.astype(dtype, copy=False)
+    for draws in blocks(len(labels), _VISITED):
+        total = sums[draws].reshape(-1, m, features.shape[1])
+        total[:] = 0.0
+        for rows in blocks(len(features), size):
+            indicators = (labels[draws, None, rows] == classes).astype(dtype)
+            total[:, :-1] += indicators @ values[rows]
+        total[:, -1] = features.sum(axis=0) - total[:, :-1].sum(axis=1)
 
 
-def _by_visits(features: Array, labels: Labels, m: int) -> Array:
+def _by_visits(features: Array, labels: Labels, m: int, sums: Array) -> None:
     """Add the features of every row to the sums of its labels: a product with a sparse matrix."""
     draws = len(labels)
     targets = (labels.T + m * np.arange(draws)).astype(np.int32).ravel()
     starts = draws * np.arange(len(features) + 1, dtype=np.int32)
     indicators = csc_array((np.ones(len(targets)), targets, starts), shape=(draws * m, len(features)))
-    return np.asarray(indicators @ features).reshape(draws, m, -1)
+    sums[:] = np.asarray(indicators @ features).reshape(draws, -1)

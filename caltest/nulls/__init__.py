@@ -9,6 +9,7 @@ from caltest.nulls.consistency import Consistency
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo
 from caltest.nulls.normal import Normal
+from caltest.nulls.one_pass import Blocks, PassAnswer, answer_by_blocks
 from caltest.nulls.spectral import Spectral
 
 NULLS: dict[str, type[Null]] = {
@@ -31,6 +32,9 @@ __all__ = [
     "GUARANTEES",
     "NULLS",
     "Answer",
+    "Blocks",
+    "PassAnswer",
+    "answer_by_blocks",
     "Bootstrap",
     "Bound",
     "Brownian",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -153,14 +153,19 @@ def from_draws(
 ) -> Answer:
     """Rank the observed statistic among ``draws``."""
     value = question.observed if observed is None else observed
-    above = _tail.count(draws, value, question.alternative, question.form.resolution)
+    found = ranked(draws, value, question.alternative, question.form.resolution)
+    return replace(found, notes=notes)
+
+
+def ranked(draws: Array, value: float, alternative: Alternative, resolution: float) -> Answer:
+    """Rank a value among ``draws``; those closer to it than ``resolution`` are ties."""
+    above = _tail.count(draws, value, alternative, resolution)
     return Answer(
-        pvalue=_tail.pvalue(above, len(draws), question.alternative),
+        pvalue=_tail.pvalue(above, len(draws), alternative),
         n_resamples=len(draws),
         exceedances=above,
-        pvalue_interval=_tail.interval(above, len(draws), question.alternative),
+        pvalue_interval=_tail.interval(above, len(draws), alternative),
         null_distribution=draws,
-        notes=notes,
     )
 
 

@@ -9,28 +9,26 @@ statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from caltest import _tail
 from caltest._choices import positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler
+from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks
-from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Additive, Form, HasParts
-from caltest.multiplicity import StepDown
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, from_draws
+from caltest.forms import Form, HasParts
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
+from caltest.nulls.one_pass import answer_by_rows, takes_rows
+from caltest.nulls.parts import answer_with_parts
 
 #: Takes label vectors (B, n) and workers, returns an array of B rows.
 Evaluate: TypeAlias = Callable[[Any, Workers], Array]
 
-_MANY_ROWS = 2**16  # from here on an additive form takes rows one after the other, not draws
-_MOST_SUMS = 2**22  # numbers held of all draws; a worker holds as many
 _BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
 
 
@@ -82,10 +80,10 @@ class MonteCarlo(Null):
             )
         if question.form.together:
             return _all_together(question)
+        if self.stop_after is None and takes_rows(question):
+            return answer_by_rows(question)
         if isinstance(question.form, HasParts) and self.stop_after is None:
             return _with_parts(question.form, question)
-        if self.stop_after is None and _takes_rows(question):
-            return _row_by_row(cast("Additive", question.form), question)
         observed = float(_as_drawn(question, question.form.evaluate)[0])
         if self.stop_after is None:
             draws = np.concatenate(list(draw_statistics(question)))
@@ -116,45 +114,6 @@ class MonteCarlo(Null):
         return from_draws(np.concatenate(seen), question, observed=observed)
 
 
-def _takes_rows(question: Question) -> bool:
-    """Say whether rows are to be taken one after the other, each with all draws of its label."""
-    form = question.form
-    if not isinstance(form, Additive) or form.n_samples < _MANY_ROWS:
-        return False
-    size = form.sums_of_a_draw
-    return size is not None and size * question.n_resamples <= _MOST_SUMS
-
-
-def _row_by_row(form: Additive, question: Question) -> Answer:
-    """Take every row once, with all draws of its label: no vector of labels is ever held.
-
-    Sums over rows are taken in the same order as by `evaluate`, so that they are the same.
-    """
-    sampler = cast("Predictions", question.predictions).sampler(question.seed)
-    contribute = partial(_contribute, form, sampler, question.labels, question.n_resamples)
-    tasks = list(enumerate(blocks(form.n_samples, ROWS)))
-    parts = question.workers.map(contribute, tasks, "label draws")
-    total = next(parts)
-    for part in parts:
-        total += part
-    values = form.finish(total)
-    return from_draws(values[1:], question, observed=float(values[0]))
-
-
-def _contribute(
-    form: Additive,
-    sampler: LabelSampler,
-    observed: Any,
-    n_resamples: int,
-    number: int,
-    rows: slice,
-) -> Array:
-    labels = np.empty((1 + n_resamples, rows.stop - rows.start), dtype=sampler.dtype)
-    labels[0] = observed[rows]
-    labels[1:] = sampler.draw_rows(number, 0, n_resamples)
-    return form.contributions(rows, labels)
-
-
 def _all_together(question: Question) -> Answer:
     """Rank the observed labels among the draws, evaluated in one call that does not know them apart."""
     drawn = question.predictions.sampler(question.seed).draw(0, question.n_resamples)
@@ -166,27 +125,9 @@ def _all_together(question: Question) -> Answer:
 def _with_parts(form: HasParts, question: Question) -> Answer:
     """Answer a combined statistic and, from the same draws, each of its parts."""
     values = _as_drawn(question, form.values)
-    observed = form.evidence(values, question.workers)
-    drawn = np.concatenate(list(draw_statistics(question, evaluate=form.values)))
-    found = form.evidence(drawn, question.workers)
-    answer = from_draws(form.combine(found), question, observed=float(form.combine(observed)[0]))
-    return replace(answer, parts=_parts(form, question.form.resolution, values[0], observed[0], found))
-
-
-def _parts(
-    form: HasParts, resolution: float, values: Array, observed: Array, draws: Array
-) -> tuple[Part, ...]:
-    """Rank every part among the draws, alone and by Westfall and Young's step-down maxima."""
-    exceedances = [
-        _tail.count(column, float(own), "greater", resolution)
-        for column, own in zip(draws.T, observed, strict=True)
-    ]
-    raw = np.array([_tail.pvalue(count, len(draws), "greater") for count in exceedances])
-    test = StepDown.of(observed - resolution)  # rounding counts for the null
-    adjusted = np.maximum(test.pvalues(test.count(draws), len(draws)), raw)
-    return tuple(
-        Part(name, float(value), float(own), float(joint))
-        for name, value, own, joint in zip(form.names, values, raw, adjusted, strict=True)
+    drawn = draw_statistics(question, evaluate=form.values)
+    return answer_with_parts(
+        form, np.concatenate([values, *drawn]), question.alternative, question.workers
     )
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from caltest._choices import choose, positive_integer
-from caltest._seeds import generator
-from caltest.data import Predictions
+from caltest._sampling import ROWS
+from caltest._tiles import blocks
+from caltest.data import Predictions, glimpse
 from caltest.exceptions import InputError
 from caltest.forms import (
+    ComputedFeatures,
     Features,
     FeatureSquares,
+    FourierFeatures,
     KernelWeights,
     LandmarkFeatures,
     incomplete_cholesky,
@@ -28,9 +31,11 @@ APPROXIMATIONS = dict.fromkeys(("auto", "nystrom", "fourier"), True)
 RANK = 256
 
 HELD_UP_TO = 100_000
-"""Rows up to which features are held, 200 MB of them, and every row may become a landmark."""
+"""Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
 
-_CANDIDATES = 8192  # for landmarks, where rows are more
+Of more rows a glimpse is what bandwidths and features are fitted to, see :mod:`caltest.data.glimpse`,
+and features are computed when they are needed.
+"""
 
 #: n² (m − 1) up to which "auto" takes the kernel itself: 999 draws in some two seconds on two cores.
 #: That is 12 000 rows of two classes, 4 000 of ten, 1 200 of a hundred.
@@ -63,16 +68,31 @@ class LowRank:
         """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about)."""
         part, _ = kernel.terms[0]
         probs = predictions.probs
+        if len(probs) > HELD_UP_TO:
+            return cls.fitted_to(kernel, fitting_rows(predictions), method, rank).of_rows(predictions)
         if method == "fourier":
-            return cls(predictions, fourier_features(part, probs, (rank + 1) // 2), None)
-        order = fixed_order(probs)
-        if len(probs) <= HELD_UP_TO:
-            factor, missing, _ = incomplete_cholesky(KernelWeights(part, probs), order, rank)
-            return cls(predictions, factor, missing)
-        some = probs[order[generator(0).permutation(len(probs))[:_CANDIDATES]]]
-        found = incomplete_cholesky(KernelWeights(part, some), np.arange(len(some)), rank)
-        landmarks, factor = some[found.pivots], np.tril(found.factor[found.pivots])
-        return cls(predictions, LandmarkFeatures(part, probs, landmarks, factor), found.missing)
+            return cls(predictions, fourier_features(part, probs, _directions(rank)), None)
+        factor, missing, _ = incomplete_cholesky(KernelWeights(part, probs), fixed_order(probs), rank)
+        return cls(predictions, factor, missing)
+
+    @classmethod
+    def fitted_to(
+        cls, kernel: Kernel | MatrixKernel, rows: Predictions, method: Approximation, rank: int
+    ) -> LowRank:
+        """Approximate a kernel by features, of these rows and of any others, that are computed."""
+        part, _ = kernel.terms[0]
+        if method == "fourier":
+            return cls(rows, FourierFeatures(part, rows.probs, _directions(rank)), None)
+        found = incomplete_cholesky(KernelWeights(part, rows.probs), np.arange(rows.n_samples), rank)
+        landmarks, factor = rows.probs[found.pivots], np.tril(found.factor[found.pivots])
+        return cls(rows, LandmarkFeatures(part, rows.probs, landmarks, factor), found.missing)
+
+    def of_rows(self, predictions: Predictions) -> LowRank:
+        """Return the same features of other rows; they must be computed ones."""
+        if not isinstance(self.features, ComputedFeatures):
+            raise TypeError("features that are held are of the rows that they were made for")
+        features = replace(self.features, probs=predictions.probs)
+        return replace(self, predictions=predictions, features=features)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -80,10 +100,29 @@ class LowRank:
         found: dict[str, Any] = {"rank": self.features.shape[1]}
         return found if self.missing is None else found | {"trace_error": self.missing}
 
-    def form(self, kernel: Kernel | MatrixKernel, scale: float, *, diagonal: bool) -> FeatureSquares:
+    def form(
+        self,
+        kernel: Kernel | MatrixKernel,
+        scale: float,
+        *,
+        diagonal: bool,
+        whole: int | None = None,
+    ) -> FeatureSquares:
         """Return scale · Σ_ij ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j."""
         _, matrix = kernel.terms[0]
-        return FeatureSquares(self.predictions.probs, self.features, matrix, scale, diagonal)
+        probs = self.predictions.probs
+        return FeatureSquares(probs, self.features, matrix, scale, diagonal, whole)
+
+
+def _directions(rank: int) -> int:
+    return (rank + 1) // 2
+
+
+def fitting_rows(predictions: Predictions) -> Predictions:
+    """Return the rows that bandwidths and features are fitted to: all, or a glimpse of very many."""
+    if predictions.n_samples <= HELD_UP_TO:
+        return predictions
+    return glimpse(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
 
 
 def chosen(approximation: Approximation | None, predictions: Predictions) -> Approximation | None:

@@ -6,10 +6,8 @@ W = K_c⁻¹ K K_c⁻¹. From features with K = ΦΦᵀ, W = ΨΨᵀ for Ψ = Φ
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from numbers import Real
-from pathlib import Path
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
 from caltest._choices import choose
+from caltest._memory import check_fits
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.forms import Weights
@@ -116,19 +115,6 @@ def _squared_lengths(vectors: Array, metric: Array) -> Array:
     return np.asarray(np.einsum("ik,ik->i", vectors @ metric, vectors))
 
 
-def available_memory() -> float:
-    """Return the bytes of memory that are free for use, as far as the system says; else infinity."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        pass
-    try:  # all there is: what the system would free on demand is not known
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return np.inf
-
-
 def check_regularization(value: object) -> None:
     """Raise unless it is a positive number or the name of a rule."""
     if isinstance(value, str):
@@ -143,9 +129,6 @@ def check_regularization(value: object) -> None:
 
 def check_memory(n: int) -> None:
     """Raise if the exact inverse of n rows needs more memory than there is."""
-    needed, available = float(BYTES_A_PAIR) * n**2, available_memory()
-    if needed > available:
-        raise InputError(
-            f"method='exact' needs about {needed / 1e9:.3g} GB of memory for {n} rows, but "
-            f"{available / 1e9:.3g} GB are available; use method='nystrom' or 'fourier'."
-        )
+    check_fits(
+        float(BYTES_A_PAIR) * n**2, f"method='exact' of {n} rows", "use method='nystrom' or 'fourier'"
+    )

@@ -10,11 +10,27 @@ from typing import Any, ClassVar, Self
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Form, LabelFunction, Side
+from caltest.forms import Additive, Combined, Form, LabelFunction, Side
 from caltest.predictive import Predictive
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
 SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+
+
+@dataclass(frozen=True)
+class Partwise:
+    """A statistic that takes very many rows a part at a time: its sums over parts merge by addition.
+
+    Attributes
+    ----------
+    statistic
+        What it is, its options fitted.
+    given
+        Takes the predictions of some rows, returns the form of these rows, in units of all.
+    """
+
+    statistic: Statistic
+    given: Callable[[Predictions], Additive | Combined]
 
 
 class Statistic(ABC):
@@ -43,6 +59,23 @@ class Statistic(ABC):
     @abstractmethod
     def given(self, predictions: Predictions) -> Form:
         """Do all the work that depends on the predictions only; return a function of the labels."""
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """Do it for very many rows, which are then given a part at a time.
+
+        Parameters
+        ----------
+        whole
+            Number of rows n.
+        glimpse
+            Returns some of the rows, to fit options to.
+
+        Raises
+        ------
+        InputError
+            If the statistic needs all rows at once.
+        """
+        raise InputError(f"{self.name!r} needs all rows at once.")
 
     def given_densities(self, predictive: Predictive) -> Form:
         """Do the same for predicted distributions of numbers, where the statistic is about these.

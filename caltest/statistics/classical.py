@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,9 +12,9 @@ from caltest._choices import choose, positive_integer
 from caltest._tail import Alternative
 from caltest.binning import EqualMass
 from caltest.data import Predictions
-from caltest.forms import Linear, LogisticRecalibration, PearsonGroups
+from caltest.forms import Linear, LogisticRecalibration, PearsonGroups, Standardised
 from caltest.forms.base import CERTAIN, Array
-from caltest.statistics.base import SIGNED, Statistic
+from caltest.statistics.base import SIGNED, Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
 _TESTS = {"likelihood_ratio": False, "wald": True}
@@ -114,8 +115,20 @@ class CalibrationInTheLarge(Statistic):
         variance = float(probs.prod(axis=1).sum())
         if variance <= CERTAIN:
             return _AllCertain(_errors_of_certainty(probs), probs)
-        # y − p is p₀ if y = 1 and −p₁ else; 1 − p₁ would lose a small p₀.
-        return Linear(np.column_stack([-probs[:, 1], probs[:, 0]]) / np.sqrt(variance), probs)
+        return Linear(_errors(probs) / np.sqrt(variance), probs)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """There is nothing to fit; the variance is added up beside the sum."""
+        return Partwise(self, self._of_part)
+
+    def _of_part(self, predictions: Predictions) -> Standardised:
+        two_classes(self, predictions)
+        return Standardised(_errors(predictions.probs), predictions.probs)
+
+
+def _errors(probs: Array) -> Array:
+    # y − p is p₀ if y = 1 and −p₁ else; 1 − p₁ would lose a small p₀.
+    return np.column_stack([-probs[:, 1], probs[:, 0]])
 
 
 class _AllCertain(Linear):

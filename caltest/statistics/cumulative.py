@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
+from caltest.binning import quantile_edges
 from caltest.data import Predictions
-from caltest.forms import CumulativeDifference
+from caltest.forms import CumulativeDifference, GriddedDifference
+from caltest.forms.base import Array
 from caltest.forms.brownian import BrownianFunctional
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
+
+#: Cells of scores where rows are too many to be sorted.
+GRID = 1024
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,14 @@ class _Cumulative(Statistic):
     def given(self, predictions: Predictions) -> CumulativeDifference:
         """Fix the predictions and their order."""
         return CumulativeDifference(two_classes(self, predictions), self.functional)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """Look at C at quantiles of a glimpse of the scores only: all are too many to sort."""
+        edges = quantile_edges(two_classes(self, glimpse()), GRID)
+        return Partwise(self, partial(self._on_grid, whole, edges))
+
+    def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedDifference:
+        return GriddedDifference(two_classes(self, predictions), edges, whole, self.functional)
 
 
 @dataclass(frozen=True)

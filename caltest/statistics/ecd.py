@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,7 +16,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Linear, MeanSquare, MeanSurprise
 from caltest.forms.base import Array
 from caltest.predictive import Gaussian, Predictive
-from caltest.statistics.base import SIGNED, Statistic
+from caltest.statistics.base import SIGNED, Partwise, Statistic
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,15 @@ class ECD(Statistic):
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions: a sum of one entry a row."""
+        return self._of_rows(predictions.n_samples, predictions)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """There is nothing to fit."""
+        return Partwise(self, partial(self._of_rows, whole))
+
+    def _of_rows(self, whole: int, predictions: Predictions) -> Linear:
         table = surprises(predictions.probs, self.clip)
-        table /= len(table)
+        table /= whole
         return Linear(table, predictions.probs)
 
     def given_densities(self, predictive: Predictive) -> MeanSurprise | MeanSquare:

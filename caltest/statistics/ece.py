@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from caltest._choices import choose
 from caltest._tail import Alternative
-from caltest.binning import Binning, EqualMass, EqualWidth, Uniform
+from caltest.binning import Binning, EqualMass, EqualWidth, Uniform, inner_edges
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import BinnedDistance, BinnedSquares, Linear
+from caltest.forms import BinnedDistance, BinnedSquares, GriddedBins, Linear
+from caltest.forms.base import Array
 from caltest.forms.binned import Distance
-from caltest.statistics.base import SIGNED, Statistic
+from caltest.statistics.base import SIGNED, Partwise, Statistic
 
 _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 
@@ -39,6 +42,21 @@ class _BinnedStatistic(Statistic):
     def _cells(self, predictions: Predictions) -> Any:
         return cast("Binning", self.fitted(predictions).binning).cells(predictions.probs)
 
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """Bin one probability; the bins of equal mass are those of a glimpse of the rows."""
+        rows = glimpse()
+        fitted = self.fitted(rows)
+        two_classes(self, rows)
+        edges = inner_edges(cast("Binning", fitted.binning), rows.probs[:, 1])
+        return Partwise(fitted, partial(fitted._on_grid, whole, edges))
+
+    def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedBins:
+        return GriddedBins(two_classes(self, predictions), edges, whole, self._measure)
+
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+        """Return the values of bins of one probability, see :class:`GriddedBins`."""
+        raise NotImplementedError
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The binning and its options."""
@@ -62,6 +80,13 @@ class _DistanceStatistic(_BinnedStatistic):
         """Fix the predictions and their bins."""
         cells = self._cells(predictions)
         return BinnedDistance(predictions.probs, cells, self.distance, self.maximum)
+
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+        # Both classes have the same error, in size.
+        errors = np.abs(residuals) / sizes
+        factor = {"tv": 1.0, "l1": 2.0, "l2": np.sqrt(2.0), "sqeuclidean": 2.0 * errors}[self.distance]
+        distances = factor * errors
+        return np.asarray(distances.max(axis=1) if self.maximum else distances @ (sizes / n))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -193,6 +218,9 @@ class SquaredECE(_BinnedStatistic):
         linear = np.zeros((len(sizes), predictions.n_classes))
         return BinnedSquares(predictions.probs, cells, quadratic, linear, 0.0)
 
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+        return np.asarray((residuals**2 / sizes).sum(axis=1) / n)
+
 
 @dataclass(frozen=True)
 class DebiasedECE(_BinnedStatistic):
@@ -241,6 +269,12 @@ class DebiasedECE(_BinnedStatistic):
             float(constant),
         )
 
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+        residuals, expected, sizes = (each[..., sizes > 1] for each in (residuals, expected, sizes))
+        share = (residuals + expected) / sizes
+        debiased = (residuals / sizes) ** 2 - share * (1.0 - share) / (sizes - 1.0)
+        return np.asarray(debiased @ (sizes / n))
+
 
 @dataclass(frozen=True)
 class ESCE(Statistic):
@@ -270,8 +304,15 @@ class ESCE(Statistic):
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions: T = Σ_i (y_i − p_i)/n."""
+        return self._of_rows(predictions.n_samples, predictions)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """There is nothing to fit."""
+        return Partwise(self, partial(self._of_rows, whole))
+
+    def _of_rows(self, whole: int, predictions: Predictions) -> Linear:
         p = two_classes(self, predictions)
-        return Linear(np.column_stack([-p, 1.0 - p]) / len(p), predictions.probs)
+        return Linear(np.column_stack([-p, 1.0 - p]) / whole, predictions.probs)
 
 
 def _share(predictions: Predictions) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
@@ -10,22 +10,30 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from caltest._parallel import Workers
-from caltest._seeds import generator
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component, FeatureSquares
-from caltest.forms.base import ROUNDING, Moments
+from caltest.forms import Combined
 from caltest.kernels import Exponential
-from caltest.kernels.bandwidth import fixed_order
-from caltest.lenses import TopLabel
-from caltest.statistics._low_rank import RANK, Approximation, check_approximation, chosen
-from caltest.statistics.base import Statistic
-from caltest.statistics.cumulative import Kuiper
-from caltest.statistics.ecd import ECD
+from caltest.statistics._looks import (
+    Look,
+    combined,
+    cumulative,
+    entropic,
+    look_along_scores,
+    look_of_pairs,
+    look_of_surprises,
+    of_pairs,
+)
+from caltest.statistics._low_rank import (
+    HELD_UP_TO,
+    RANK,
+    Approximation,
+    check_approximation,
+    chosen,
+    fitting_rows,
+)
+from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.skce import UnbiasedSKCE
-
-_SAMPLE = 2048  # rows that the moments of kernels of low rank come from
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class Omnibus(Statistic):
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation."""
         return replace(
             self,
-            kernel=self.kernel.fitted(predictions.probs),
+            kernel=self.kernel.fitted(fitting_rows(predictions).probs),
             approximation=chosen(self.approximation, predictions),
         )
 
@@ -138,46 +146,32 @@ class Omnibus(Statistic):
 
     def given(self, predictions: Predictions) -> Combined:
         """Fix the predictions: every part as a function of the labels."""
+        n = predictions.n_samples
+        if n > HELD_UP_TO and self.approximation is not None:
+            return combined(self._looks(n, fitting_rows(predictions)), predictions)
         fitted = self.fitted(predictions)
-        kernels = [fitted._of_pairs(predictions, multiple) for multiple in self.multiples]
-        return Combined((*kernels, _entropic(predictions), _cumulative(predictions)))
+        kernels = [of_pairs(*part, predictions) for part in fitted._kernel_statistics()]
+        return Combined((*kernels, entropic(predictions), cumulative(predictions)))
 
-    def _of_pairs(self, predictions: Predictions, multiple: float) -> Component:
-        kernel = replace(self.kernel, bandwidth=multiple * float(self.kernel.bandwidth))
-        name = "skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth"
-        form = UnbiasedSKCE(kernel, self.approximation).given(predictions)
-        if not isinstance(form, FeatureSquares):
-            return Component(name, form)
-        return Component(name, form, law=partial(_law_of_sample, form))
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """Fit every part, and what its values are standardised by, to a glimpse of the rows."""
+        rows = glimpse()
+        method = "nystrom" if self.approximation in (None, "auto") else self.approximation
+        fitted = replace(self, kernel=self.kernel.fitted(rows.probs), approximation=method)
+        return Partwise(fitted, partial(combined, fitted._looks(whole, rows)))
 
+    def _looks(self, whole: int, glimpse: Predictions) -> tuple[Look, ...]:
+        fitted = replace(self, kernel=self.kernel.fitted(glimpse.probs))
+        kernels = (look_of_pairs(*part, glimpse, whole) for part in fitted._kernel_statistics())
+        return (*kernels, look_of_surprises(glimpse, whole), look_along_scores(glimpse, whole))
 
-def _law_of_sample(form: FeatureSquares, workers: Workers) -> Moments:
-    """Return the moments of a mean over pairs from some of the rows, whatever the order of all.
-
-    The variance falls as the number of pairs grows; the skewness, which hangs on how the weights' few
-    largest eigenvalues compare, hardly changes.
-    """
-    n = form.n_samples
-    rows = np.sort(fixed_order(form.probs)[generator(0).permutation(n)[:_SAMPLE]])
-    k = len(rows)
-    some = replace(
-        form, probs=form.probs[rows], features=form.features[rows], scale=1.0 / (k * (k - 1))
-    )
-    found = some.moments(workers)
-    return replace(found, variance=k * (k - 1) / (n * (n - 1)) * found.variance)
-
-
-def _entropic(predictions: Predictions) -> Component:
-    """Return the ECD; where the expected surprises cancel those of all labels, rounding is left."""
-    return Component("ecd", ECD().given(predictions), "two-sided", rounding=ROUNDING)
-
-
-def _cumulative(predictions: Predictions) -> Component:
-    if predictions.n_classes == 2:
-        return Component("kuiper", Kuiper().given(predictions))
-    lens = TopLabel()
-    return Component(
-        f"kuiper, {lens.label}",
-        Kuiper().given(lens.reduce(predictions)),
-        seen=lens.reducer(predictions),
-    )
+    def _kernel_statistics(self) -> list[tuple[UnbiasedSKCE, str]]:
+        """Return the kernel statistics and their names."""
+        width = float(self.kernel.bandwidth)
+        return [
+            (
+                UnbiasedSKCE(replace(self.kernel, bandwidth=multiple * width), self.approximation),
+                "skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth",
+            )
+            for multiple in self.multiples
+        ]

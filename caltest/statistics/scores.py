@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from caltest._tail import Alternative
 from caltest.data import Predictions
-from caltest.forms import Linear
+from caltest.forms import Linear, Standardised
 from caltest.forms.base import CERTAIN, Array
-from caltest.statistics.base import SIGNED, Statistic
+from caltest.statistics.base import SIGNED, Partwise, Statistic
 from caltest.statistics.ecd import ECD
 
 _EPSILON = float(np.finfo(float).eps)
@@ -45,8 +47,11 @@ class Brier(Statistic):
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions: the mean over the rows of score less expected score."""
-        table = _brier_deviations(predictions.probs)
-        return Linear(table / len(table), predictions.probs)
+        return _mean_deviation(predictions.n_samples, predictions)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """There is nothing to fit."""
+        return Partwise(self, partial(_mean_deviation, whole))
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,18 @@ class Spiegelhalter(Statistic):
         if variance > CERTAIN:
             return Linear(table / np.sqrt(variance), probs)
         return Linear(np.where(table > 0.5, np.inf, 0.0), probs)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """There is nothing to fit; the variance is added up beside the sum."""
+        return Partwise(self, _standardised_deviation)
+
+
+def _mean_deviation(whole: int, predictions: Predictions) -> Linear:
+    return Linear(_brier_deviations(predictions.probs) / whole, predictions.probs)
+
+
+def _standardised_deviation(predictions: Predictions) -> Standardised:
+    return Standardised(_brier_deviations(predictions.probs), predictions.probs)
 
 
 def _brier_deviations(probs: Array) -> Array:

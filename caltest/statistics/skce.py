@@ -8,6 +8,7 @@ in multi-class classification: A unifying framework", NeurIPS 2019, Table 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -30,8 +31,9 @@ from caltest.statistics._low_rank import (
     LowRank,
     check_approximation,
     chosen,
+    fitting_rows,
 )
-from caltest.statistics.base import Statistic
+from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
 
@@ -81,17 +83,46 @@ class _AllPairs(_SKCE):
     rank: int = RANK
     _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
 
+    #: Whether pairs i = j count.
+    counts_own: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_approximation(self.kernel, self.approximation, self.rank)
 
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
-        fitted = replace(super().fitted(predictions), approximation=self._chosen(predictions))
-        if fitted.approximation is None:
-            return fitted
-        found = LowRank.of(fitted.kernel, predictions, fitted.approximation, self.rank)
-        return replace(fitted, _fit=found)
+        method = self._chosen(predictions)
+        if method is None:
+            return replace(super().fitted(predictions), approximation=None)
+        fitted = replace(super().fitted(fitting_rows(predictions)), approximation=method)
+        return replace(fitted, _fit=LowRank.of(fitted.kernel, predictions, method, self.rank))
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """Fit the kernel's bandwidth and features to a glimpse of the rows."""
+        if self.approximation is None:
+            raise InputError(
+                f"{self.name!r} looks at all pairs of rows, which a block of rows at a time cannot; "
+                "give it an approximation ('nystrom' or 'fourier'), or take the default statistic."
+            )
+        method = "nystrom" if self.approximation == "auto" else self.approximation
+        rows = glimpse()
+        fitted = replace(super().fitted(rows), approximation=method)
+        known = LowRank.fitted_to(fitted.kernel, rows, method, self.rank)
+        fitted = replace(fitted, _fit=known)
+        return Partwise(fitted, partial(fitted._of_part, whole))
+
+    def _of_part(self, whole: int, part: Predictions) -> FeatureSquares:
+        if self._fit is None:
+            raise TypeError("a part needs features that were fitted")
+        return self._form(self._fit.of_rows(part), self.kernel, whole)
+
+    def _form(self, features: LowRank, kernel: Kernel | MatrixKernel, whole: int) -> FeatureSquares:
+        """Return the form of the features' rows, which are some or all of ``whole``."""
+        return features.form(kernel, self._scale(whole), diagonal=self.counts_own, whole=whole)
+
+    def _scale(self, n: int) -> float:
+        return n**-2.0 if self.counts_own else 1.0 / (n * (n - 1.0))
 
     def _chosen(self, predictions: Predictions) -> Approximation | None:
         return chosen(self.approximation, predictions)
@@ -153,17 +184,17 @@ class BiasedSKCE(_AllPairs):
     """
 
     name: ClassVar[str] = "skce_b"
+    counts_own: ClassVar[bool] = True
 
     def given(self, predictions: Predictions) -> BoundedPairwise | FeatureSquares:
         """Fix the predictions: a quadratic form with its diagonal."""
-        scale = predictions.n_samples**-2
         kernel, low_rank = self._low_rank(predictions)
         if low_rank is not None:
-            return low_rank.form(kernel, scale, diagonal=True)
+            return self._form(low_rank, kernel, predictions.n_samples)
         return BoundedPairwise(
             probs=predictions.probs,
             kernel_terms=self._terms(predictions),
-            scale=scale,
+            scale=self._scale(predictions.n_samples),
             diagonal=True,
             tail_bound=self._tail_bound(predictions, "mcdiarmid"),
         )
@@ -197,15 +228,13 @@ class UnbiasedSKCE(_AllPairs):
 
     def given(self, predictions: Predictions) -> UStatistic | FeatureSquares:
         """Fix the predictions: a U-statistic of degree two."""
-        n = predictions.n_samples
-        scale = 1.0 / (n * (n - 1))
         kernel, low_rank = self._low_rank(predictions)
         if low_rank is not None:
-            return low_rank.form(kernel, scale, diagonal=False)
+            return self._form(low_rank, kernel, predictions.n_samples)
         return UStatistic(
             probs=predictions.probs,
             kernel_terms=self._terms(predictions),
-            scale=scale,
+            scale=self._scale(predictions.n_samples),
             diagonal=False,
             tail_bound=self._tail_bound(predictions, "hoeffding"),
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,9 +12,10 @@ from scipy.fft import dct, idct
 
 from caltest._choices import positive_integer
 from caltest.data import Predictions
-from caltest.forms import Additive
-from caltest.forms.base import Array, Labels
-from caltest.statistics.base import Statistic
+from caltest.forms import Gridded
+from caltest.forms.base import Array
+from caltest.forms.gridded import Cells
+from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
 _ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7
@@ -59,43 +62,44 @@ class SmoothECE(Statistic):
 
     def given(self, predictions: Predictions) -> SmoothedResiduals:
         """Fix the predictions and their places on the grid."""
-        return SmoothedResiduals(two_classes(self, predictions), self.grid)
+        return self._of_rows(predictions.n_samples, predictions)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+        """There is nothing to fit."""
+        return Partwise(self, partial(self._of_rows, whole))
+
+    def _of_rows(self, whole: int, predictions: Predictions) -> SmoothedResiduals:
+        return SmoothedResiduals(two_classes(self, predictions), self.grid, whole)
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothedResiduals(Additive):
-    """Residual sums on a grid, finished by smoothing.
+class SmoothedResiduals(Gridded):
+    """Residual sums on a grid of equal cells, finished by smoothing.
 
     Attributes
     ----------
-    scores
-        Probabilities of class 1, (n,).
     grid
         Cells of the grid.
+    whole
+        How many rows there are in all, where these are only some of them. Default None: these.
     """
 
-    scores: Array
     grid: int
+    whole: int | None = None
 
     @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.scores)
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.grid
+
+    def cells(self, scores: Array) -> Cells:
+        """Return the cell of every score."""
+        return np.minimum((scores * self.grid).astype(np.intp), self.grid - 1)
 
     @property
     def resolution(self) -> float:
-        """Where the bisection ends."""
-        return 2.0 * 0.5**_ROUNDS
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the residuals of every cell of the grid, (B, grid)."""
-        scores = self.scores[rows]
-        place = np.minimum((scores * self.grid).astype(np.intp), self.grid - 1)
-        expected = np.bincount(place, weights=scores, minlength=self.grid)
-        # Only rows whose event happened are counted: no multiplication a row and draw.
-        draw, row = np.nonzero(labels)
-        counts = np.bincount(draw * self.grid + place[row], minlength=len(labels) * self.grid)
-        return np.asarray(counts.reshape(len(labels), self.grid) - expected, dtype=np.float64)
+        """Where the bisection ends, in units of all rows."""
+        return 2.0 * 0.5**_ROUNDS * self.n_samples / (self.whole or self.n_samples)
 
     def finish(self, sums: Array) -> Array:
         """Find the σ at which the smoothed error equals σ, by bisection.
@@ -103,7 +107,7 @@ class SmoothedResiduals(Additive):
         Smoothing by a Gaussian reflected at both ends multiplies the cosine transform by
         exp(−σ² π² k²/2).
         """
-        spectrum = dct(sums / self.n_samples, axis=1)
+        spectrum = dct(sums / (self.whole or self.n_samples), axis=1)
         decay = -0.5 * (np.pi * np.arange(self.grid)) ** 2
         low, high = np.zeros(len(sums)), np.ones(len(sums))
         for _ in range(_ROUNDS):

@@ -1,0 +1,310 @@
+"""`scan`: predictions and labels that stay in their file, and are read a block of rows at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caltest._memory import check_fits
+from caltest._sampling import ROWS
+from caltest._tiles import blocks
+from caltest.data import Sample, merged_notes, sample
+from caltest.data.columns import check_unique
+from caltest.exceptions import InputError
+from caltest.files.arrays import column_of_labels, load_array
+from caltest.files.tables import from_frame
+from caltest.files.wanted import Wanted, named, reason
+
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc")
+_READAHEAD = 2  # batches of a row group decoded beforehand; more would fill memory
+_COPIES = 3.0  # of float64 predictions that checking and sampling them takes
+
+
+@dataclass(frozen=True, eq=False)
+class Stored(ABC):
+    """Predictions and labels that are read a block of rows at a time.
+
+    :func:`caltest.test` takes it in place of predictions and labels. Nothing but the layout has been
+    read; rows are checked when they are read.
+
+    Attributes
+    ----------
+    name
+        What errors call it: the file's name.
+    n_samples
+        Number of rows n.
+    """
+
+    name: str
+    n_samples: int
+
+    @abstractmethod
+    def _chunks(self) -> Iterator[Any]:
+        """Yield blocks of ROWS rows, and the rest, as they are stored."""
+
+    @abstractmethod
+    def _checked(self, block: Any) -> Sample:
+        """Check one of them."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Numbers in a row."""
+
+    def tasks(self) -> Tasks:
+        """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
+        return Tasks(self)
+
+    def checked(self, number: int, block: Any) -> Sample:
+        """Check block ``number``, and say where it is if something is wrong with it."""
+        first = number * ROWS
+        try:
+            return self._checked(block)
+        except InputError as error:
+            last = min(first + ROWS, self.n_samples) - 1
+            where = "" if number == 0 else f"in the rows {first} to {last}, counted from {first}: "
+            raise InputError(f"{self.name}: {where}{error}") from error
+
+    def load(self) -> Sample:
+        """Read all rows into memory.
+
+        Raises
+        ------
+        InputError
+            If they do not fit, or are wrong.
+        """
+        size = 8.0 * self.n_samples * self.width
+        check_fits(
+            _COPIES * size,
+            f"{self.name}: {self.n_samples} rows of {self.width} numbers",
+            "take a statistic that reads the rows in one pass, such as the default, 'ecd' or 'ece'",
+        )
+        parts = [self.checked(number, block) for number, block in self.tasks()]
+        probs = np.concatenate([part.predictions.probs for part in parts])
+        labels = np.concatenate([part.labels for part in parts])
+        first = parts[0].predictions
+        notes = merged_notes(note for part in parts for note in part.predictions.notes)
+        return Sample(type(first)(probs, first.classes, notes), labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """The blocks of stored rows, with their numbers: as many as it says, read one after the other.
+
+    Attributes
+    ----------
+    stored
+        Where they are.
+    """
+
+    stored: Stored
+
+    def __len__(self) -> int:
+        return -(-self.stored.n_samples // ROWS)
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        return enumerate(self.stored._chunks())
+
+
+def scan(
+    path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
+) -> Stored:
+    """Open predictions and labels that are too many to hold in memory.
+
+    Statistics whose sums over rows merge by addition read them in one pass: "omnibus", "ecd",
+    "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks", "kuiper", the ECE family
+    of one probability, and kernel statistics of low rank. Memory then does not depend on the number of
+    rows. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) it fits to 8 192
+    rows, for which the file is gone through once before. Up to 100 000 rows are read into memory.
+
+    Parameters
+    ----------
+    path
+        A ``.parquet`` or ``.pq`` file, an Arrow file (``.arrow``, ``.feather``, ``.ipc``), a directory
+        of either, whose files are read in the order of their names, or a ``.npy`` table.
+    label, columns
+        As of :func:`caltest.files.read`.
+
+    Returns
+    -------
+    Stored
+        To be given to :func:`caltest.test` alone, in place of ``probs`` and ``labels``.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or its columns are wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import caltest
+    >>> from caltest.files import scan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/weather.npy", [[0.25, 0.75, 1], [0.5, 0.5, 0]] * 10)
+    ...     stored = scan(f"{folder}/weather.npy", label=-1)
+    ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
+    (20, 0.12)
+    """
+    path = Path(path)
+    wanted = Wanted(
+        None if label is None else str(label), None if columns is None else named(columns), ()
+    )
+    name = path.name or str(path)
+    try:
+        if not path.exists():
+            raise InputError("there is no such file; check the path.")
+        if path.suffix.lower() == ".npy":
+            return _scan_npy(path, name, wanted)
+        return _scan_arrow(path, name, wanted)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    except OSError as error:
+        why = error.strerror or reason(error)
+        raise InputError(
+            f"{name}: the file cannot be read: {why}; check it and its permissions."
+        ) from error
+
+
+def can_scan(path: Path) -> bool:
+    """Say whether there is something of a kind that can be read a block at a time."""
+    return path.is_dir() or path.suffix.lower() in (*_PARQUET, *_ARROW, ".npy")
+
+
+# ------------------------------------------------------------------ Arrow
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTable(Stored):
+    """A dataset of Parquet or Arrow files.
+
+    Attributes
+    ----------
+    dataset
+        As pyarrow opens it.
+    wanted
+        Which columns are what.
+    """
+
+    dataset: Any
+    wanted: Wanted
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return len(self.dataset.schema.names)
+
+    def _chunks(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        held: list[Any] = []
+        count = 0
+        try:
+            for batch in self.dataset.to_batches(
+                batch_size=ROWS, batch_readahead=_READAHEAD, fragment_readahead=1
+            ):
+                held.append(batch)
+                count += batch.num_rows
+                while count >= ROWS:
+                    table = pa.Table.from_batches(held)
+                    yield table.slice(0, ROWS)
+                    held, count = table.slice(ROWS).to_batches(), count - ROWS
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{self.name}: the file is broken: {reason(error)}; save it anew."
+            ) from error
+        if count:
+            yield pa.Table.from_batches(held)
+
+    def _checked(self, block: Any) -> Sample:
+        return from_frame(block, self.wanted)[0]
+
+
+def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise InputError(
+            'reading Parquet needs pyarrow; install it with pip install "caltest[parquet]".'
+        ) from error
+    files, kind = _files(path)
+    try:
+        dataset = ds.dataset([str(file) for file in files], format=kind)
+        n = dataset.count_rows()
+    except pa.ArrowException as error:
+        raise InputError(f"the file is not valid: {reason(error)}; save it anew.") from error
+    check_unique(dataset.schema.names)
+    if n == 0:
+        raise InputError("there are no rows; write them anew.")
+    return StoredTable(name, n, dataset, wanted)
+
+
+def _files(path: Path) -> tuple[list[Path], str]:
+    """Return the files of a dataset in the order of their names, and their format."""
+    files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
+    for suffixes, kind in ((_PARQUET, "parquet"), (_ARROW, "ipc")):
+        found = [each for each in files if each.suffix.lower() in suffixes]
+        if found:
+            return found, kind
+    where = "this directory holds no such files" if path.is_dir() else f"this is {path.suffix!r}"
+    raise InputError(
+        "a block of rows at a time can be read from Parquet (.parquet, .pq), Arrow (.arrow, .feather, "
+        f".ipc) and .npy files, and {where}; convert it, or read it with caltest.files.read."
+    )
+
+
+# ------------------------------------------------------------------ arrays
+
+
+@dataclass(frozen=True, eq=False)
+class StoredArrays(Stored):
+    """Arrays that may be memory-mapped.
+
+    Attributes
+    ----------
+    probs
+        (n, m) or (n,) predictions; with the labels among the columns, if ``labels`` is a number.
+    labels
+        (n,) labels, or the column that holds them.
+    """
+
+    probs: Any
+    labels: Any
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return int(np.prod(self.probs.shape[1:]))
+
+    def _chunks(self) -> Iterator[Any]:
+        for rows in blocks(self.n_samples, ROWS):
+            block = np.array(self.probs[rows])  # read here, in the order of the file
+            yield block, self.labels if isinstance(self.labels, int) else np.array(self.labels[rows])
+
+    def _checked(self, block: Any) -> Sample:
+        table, labels = block
+        if isinstance(labels, int):
+            table, labels = np.delete(table, labels, axis=1), table[:, labels]
+        return sample(table, labels)
+
+
+def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredArrays:
+    table = load_array(path, wanted, mmap_mode="r")
+    return StoredArrays(name, len(table), table, column_of_labels(wanted.label, table.shape[1]))
+
+
+def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
+    """Take arrays, such as memory-mapped ones, a block of rows at a time."""
+    if len(probs) != len(labels):
+        raise InputError(
+            f"probs has {len(probs)} rows and labels has {len(labels)}; give one label for every row."
+        )
+    return StoredArrays("probs", len(probs), probs, labels)

@@ -1,0 +1,100 @@
+"""Tests of rows that are too many to hold: read from where they are stored, a block at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from caltest._parallel import Workers, single_threaded_blas
+from caltest._tail import Alternative
+from caltest.data import Predictions, Sample, glimpse, impossible_rows
+from caltest.files import Stored
+from caltest.lenses import Lens, find_lens, seen
+from caltest.named import check_alternative
+from caltest.nulls import MonteCarlo, Null, answer_by_blocks
+from caltest.result import CalibrationResult
+from caltest.statistics import Statistic
+from caltest.statistics._low_rank import HELD_UP_TO
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """Stored rows as a lens shows them."""
+
+    stored: Stored
+    lens: str | Lens | None
+    default: str | None
+
+    @property
+    def n_samples(self) -> int:
+        return self.stored.n_samples
+
+    def tasks(self) -> Any:
+        return self.stored.tasks()
+
+    def checked(self, number: int, block: Any) -> Sample:
+        return seen(self.stored.checked(number, block), self.lens, self.default)[0]
+
+    def glimpse(self) -> Predictions:
+        """Go through all rows once, and return a few of them."""
+        parts = (self.checked(*task).predictions.probs for task in self.tasks())
+        return glimpse(parts)
+
+
+def goes_through(stored: Stored, measure: Statistic, null: Null) -> bool:
+    """Say whether rows are read in one pass: if they are many, and a test of them can be."""
+    if stored.n_samples <= HELD_UP_TO:
+        return False
+    return isinstance(null, MonteCarlo) and null.stop_after is None and can_add_up(measure)
+
+
+def can_add_up(measure: Statistic) -> bool:
+    """Say whether a statistic's sums over rows merge by addition."""
+    return type(measure).in_parts is not Statistic.in_parts
+
+
+def stored_result(
+    measure: Statistic,
+    null: Null,
+    stored: Stored,
+    lens: str | Lens | None,
+    alternative: str | None,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> CalibrationResult:
+    """Test rows that are read in one pass."""
+    find_lens(lens)
+    side = check_alternative(measure, null, cast("Alternative | None", alternative))
+    view = _View(stored, lens, measure.default_lens)
+    first = stored.checked(*next(iter(view.tasks())))
+    lens_label = seen(first, lens, measure.default_lens)[1]
+    with single_threaded_blas():
+        partwise = measure.in_parts(stored.n_samples, view.glimpse)
+        found = answer_by_blocks(partwise, view, side, n_resamples, seed, workers)
+    answer, fitted = found.answer, partwise.statistic
+    return CalibrationResult(
+        statistic=found.value,
+        pvalue=answer.pvalue,
+        name=fitted.name,
+        null=null.name,
+        guarantee=null.guarantee,
+        alternative=side,
+        n_samples=stored.n_samples,
+        n_classes=found.n_classes,
+        lens=lens_label,
+        parameters=fitted.parameters,
+        n_resamples=answer.n_resamples,
+        exceedances=answer.exceedances,
+        pvalue_interval=answer.pvalue_interval,
+        null_distribution=answer.null_distribution,
+        warnings=(
+            *found.notes,
+            *impossible_rows(found.impossible, stored.n_samples),
+            *fitted.notes,
+            *answer.notes,
+        ),
+        seed=seed,
+        measures=fitted.measures,
+        parts=answer.parts,
+    )

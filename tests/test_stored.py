@@ -1,0 +1,276 @@
+"""Files that are read a block of rows at a time: the same numbers as in memory, whatever the chunks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support import binomial_limits, dirichlet, labels_from
+from typer.testing import CliRunner
+
+import caltest
+from caltest import InputError, _memory, binning, streaming
+from caltest.cli import app
+from caltest.data import glimpse
+from caltest.files import read, scan
+from caltest.nulls import one_pass
+from caltest.statistics import (
+    ACE,
+    ECE,
+    MCE,
+    DebiasedECE,
+    Omnibus,
+    SquaredECE,
+    UnbiasedSKCE,
+    _low_rank,
+)
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+N, M = 10_000, 4
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def _few_are_many(monkeypatch):
+    """Take 9 000 rows for very many."""
+    monkeypatch.setattr(_low_rank, "HELD_UP_TO", 9000)
+    monkeypatch.setattr(streaming, "HELD_UP_TO", 9000)
+    monkeypatch.setattr("caltest.statistics.omnibus.HELD_UP_TO", 9000)
+    monkeypatch.setattr(one_pass, "_MANY_ROWS", 9000)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    probs = dirichlet(N, M, 3)
+    return probs, labels_from(probs, np.random.default_rng(4))
+
+
+@pytest.fixture(scope="module")
+def stored(rows, tmp_path_factory):
+    """The same rows in files of several kinds and chunkings."""
+    folder = tmp_path_factory.mktemp("stored")
+    table = pa.table({**{f"c{k}": rows[0][:, k] for k in range(M)}, "label": rows[1]})
+    pq.write_table(table, folder / "one.parquet")
+    pq.write_table(table, folder / "chunks.parquet", row_group_size=777)
+    parts = folder / "parts"
+    parts.mkdir()
+    for number, start in enumerate(range(0, N, 3001)):
+        pq.write_table(table.slice(start, 3001), parts / f"{number}.parquet")
+    with pa.OSFile(str(folder / "one.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+        out.write_table(table, max_chunksize=555)
+    np.save(folder / "one.npy", np.column_stack(rows))
+    return folder
+
+
+def opened(stored):
+    names = ("one.parquet", "chunks.parquet", "parts", "one.arrow")
+    return [*(scan(stored / name) for name in names), scan(stored / "one.npy", label=-1)]
+
+
+LENS = "top_label"
+STATISTICS = [
+    ("ecd", None),
+    ("log_score", LENS),
+    ("brier", None),
+    ("esce", LENS),
+    ("citl", LENS),
+    ("spiegelhalter", None),
+    ("smooth_ece", LENS),
+    (UnbiasedSKCE(approximation="nystrom", rank=9), None),
+    (UnbiasedSKCE(approximation="fourier", rank=10), None),
+    (ECE(), LENS),
+    (MCE(distance="l2"), LENS),
+    (ECE(distance="sqeuclidean"), LENS),
+    (SquaredECE(binning.FromEdges([0, 0.5, 0.6, 1.0])), LENS),
+    (DebiasedECE(), LENS),
+    (Omnibus(), None),
+]
+
+
+@pytest.mark.parametrize(("statistic", "lens"), STATISTICS)
+def test_the_same_number_as_in_memory(rows, stored, statistic, lens):
+    options = {"statistic": statistic, "lens": lens, "n_resamples": 70, "rng": 5}
+    held = caltest.test(*rows, **options)
+    for source, jobs in zip(opened(stored), (1, 2, 1, 1, 1), strict=True):
+        found = caltest.test(source, **options, n_jobs=jobs)
+        assert found.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-15)
+        assert found.null_distribution == pytest.approx(held.null_distribution, rel=1e-8, abs=1e-12)
+        assert found.pvalue == held.pvalue
+        assert [part.adjusted for part in found.parts] == [part.adjusted for part in held.parts]
+        assert (found.n_samples, found.n_classes, found.lens) == (N, held.n_classes, held.lens)
+
+
+@pytest.mark.parametrize("statistic", ["kuiper", "ks", ACE()])
+def test_what_is_looked_at_on_a_grid_comes_close(rows, stored, statistic):
+    options = {"statistic": statistic, "n_resamples": 70, "rng": 5}
+    held, *found = (caltest.test(*data, **options) for data in (rows, *zip(opened(stored))))
+    for result in found:
+        assert result.statistic == pytest.approx(held.statistic, rel=0.1)
+        assert result.null_distribution == pytest.approx(held.null_distribution, rel=0.3)
+        assert np.array_equal(result.null_distribution, found[0].null_distribution)
+
+
+def test_several_passes_give_the_numbers_of_one(rows, stored, monkeypatch):
+    options = {"statistic": UnbiasedSKCE(approximation="nystrom", rank=9), "n_resamples": 200, "rng": 5}
+    one = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]
+    monkeypatch.setattr(one_pass, "_MOST_SUMS", 64 * (9 * M + 1))
+    several = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]
+    for result in (*one, *several):
+        assert np.array_equal(result.null_distribution, one[0].null_distribution)
+
+
+def test_a_mapped_array_is_read_block_by_block(rows, tmp_path):
+    np.save(tmp_path / "probs.npy", rows[0])
+    mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
+    one, other = (caltest.test(probs, rows[1], "ecd", rng=1) for probs in (mapped, rows[0]))
+    assert one.pvalue == other.pvalue
+    with pytest.raises(InputError, match=r"probs has 10000 rows and labels has 9999"):
+        caltest.test(mapped, rows[1][:-1], "ecd")
+
+
+def test_few_rows_are_read_at_once(rows, stored, monkeypatch):
+    monkeypatch.setattr(streaming, "HELD_UP_TO", N)
+    found = caltest.test(scan(stored / "parts"), statistic="kuiper", rng=0)
+    assert found.pvalue == caltest.test(*rows, "kuiper", rng=0).pvalue
+
+
+def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch):
+    options = {"statistic": "mcb_brier", "lens": "class:0", "n_resamples": 20, "rng": 0}
+    found = caltest.test(scan(stored / "parts"), **options)
+    assert found.pvalue == caltest.test(*rows, **options).pvalue
+    monkeypatch.setattr(_memory, "available", lambda: 1e5)
+    with pytest.raises(InputError, match=r"parts: 10000 rows of 5 numbers needs about 0.0012 GB"):
+        caltest.test(scan(stored / "parts"), **options)
+
+
+def test_one_pass_is_exact(tmp_path):
+    """Labels drawn from the predictions: p is uniform on 1/20, …, 1."""
+    rng = np.random.default_rng(0)
+    pvalues = []
+    for _ in range(100):
+        probs = rng.dirichlet(np.full(3, 0.3), 9200)
+        np.save(tmp_path / "rows.npy", np.column_stack([probs, labels_from(probs, rng)]))
+        found = caltest.test(
+            scan(tmp_path / "rows.npy", label=-1),
+            statistic=UnbiasedSKCE(approximation="nystrom", rank=8),
+            n_resamples=19,
+            rng=rng,
+        )
+        pvalues.append(found.pvalue)
+    low, high = binomial_limits(100, 0.2)
+    assert low <= np.mean(np.array(pvalues) <= 0.2) <= high
+
+
+def test_power(tmp_path):
+    probs = dirichlet(N, M, 1)
+    sharp = probs**1.3 / (probs**1.3).sum(axis=1, keepdims=True)
+    labels = labels_from(probs, np.random.default_rng(2))
+    np.save(tmp_path / "sharp.npy", np.column_stack([sharp, labels]))
+    found = caltest.test(scan(tmp_path / "sharp.npy", label=-1), n_resamples=99, rng=0)
+    assert found.name == "omnibus"
+    assert found.pvalue == 0.01
+
+
+def test_impossible_labels_are_told_with_their_rows(rows, tmp_path):
+    probs, labels = rows[0].copy(), rows[1].copy()
+    probs[[5000, 9999]], labels[[5000, 9999]] = [0, 0.5, 0.5, 0], 0
+    np.save(tmp_path / "rows.npy", np.column_stack([probs, labels]))
+    found = caltest.test(scan(tmp_path / "rows.npy", label=-1), statistic="ecd", n_resamples=99, rng=0)
+    assert found.statistic == np.inf
+    assert any(
+        note.startswith("In 2 of 10000 rows (counting from 0: 5000, 9999)") for note in found.warnings
+    )
+
+
+def test_a_glimpse_is_of_rows_whatever_their_order():
+    probs = dirichlet(5000, 3, 0)
+    order = np.random.default_rng(0).permutation(5000)
+    one = glimpse([probs], 100).probs
+    assert np.array_equal(one, glimpse(np.array_split(probs[order], 7), 100).probs)
+    assert np.array_equal(one, glimpse([probs, probs], 100).probs)
+    assert one.mean(axis=0) == pytest.approx(probs.mean(axis=0), abs=0.15)
+    repeated = glimpse([np.tile(probs[:3], (10, 1))], 100).probs
+    assert sorted(map(tuple, repeated)) == sorted(map(tuple, probs[:3]))
+
+
+# ------------------------------------------------------------------ wrong input
+
+
+def test_an_error_says_in_which_rows_it_is(rows, tmp_path):
+    probs = rows[0].copy()
+    probs[9000, 2] = np.nan
+    np.save(tmp_path / "rows.npy", np.column_stack([probs, rows[1]]))
+    source = scan(tmp_path / "rows.npy", label=-1)
+    for statistic in ("ecd", "omnibus"):
+        with pytest.raises(
+            InputError, match=r"rows.npy: in the rows 8192 to 9999, counted from 8192: .*808"
+        ):
+            caltest.test(source, statistic=statistic)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none.parquet", "none.parquet: there is no such file"),
+        ("empty", "empty: a block of rows .* this directory holds no such files; convert it"),
+        ("text.parquet", "text.parquet: the file is not valid"),
+        ("short.parquet", "short.parquet: there are no rows"),
+        ("text.csv", r"text.csv: a block .* and this is '.csv'; convert it"),
+    ],
+)
+def test_files_that_cannot_be_scanned(tmp_path, name, message):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.parquet").write_text("no parquet")
+    (tmp_path / "text.csv").write_text("a,b,label\n")
+    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "short.parquet")
+    with pytest.raises(InputError, match=message):
+        scan(tmp_path / name)
+
+
+def test_what_cannot_be_asked(rows, stored):
+    source = scan(stored / "parts")
+    with pytest.raises(InputError, match="parts holds the labels too; leave the labels out"):
+        caltest.test(source, rows[1])
+    with pytest.raises(InputError, match="there are no labels; give the classes that came true"):
+        caltest.test(rows[0])
+    with pytest.raises(InputError, match=r"MedianVariance needs all rows at once; take EqualWidth"):
+        caltest.test(source, statistic=ECE(binning.MedianVariance()), lens=LENS)
+    with pytest.raises(InputError, match="looks at one probability, and there are 4 classes"):
+        caltest.test(source, statistic="ece")
+
+
+# ------------------------------------------------------------------ the command
+
+
+def test_the_command_reads_files_and_directories(stored):
+    told = [
+        json.loads(command("test", stored / name, "--seed", "0", "--json", *options).stdout)
+        for name, options in (("chunks.parquet", ()), ("parts", ()), ("one.npy", ("--label=-1",)))
+    ]
+    assert told[0]["name"] == "omnibus"
+    assert told[0]["pvalue"] == told[1]["pvalue"] == told[2]["pvalue"]
+
+
+def test_the_command_takes_kernels_of_low_rank(stored):
+    asked = ("--approximation", "fourier", "--rank", "20", "--json", "--seed", "0")
+    told = json.loads(command("test", stored / "parts", *asked).stdout)
+    assert told["name"] == "skce_uq"
+    assert told["parameters"]["rank"] == 20
+    wrong = command("test", stored / "parts", "--statistic", "ecd", *asked)
+    assert wrong.exit_code == 2
+    assert "--approximation is for kernel statistics" in wrong.stderr
+    wrong = command("test", stored / "parts", "--rank", "20")
+    assert wrong.exit_code == 2
+
+
+def test_reading_all_of_it_gives_what_reading_the_file_gives(stored):
+    one, other = scan(stored / "chunks.parquet").load(), read(stored / "chunks.parquet")
+    assert np.array_equal(one.predictions.probs, other.predictions.probs)
+    assert np.array_equal(one.labels, other.labels)
+    assert one.predictions.classes == other.predictions.classes
