@@ -19,7 +19,14 @@ from caltest.forms.combined import Combined, Component, HasParts
 from caltest.forms.cumulative import CumulativeDifference
 from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
 from caltest.forms.feature_squares import FeatureSquares
-from caltest.forms.features import ComputedFeatures, Features, FourierFeatures, LandmarkFeatures
+from caltest.forms.features import (
+    ComputedFeatures,
+    Features,
+    FourierFeatures,
+    LandmarkFeatures,
+    RoundedFeatures,
+    rounded,
+)
 from caltest.forms.gridded import Gridded, GriddedBins, GriddedDifference
 from caltest.forms.label_function import LabelFunction
 from caltest.forms.logistic import LogisticRecalibration
@@ -83,6 +90,7 @@ __all__ = [
     "Pairwise",
     "PearsonGroups",
     "ProductWeights",
+    "RoundedFeatures",
     "Side",
     "Standardised",
     "TailBound",
@@ -90,4 +98,5 @@ __all__ = [
     "UStatistic",
     "Weights",
     "incomplete_cholesky",
+    "rounded",
 ]

@@ -145,14 +145,15 @@ def _by_product(
     In single precision, ``size`` rows at a time, whose sums are exact.
     """
     classes = np.arange(m - 1, dtype=labels.dtype)[:, None]
-    values = features.astype(dtype, copy=False)
+    values, everything = features.astype(dtype, copy=False), features.sum(axis=0)
     for draws in blocks(len(labels), _VISITED):
         total = sums[draws].reshape(-1, m, features.shape[1])
         total[:] = 0.0
         for rows in blocks(len(features), size):
             indicators = (labels[draws, None, rows] == classes).astype(dtype)
-            total[:, :-1] += indicators @ values[rows]
-        total[:, -1] = features.sum(axis=0) - total[:, :-1].sum(axis=1)
+            product = indicators.reshape(-1, indicators.shape[2]) @ values[rows]
+            total[:, :-1] += product.reshape(len(total), m - 1, -1)
+        total[:, -1] = everything - total[:, :-1].sum(axis=1)
 
 
 def _by_visits(features: Array, labels: Labels, m: int, sums: Array) -> None:

@@ -1,6 +1,6 @@
 """Features of rows, ΦΦᵀ for a kernel matrix: held as a whole, or computed when they are needed.
 
-Features that are computed when needed are rounded to multiples of a fixed power of two, as coarse as
+Features of many rows are rounded to multiples of a fixed power of two, as coarse as
 single precision takes to add up a block of them without any rounding. What is rounded is the kernel,
 by a few 1e-5 of its values; sums are then exact, whatever the order in which they are taken, and a
 matrix product in single precision takes half the time. Any kernel makes an exact test.
@@ -83,12 +83,7 @@ class ComputedFeatures:
 
     def __getitem__(self, rows: Any) -> Array:
         """Return the features of some rows."""
-        unit = 2.0 ** ceil(log2(self._largest)) / _STEPS
-        features = self._of(self.probs[rows]) / unit
-        np.rint(features, out=features)
-        np.clip(features, -_STEPS, _STEPS, out=features)
-        features *= unit
-        return features
+        return rounded(self._of(self.probs[rows]), self._largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +143,49 @@ class FourierFeatures(ComputedFeatures):
         return fourier_features(self.kernel, probs, self.directions)
 
 
+@dataclass(frozen=True, eq=False)
+class RoundedFeatures:
+    """Features that are held, rounded.
+
+    Attributes
+    ----------
+    values
+        (n, F), as :func:`rounded` leaves them.
+    """
+
+    values: Array
+
+    exact_rows: ClassVar[int] = EXACT_ROWS
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, F)."""
+        return self.values.shape
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Return the features of some rows."""
+        return np.asarray(self.values[rows])
+
+
+def rounded(features: Array, largest: float) -> Array:
+    """Round features of at most ``largest`` to multiples of a power of two; a fresh array.
+
+    Examples
+    --------
+    >>> (rounded(np.array([0.3, -2.0]), 1.0) * 2**13).tolist()
+    [2458.0, -8192.0]
+    """
+    unit = 2.0 ** ceil(log2(largest)) / _STEPS
+    multiples = features / unit
+    np.rint(multiples, out=multiples)
+    np.clip(multiples, -_STEPS, _STEPS, out=multiples)
+    multiples *= unit
+    return multiples
+
+
 def exact_rows(features: Features) -> int:
     """Return how many rows' features single precision adds up without rounding; 0 if none."""
-    return features.exact_rows if isinstance(features, ComputedFeatures) else 0
+    return features.exact_rows if isinstance(features, ComputedFeatures | RoundedFeatures) else 0
 
 
 def squared_lengths(features: Features) -> Array:

@@ -19,7 +19,9 @@ from caltest.forms import (
     FourierFeatures,
     KernelWeights,
     LandmarkFeatures,
+    RoundedFeatures,
     incomplete_cholesky,
+    rounded,
 )
 from caltest.kernels import Kernel, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order
@@ -36,6 +38,9 @@ HELD_UP_TO = 100_000
 Of more rows a glimpse is what bandwidths and features are fitted to, see :mod:`caltest.data.glimpse`,
 and features are computed when they are needed.
 """
+
+ROUNDED_FROM = 4096
+"""Rows up to which features are kept as they are; of more they are rounded, to be added up fast."""
 
 #: n² (m − 1) up to which "auto" takes the kernel itself: 999 draws in some two seconds on two cores.
 #: That is 12 000 rows of two classes, 4 000 of ten, 1 200 of a hundred.
@@ -70,10 +75,15 @@ class LowRank:
         probs = predictions.probs
         if len(probs) > HELD_UP_TO:
             return cls.fitted_to(kernel, fitting_rows(predictions), method, rank).of_rows(predictions)
+        features: Features
         if method == "fourier":
-            return cls(predictions, fourier_features(part, probs, _directions(rank)), None)
-        factor, missing, _ = incomplete_cholesky(KernelWeights(part, probs), fixed_order(probs), rank)
-        return cls(predictions, factor, missing)
+            features, missing = fourier_features(part, probs, _directions(rank)), None
+        else:
+            weights, order = KernelWeights(part, probs), fixed_order(probs)
+            features, missing, _ = incomplete_cholesky(weights, order, rank)
+        if len(probs) > ROUNDED_FROM:
+            features = RoundedFeatures(rounded(features, float(np.sqrt(part.bound))))
+        return cls(predictions, features, missing)
 
     @classmethod
     def fitted_to(
