@@ -145,7 +145,9 @@ def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch):
     found = caltest.test(scan(stored / "parts"), **options)
     assert found.pvalue == caltest.test(*rows, **options).pvalue
     monkeypatch.setattr(_memory, "available", lambda: 1e5)
-    with pytest.raises(InputError, match=r"parts: 10000 rows of 5 numbers needs about 0.0012 GB"):
+    with pytest.raises(
+        InputError, match=r"parts: a table of 10000 rows and 5 columns needs about 0.0016 GB"
+    ):
         caltest.test(scan(stored / "parts"), **options)
 
 

@@ -16,7 +16,7 @@ from caltest.data import Sample, sample
 from caltest.data.columns import chosen_label, chosen_probs
 from caltest.data.containers import Table, read_table, shape_of
 from caltest.exceptions import InputError
-from caltest.files.wanted import Read, Wanted, noting_unread, reason
+from caltest.files.wanted import Read, Wanted, check_held, noting_unread, reason
 
 
 def read_npz(path: Path, wanted: Wanted) -> Read:
@@ -73,9 +73,9 @@ def read_npy(path: Path, wanted: Wanted) -> Read:
     return checked, _frame({}, checked)
 
 
-def load_array(path: Path, wanted: Wanted, mmap_mode: Literal["r"] | None = None) -> np.ndarray:
-    """Load a single array, a table of at least two columns, or map it into memory."""
-    table = _load(path, wanted, mmap_mode)
+def load_array(path: Path, wanted: Wanted, *, mapped: bool = False) -> np.ndarray:
+    """Load a single array, a table of at least two columns, or leave it mapped into memory."""
+    table = _load(path, wanted, "r")
     if not isinstance(table, np.ndarray):
         table.close()
         raise InputError("this is an NPZ archive, not a single array; rename it to .npz.")
@@ -84,7 +84,10 @@ def load_array(path: Path, wanted: Wanted, mmap_mode: Literal["r"] | None = None
             f"the array has shape {shape_of(table)}, but must be a table of probabilities and one "
             "column of labels; or save probs and labels in one .npz file."
         )
-    return table
+    if mapped:
+        return table
+    check_held(*table.shape)
+    return np.array(table)
 
 
 def column_of_labels(label: str | None, width: int) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from caltest._memory import check_fits
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, merged_notes, sample
@@ -18,12 +17,11 @@ from caltest.data.columns import check_unique
 from caltest.exceptions import InputError
 from caltest.files.arrays import column_of_labels, load_array
 from caltest.files.tables import from_frame
-from caltest.files.wanted import Wanted, named, reason
+from caltest.files.wanted import Wanted, check_held, named, reason
 
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _READAHEAD = 2  # batches of a row group decoded beforehand; more would fill memory
-_COPIES = 3.0  # of float64 predictions that checking and sampling them takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +77,10 @@ class Stored(ABC):
         InputError
             If they do not fit, or are wrong.
         """
-        size = 8.0 * self.n_samples * self.width
-        check_fits(
-            _COPIES * size,
-            f"{self.name}: {self.n_samples} rows of {self.width} numbers",
-            "take a statistic that reads the rows in one pass, such as the default, 'ecd' or 'ece'",
-        )
+        try:
+            check_held(self.n_samples, self.width)
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from error
         parts = [self.checked(number, block) for number, block in self.tasks()]
         probs = np.concatenate([part.predictions.probs for part in parts])
         labels = np.concatenate([part.labels for part in parts])
@@ -236,8 +232,13 @@ def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
             'reading Parquet needs pyarrow; install it with pip install "caltest[parquet]".'
         ) from error
     files, kind = _files(path)
+    # Bytes read beforehand would stay in memory, as many as the file has.
+    unbuffered = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+    parquet = ds.ParquetFileFormat(default_fragment_scan_options=unbuffered)
     try:
-        dataset = ds.dataset([str(file) for file in files], format=kind)
+        dataset = ds.dataset(
+            [str(file) for file in files], format=parquet if kind == "parquet" else kind
+        )
         n = dataset.count_rows()
     except pa.ArrowException as error:
         raise InputError(f"the file is not valid: {reason(error)}; save it anew.") from error
@@ -297,7 +298,7 @@ class StoredArrays(Stored):
 
 
 def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredArrays:
-    table = load_array(path, wanted, mmap_mode="r")
+    table = load_array(path, wanted, mapped=True)
     return StoredArrays(name, len(table), table, column_of_labels(wanted.label, table.shape[1]))
 
 

@@ -19,7 +19,7 @@ from caltest.data.columns import (
 )
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
-from caltest.files.wanted import Read, Wanted, noting_unread, reason
+from caltest.files.wanted import Read, Wanted, check_held, noting_unread, reason
 
 
 def read_csv(path: Path, wanted: Wanted) -> Read:
@@ -75,6 +75,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Read:
         ) from error
     try:
         with pq.ParquetFile(path) as file:
+            check_held(file.metadata.num_rows, file.metadata.num_columns)
             table = file.read()
     except pa.ArrowException as error:
         raise InputError(f"the file is not valid Parquet: {reason(error)}; save it anew.") from error

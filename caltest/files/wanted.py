@@ -10,9 +10,12 @@ from typing import TypeAlias
 import pandas as pd
 
 from caltest._choices import closest
+from caltest._memory import check_fits
 from caltest.data import Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
+
+_COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,13 @@ def noting_unread(checked: Sample, kind: str, unread: Sequence[str]) -> Sample:
         return checked
     notes = (*checked.predictions.notes, f"{kind.capitalize()} not read: {listed(unread)}.")
     return Sample(replace(checked.predictions, notes=notes), checked.labels)
+
+
+def check_held(rows: int, width: int) -> None:
+    """Raise if so many rows of so many numbers, read and checked, do not fit into memory."""
+    check_fits(
+        _COPIES * 8.0 * rows * width,
+        f"a table of {rows} rows and {width} columns",
+        "take fewer rows or, for a test, a statistic that reads the rows of a file in one pass, such "
+        "as 'omnibus', 'ecd' or 'brier' (caltest.files.scan in Python)",
+    )
