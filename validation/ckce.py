@@ -25,7 +25,7 @@ from caltest.kernels import LinearGaussian
 from caltest.simulation import m1
 from caltest.statistics import CKCE, JKCE
 from validation._study import RESULTS, markdown, write_csv
-from validation.benchmarks.speed import _peak, _reset_peak
+from validation.benchmarks.child import peak, reset_peak
 from validation.estimates import REFERENCE
 
 FEATURES = (50, 100, 200, 500)
@@ -153,11 +153,11 @@ def measure(case: Case, jobs: int) -> dict[str, Any]:
     statistic = CKCE(method=case.method)  # type: ignore[arg-type]
     _run(case.work, statistic, *simulated(60, 3)(), jobs)  # imports, and first calls
     probs, labels = DATA[case.data]()
-    before = _reset_peak()
+    before = reset_peak()
     start = perf_counter()
     _run(case.work, statistic, probs, labels, jobs)
     seconds = perf_counter() - start
-    return {"seconds": seconds, "megabytes": (_peak() - before) / 1e3}
+    return {"seconds": seconds, "megabytes": (peak() - before) / 1e3}
 
 
 def _run(work: str, statistic: CKCE, probs: np.ndarray, labels: np.ndarray, jobs: int) -> None:

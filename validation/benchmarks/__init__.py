@@ -1,1 +1,1 @@
-"""Time and memory."""
+"""Time and memory: ``python -m validation.benchmarks``."""

@@ -1,0 +1,245 @@
+"""What is measured: the list of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+BANDWIDTH, BINARY_BANDWIDTH = 0.7, 0.2
+DRAWS, RANK = 999, 256
+
+Input = Literal["memory", "file"]
+
+#: What the rows of all packages that do the same are called.
+BINARY_ESTIMATE = "SKCE_uq, two classes"
+BINARY_TEST = "SKCE_uq, two classes, p-value of 999 draws"
+FULL_TEST = "SKCE_uq, exact p-value"
+LOW_RANK_TEST = "SKCE_uq of rank 256, exact p-value"
+ECD_TEST = "ECD, exact p-value"
+LOW_RANK_FILE, ECD_FILE = f"{LOW_RANK_TEST}, from a file", f"{ECD_TEST}, from a file"
+LOW_RANK_STREAM, ECD_STREAM = "SKCE_uq of rank 256, 19 draws, from a file", "ECD, 19 draws, from a file"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement.
+
+    Attributes
+    ----------
+    group, what
+        What it belongs to, and what it is; a peer's has the name of ours.
+    n, m
+        Rows and classes.
+    work, options
+        The function of `own`, or of `peers`, and its arguments.
+    by
+        The package that is measured, by the name it is installed by.
+    jobs
+        Workers; a ratio is of one.
+    limit
+        Which least time of `limits.least_seconds` it is divided by.
+    full
+        Whether it is measured with ``--full`` only.
+    """
+
+    group: str
+    what: str
+    n: int
+    m: int
+    work: str
+    options: dict[str, Any] = field(default_factory=dict)
+    by: str = "caltest"
+    jobs: int = 1
+    limit: str = ""
+    full: bool = False
+    input: Input = "memory"
+
+    @property
+    def key(self) -> tuple[str, str, int, int, int]:
+        """What tells it from all others."""
+        return self.what, self.by, self.n, self.m, self.jobs
+
+    def __str__(self) -> str:
+        who = "" if self.by == "caltest" else f" by {self.by}"
+        workers = "" if self.jobs == 1 else f", {self.jobs} workers"
+        rows = f"{self.n:,}".replace(",", " ")
+        return f"{self.what}{who}, n = {rows}, m = {self.m}{workers}"
+
+    def quick(self) -> Case:
+        """Return the same of a few rows and draws."""
+        options = dict(self.options)
+        if "draws" in options:
+            options["draws"] = 19
+        return replace(self, n=min(self.n // 10, 300), m=min(self.m, 20), options=options)
+
+
+# ------------------------------------------------------------------ ours
+
+
+def _estimates() -> Iterator[Case]:
+    for n, m in ((1_000, 10), (1_000, 1_000), (10_000, 10), (50_000, 10)):
+        for kernel, name in (("tv", "TV"), ("gaussian", "Gaussian")):
+            for bandwidth, how in ((BANDWIDTH, ""), ("median", ", median heuristic")):
+                options = {"statistic": "skce_uq", "kernel": kernel, "bandwidth": bandwidth}
+                yield Case(
+                    "estimate", f"SKCE_uq, {name}{how}", n, m, "estimate", options, limit="pairs"
+                )
+
+
+_SKCE: dict[str, Any] = {"statistic": "skce_uq", "bandwidth": BANDWIDTH, "draws": DRAWS}
+_LOW: dict[str, Any] = _SKCE | {"approximation": "nystrom", "rank": RANK}
+_ECD: dict[str, Any] = {"statistic": "ecd", "draws": DRAWS}
+_ECE: dict[str, Any] = {"statistic": "ece", "bins": 15, "draws": DRAWS, "lens": "top_label"}
+_DEFAULT: dict[str, Any] = {"statistic": None, "draws": DRAWS}
+
+
+def _exact() -> Iterator[Case]:
+    for n, m, jobs in ((1_000, 10, 1), (10_000, 2, 1), (10_000, 10, 1), (10_000, 10, 2)):
+        yield Case("exact", FULL_TEST, n, m, "pvalue", _SKCE, jobs=jobs, limit="null")
+    for n, m, jobs in ((1_000, 10, 1), (10_000, 2, 1), (10_000, 10, 1), (10_000, 10, 2)):
+        yield Case("exact", LOW_RANK_TEST, n, m, "pvalue", _LOW, jobs=jobs)
+    for n, m in ((1_000, 10), (10_000, 10)):
+        yield Case("exact", "default (omnibus), exact p-value", n, m, "pvalue", _DEFAULT)
+        yield Case("exact", ECD_TEST, n, m, "pvalue", _ECD, limit="draws")
+        ece = "ECE of the top class, exact p-value"
+        yield Case("exact", ece, n, m, "pvalue", _ECE, limit="draws")
+    for n in (1_000, 10_000):
+        moments = _SKCE | {"null": "moments"}
+        yield Case("moments", "SKCE_uq, p-value from moments", n, 10, "pvalue", moments)
+
+
+def _scale() -> Iterator[Case]:
+    for jobs in (1, 2):
+        yield Case("scale", ECD_TEST, 100_000, 10, "pvalue", _ECD, jobs=jobs, limit="draws")
+    yield Case("scale", LOW_RANK_TEST, 100_000, 10, "pvalue", _LOW, jobs=2)
+    for n, null, name in (
+        (100_000, "monte_carlo", "KS, exact p-value"),
+        (1_000_000, "brownian", "KS, p-value of its limit"),
+    ):
+        options = {"statistic": "ks", "null": null, "draws": DRAWS}
+        yield Case("scale", name, n, 10, "pvalue", options)
+    options = {"statistic": "ecd", "null": "moments"}
+    yield Case("scale", "ECD, p-value from moments", 1_000_000, 10, "pvalue", options)
+    yield Case("scale", LOW_RANK_TEST, 1_000_000, 10, "pvalue", _LOW, jobs=2, full=True)
+    yield Case("scale", ECD_TEST, 1_000_000, 10, "pvalue", _ECD, jobs=2, limit="draws", full=True)
+    for what, options in ((LOW_RANK_FILE, _LOW), (ECD_FILE, _ECD)):
+        yield Case("scale", what, 1_000_000, 10, "from_file", options, jobs=2, full=True, input="file")
+    yield Case("scale", LOW_RANK_TEST, 50_000, 1_000, "pvalue", _LOW, jobs=2, full=True)
+
+
+def _growth() -> Iterator[Case]:
+    tv = {"statistic": "skce_uq", "kernel": "tv", "bandwidth": BANDWIDTH}
+    for n in (20_000, 40_000):
+        yield Case("growth", "SKCE_uq, TV", n, 10, "estimate", tv, limit="pairs")
+    for n in (12_500, 25_000, 50_000):
+        yield Case("growth", LOW_RANK_TEST, n, 10, "pvalue", _LOW)
+    for n in (25_000, 50_000, 200_000):
+        yield Case("growth", ECD_TEST, n, 10, "pvalue", _ECD, limit="draws")
+    for what, options, full in ((LOW_RANK_STREAM, _LOW, True), (ECD_STREAM, _ECD, False)):
+        for n in (1_000_000, 2_000_000, 4_000_000):  # the reader holds up to some 10⁶ rows
+            few = options | {"draws": 19}
+            yield Case("growth", what, n, 10, "from_file", few, full=full, input="file")
+
+
+# ------------------------------------------------------------------ ours and the peers'
+
+
+def _peers() -> Iterator[Case]:
+    options: dict[str, Any]
+    skce: dict[str, Any] = {"bandwidth": BINARY_BANDWIDTH}
+    ours = skce | {"statistic": "skce_uq"}
+    boot = skce | {"draws": DRAWS, "method": "bootstrap"}
+    for n in (1_000, 5_000, 10_000):
+        yield Case("peers", BINARY_ESTIMATE, n, 2, "estimate", ours, limit="pairs")
+        yield Case("peers", BINARY_ESTIMATE, n, 2, "probcal_skce", skce, by="probcal")
+        for jobs in (1, 2):
+            test = ours | {"draws": DRAWS}
+            yield Case("peers", BINARY_TEST, n, 2, "pvalue", test, jobs=jobs, limit="null")
+        yield Case("peers", BINARY_TEST, n, 2, "probcal_skce_test", boot, by="probcal")
+    linear, n = "SKCE_ul, two classes, normal limit", 100_000
+    options = skce | {"statistic": "skce_ul", "null": "normal"}
+    yield Case("peers", linear, n, 2, "pvalue", options)
+    options = skce | {"draws": 1, "method": "asymptotic"}
+    yield Case("peers", linear, n, 2, "probcal_skce_test", options, by="probcal")
+    mmce = "MMCE², top class"
+    for n in (1_000, 10_000):
+        yield Case("peers", mmce, n, 10, "estimate", {"statistic": "mmce"}, limit="pairs")
+        yield Case("peers", mmce, n, 10, "netcal_mmce", by="netcal")
+    ece, options = "ECE of the top class", {"statistic": "ece", "bins": 15, "lens": "top_label"}
+    yield Case("peers", ece, 50_000, 10, "estimate", options)
+    yield Case("peers", ece, 50_000, 10, "netcal_ece", {"bins": 15}, by="netcal")
+    yield Case("peers", ece, 50_000, 10, "mapie_top_label_ece", {"bins": 15}, by="mapie")
+    yield Case("peers", FULL_TEST, 300, 10, "pvalue", _SKCE, limit="null")
+    yield Case("peers", FULL_TEST, 300, 10, "hyppo_mmd", {"draws": DRAWS}, by="hyppo")
+    yield from _classical(10_000)
+
+
+def _classical(n: int) -> Iterator[Case]:
+    smooth = "smooth ECE"
+    yield Case("peers", smooth, n, 2, "estimate", {"statistic": "smooth_ece"})
+    yield Case("peers", smooth, n, 2, "relplot_smece", by="relplot")
+    yield Case("peers", smooth, n, 2, "probcal_smooth_ece", by="probcal")
+    for statistic, null, peers in (
+        ("ks", "brownian", [("mapie", "mapie_ks", {})]),
+        ("kuiper", "brownian", [("mapie", "mapie_kuiper", {})]),
+        (
+            "spiegelhalter",
+            "normal",
+            [
+                ("mapie", "mapie_spiegelhalter", {}),
+                ("probcal", "probcal_spiegelhalter", {}),
+                (
+                    "calzone-tool",
+                    "calzone_tests",
+                    {"metric": "SpiegelhalterZ", "name": "SpiegelhalterZ"},
+                ),
+                ("pycaleva", "pycaleva_tests", {"test": "z_test"}),
+            ],
+        ),
+        (
+            "hosmer_lemeshow",
+            "chi2",
+            [
+                ("probcal", "probcal_hosmer_lemeshow", {}),
+                ("calzone-tool", "calzone_tests", {"metric": "HL-C", "name": "HL-C"}),
+                ("pycaleva", "pycaleva_tests", {"test": "hosmerlemeshow"}),
+            ],
+        ),
+        ("cox", "chi2", [("probcal", "probcal_cox", {})]),
+    ):
+        what = f"{statistic}, null {null}"
+        yield Case("peers", what, n, 2, "pvalue", {"statistic": statistic, "null": null})
+        for by, work, options in peers:
+            yield Case("peers", what, n, 2, work, options, by=by)
+
+
+def cases() -> tuple[Case, ...]:
+    """Return all cases; one that two groups want is measured once."""
+    found: dict[tuple[str, str, int, int, int], Case] = {}
+    for group in (_estimates, _exact, _scale, _growth, _peers):
+        for case in group():
+            found.setdefault(case.key, case)
+    return tuple(found.values())
+
+
+def wanted(names: Sequence[str] = (), *, full: bool = False, quick: bool = False) -> tuple[Case, ...]:
+    """Return the cases of some groups, or whose names contain some text, in the order of the list.
+
+    A ratio needs both its sides: with a peer's case goes ours.
+    """
+    of_all = [case for case in cases() if full or not case.full]
+    chosen = [case for case in of_all if not names or any(_named(case, name) for name in names)]
+    needed = {(case.what, case.n, case.m) for case in chosen if case.by != "caltest"}
+    kept = [
+        case
+        for case in of_all
+        if case in chosen or (case.by == "caltest" and (case.what, case.n, case.m) in needed)
+    ]
+    if not quick:
+        return tuple(kept)
+    return tuple({case.quick().key: case.quick() for case in kept}.values())
+
+
+def _named(case: Case, name: str) -> bool:
+    return name.lower() in (case.group, case.by) or name.lower() in case.what.lower()

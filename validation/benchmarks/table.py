@@ -1,0 +1,173 @@
+"""The Markdown table, from the CSV files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from validation.benchmarks.aims import aims
+from validation.benchmarks.store import Row
+
+_HEAD = """# Time, memory and growth
+
+Written by `python -m validation.benchmarks` from `benchmarks_*.csv`. Every line is a process of its
+own. Time is the best of several runs, the median in brackets. Memory is the peak during the first run
+above what a process holds that has only loaded the input. All packages have as many threads as workers
+are stated, one unless said.
+
+*limit*: time divided by the least that the same arithmetic takes at this core's measured rates, in
+float64 / float32. Of pairs of rows: one exponential and one inner product of m numbers each; total
+variation (TV) is no product and comes on top. Of an exact p-value: besides, the quadratic form of m − 1
+columns a draw through half of the matrix, and n uniform numbers a draw. Of ECD and ECE: those numbers.
+*peers*: how many times as long other packages take that return the same number of the same input.
+"""
+
+_PEERS = """
+## Other packages on the same input
+
+*times*: their time by ours, both with one thread. *value*: "same" to 1e-6. What is another number by
+definition, and why, says `validation/benchmarks/peers.py`.
+"""
+
+
+def written(
+    times: Sequence[Row], limits: Sequence[Row], growth: Sequence[Row], findings: Sequence[Row]
+) -> str:
+    """Return the whole page."""
+    parts = [_HEAD, _machine(limits)]
+    ours = [row for row in times if row["by"] == "caltest"]
+    if ours:
+        parts += ["\n## caltest\n", markdown([_own(row, times) for row in ours])]
+    theirs = [row for row in times if row["by"] != "caltest"]
+    if theirs:
+        parts += [_PEERS, markdown([_peer(row, times) for row in theirs])]
+    if findings:
+        parts += ["\n## Found in other packages\n", "\n".join(map(_finding, findings))]
+    if growth:
+        shown = [_growth(row) for row in growth]
+        parts += ["\n## Growth\n\nSlopes on logarithmic scales.\n", markdown(shown)]
+    reached = aims(times, growth)
+    if reached:
+        parts += ["\n## Aims\n\nTwo cores.\n", markdown(reached)]
+    return "\n".join(parts) + "\n"
+
+
+def markdown(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return rows of one set of columns as a Markdown table, without importing caltest for it."""
+    head = list(rows[0])
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    cells = (" | ".join(row[name].replace("|", "\\|") for name in head) for row in rows)
+    return "\n".join([*lines, *(f"| {each} |" for each in cells)])
+
+
+def _machine(limits: Iterable[Row]) -> str:
+    rates = ", ".join(f"{row['what']} {float(row['per_second']):.2e}" for row in limits)
+    return f"Rates of one core, a second (products in floating-point operations): {rates}."
+
+
+def _own(row: Row, times: Sequence[Row]) -> dict[str, str]:
+    peers = [
+        f"{other['by']} {float(other['best_s']) / float(row['best_s']):.2g}"
+        for other in _same_input(row, times)
+        if not row["reason"] and _same_value(row, other)
+    ]
+    return {
+        "what": row["what"],
+        "n": _whole(row["n"]),
+        "m": row["m"],
+        "workers": row["jobs"],
+        **_measured(row),
+        "limit": _limit(row),
+        "peers": ", ".join(peers),
+    }
+
+
+def _peer(row: Row, times: Sequence[Row]) -> dict[str, str]:
+    ours = [other for other in _same_input(row, times) if other["jobs"] == "1"]
+    known = bool(ours) and not row["reason"]
+    return {
+        "what": row["what"],
+        "package": f"{row['by']} {row['version']}".strip(),
+        "n": _whole(row["n"]),
+        "m": row["m"],
+        **_measured(row),
+        "times": f"{float(row['best_s']) / float(ours[0]['best_s']):.3g}" if known else "",
+        "our memory": _megabytes(ours[0]) if known else "",
+        "value": _compared(ours[0], row, "value") if known else "",
+        "p, ours": _compared(ours[0], row, "pvalue") if known else "",
+    }
+
+
+def _measured(row: Row) -> dict[str, str]:
+    if row["reason"]:
+        return {"time": f"not measured: {row['reason']}", "memory": ""}
+    time = _seconds(float(row["best_s"]))
+    if int(row["runs"]) > 1:
+        time += f" ({_seconds(float(row['median_s']))})"
+    return {"time": time, "memory": _megabytes(row)}
+
+
+def _same_input(row: Row, times: Iterable[Row]) -> list[Row]:
+    """Return the other side's rows of the same run and input, those that were measured."""
+    side: Callable[[Row], bool] = lambda other: other["by"] == "caltest"  # noqa: E731
+    return [
+        other
+        for other in times
+        if all(other[name] == row[name] for name in ("what", "n", "m", "run"))
+        and side(other) != side(row)
+        and not other["reason"]
+    ]
+
+
+def _same_value(one: Row, other: Row) -> bool:
+    if not one["value"] or not other["value"]:
+        return False
+    a, b = float(one["value"]), float(other["value"])
+    return abs(a - b) <= 2e-6 * max(abs(a), abs(b))
+
+
+def _compared(ours: Row, theirs: Row, name: str) -> str:
+    if not theirs[name] or not ours[name]:
+        return ""
+    if name == "value":
+        if _same_value(ours, theirs):
+            return "same"
+        return f"{float(theirs[name]):.4g}, ours {float(ours[name]):.4g}"
+    return f"{float(theirs[name]):.3g}, {float(ours[name]):.3g}"
+
+
+def _limit(row: Row) -> str:
+    if not row["limit_s"] or row["reason"]:
+        return ""
+    time = float(row["best_s"])
+    return " / ".join(f"{time / float(row[name]):.2g}" for name in ("limit_s", "limit32_s"))
+
+
+def _growth(row: Row) -> dict[str, str]:
+    sizes = [_whole(size) for size in row["sizes"].split()]
+    return {
+        "what": row["what"],
+        "m": row["m"],
+        "n": ", ".join(sizes),
+        "exponent of time": f"{float(row['time']):.2f}",
+        "exponent of memory": f"{float(row['memory']):.2f}",
+    }
+
+
+def _finding(row: Row) -> str:
+    who = f"* {row['by']} {row['version']}".rstrip()
+    if row["reason"]:
+        return f"{who}: `{row['name']}` was not run: {row['reason']}"
+    doubt = "" if row["shown"] == "True" else " Not shown by this version."
+    return f"{who}: {row['claim']} ({row['numbers']}).{doubt}"
+
+
+def _whole(digits: str) -> str:
+    return f"{int(digits):,}".replace(",", " ")
+
+
+def _seconds(time: float) -> str:
+    return f"{time:.3g} s" if time >= 0.1 else f"{1e3 * time:.3g} ms"
+
+
+def _megabytes(row: Row) -> str:
+    return f"{float(row['memory_mb']):.0f} MB"
