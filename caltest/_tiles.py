@@ -22,6 +22,7 @@ Tile: TypeAlias = Callable[[slice, slice], Array]
 
 TILE = 256  # rows of a tile: the two or three buffers in use stay in the second-level cache
 WIDE_TILE = 512  # where a tile is multiplied with many columns, which is most of the work
+TILE_ELSEWHERE = 2048  # of another library, whose device has many cores to keep busy
 
 
 def blocks(n: int, size: int) -> list[slice]:
@@ -60,16 +61,57 @@ def sum_over_tiles(
     return np.asarray(sum(workers.map(strip, parts, description)), dtype=np.float64)
 
 
-def multiply(
-    tile: Tile, vectors: Array, workers: Workers = ALONE, *, description: str = "pairs"
+def sum_over_strips(
+    function: Callable[[slice, list[slice]], Array],
+    n: int,
+    workers: Workers = ALONE,
+    *,
+    size: int = TILE,
+    description: str = "pairs",
 ) -> Array:
-    """Multiply the matrix of ``tile`` with ``vectors`` (n, r), each tile computed once."""
-    product = np.zeros_like(vectors)
+    """Sum ``function(rows, columns)`` over strips: a block of rows, and the blocks from it onwards.
+
+    As :func:`sum_over_tiles` for functions that prepare something for all tiles of a strip. The
+    function itself counts twice what lies beside the diagonal.
+    """
+    return np.asarray(sum(workers.map(function, _strips(n, size), description)), dtype=np.float64)
+
+
+def multiply(
+    tile: Tile, vectors: Any, workers: Workers = ALONE, *, description: str = "pairs"
+) -> Array:
+    """Multiply the matrix of ``tile`` with ``vectors`` (n, r), each tile computed once.
+
+    Tiles and vectors may be in single precision; their products are summed in double precision.
+    """
+    product = np.zeros(vectors.shape)
     strip = partial(_multiply_strip, tile, vectors)
     for pieces in workers.map(strip, _strips(len(vectors), TILE), description):
         for rows, piece in pieces:
             product[rows] += piece
     return product
+
+
+def sum_and_multiply(
+    function: Callable[[slice, slice], tuple[Array, Any]],
+    vectors: Any,
+    workers: Workers = ALONE,
+    *,
+    description: str = "pairs",
+) -> tuple[Array, Array]:
+    """Sum over all tiles and multiply a matrix with ``vectors`` (n, r) in one pass.
+
+    ``function(rows, columns)`` returns the sums of a tile, as of :func:`sum_over_tiles`, and the tile
+    of the matrix, in the precision of the vectors.
+    """
+    product = np.zeros(vectors.shape)
+    total: Any = 0.0
+    strip = partial(_sum_and_multiply_strip, function, vectors)
+    for sums, pieces in workers.map(strip, _strips(len(vectors), TILE), description):
+        total = total + sums
+        for rows, piece in pieces:
+            product[rows] += piece
+    return np.asarray(total), product
 
 
 def quadratic_forms(
@@ -94,9 +136,9 @@ def _sum_strip(function: Callable[[slice, slice], Any], rows: slice, columns: li
 
 
 def _multiply_strip(
-    tile: Tile, vectors: Array, rows: slice, columns: list[slice]
+    tile: Tile, vectors: Any, rows: slice, columns: list[slice]
 ) -> list[tuple[slice, Array]]:
-    own = np.zeros_like(vectors[rows])
+    own = np.zeros(vectors[rows].shape)
     pieces = [(rows, own)]
     for block in columns:
         entries = tile(rows, block)
@@ -104,6 +146,24 @@ def _multiply_strip(
         if block != rows:
             pieces.append((block, entries.T @ vectors[rows]))
     return pieces
+
+
+def _sum_and_multiply_strip(
+    function: Callable[[slice, slice], tuple[Array, Any]],
+    vectors: Any,
+    rows: slice,
+    columns: list[slice],
+) -> tuple[Array, list[tuple[slice, Any]]]:
+    own = np.zeros(vectors[rows].shape)
+    pieces = [(rows, own)]
+    total: Any = 0.0
+    for block in columns:
+        sums, entries = function(rows, block)
+        total = total + (sums if block == rows else 2.0 * sums)
+        own += entries @ vectors[block]
+        if block != rows:
+            pieces.append((block, entries.T @ vectors[rows]))
+    return np.asarray(total), pieces
 
 
 def _quadratic_tile(tile: Tile, vectors: Array, rows: slice, columns: slice) -> Array:

@@ -9,7 +9,8 @@ carry the trace, M̂ has them and the rest is small; where many carry it, the pr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,22 +30,62 @@ _PIVOTS = 160
 _PROBE_COLUMNS = 24  # probes times classes, with at least two probes
 
 
-def cubic_trace(probs: Array, terms: tuple[Term, ...], workers: Workers) -> tuple[float, float]:
-    """Return tr((MΣ)³) and the standard error of the estimate (0 where it is exact)."""
+class Probes(NamedTuple):
+    """Random signs z, and C z as the columns of a matrix."""
+
+    signs: Array  # (n, p, m)
+    columns: Array  # (n, p m)
+
+    @classmethod
+    def of(cls, probs: Array) -> Probes:
+        """Deal them, in an order that the rows' order cannot change."""
+        n, m = probs.shape
+        count = max(2, _PROBE_COLUMNS // m)
+        signs = np.empty((n, count, m))
+        signs[fixed_order(probs)] = generator(0).choice([-1.0, 1.0], size=(n, count, m))
+        return cls(signs, _spread(probs, signs).reshape(n, -1))
+
+
+def is_exact(probs: Array, terms: tuple[Term, ...]) -> bool:
+    """Say whether rows are so few that the trace is exact."""
     n, m = probs.shape
     if len(terms) == 1 and terms[0].matrix is None:
-        if m * float(n) ** 3 <= EXACT_WORK:
+        return bool(m * float(n) ** 3 <= EXACT_WORK)
+    return bool((m * float(n)) ** 3 <= EXACT_WORK)
+
+
+def cubic_trace(
+    probs: Array,
+    terms: tuple[Term, ...],
+    workers: Workers,
+    probes: Probes | None = None,
+    image: Array | None = None,
+) -> tuple[float, float]:
+    """Return tr((MΣ)³) and the standard error of the estimate (0 where it is exact).
+
+    Parameters
+    ----------
+    probs, terms, workers
+        As of :func:`caltest.forms._quadratic_moments.quadratic_moments`.
+    probes, image
+        The probes, and M C z, where a caller has multiplied them already.
+    """
+    if is_exact(probs, terms):
+        if len(terms) == 1 and terms[0].matrix is None:
             return _exact_identity(probs, terms[0].weights), 0.0
-    elif (m * float(n)) ** 3 <= EXACT_WORK:
         return _exact_matrices(probs, terms), 0.0
     uncertain = np.flatnonzero(probs.max(axis=1) < 1.0)  # Σ_i = 0 for the others
     if len(uncertain) < 2:
         return 0.0, 0.0
     small = _Small.of(probs, terms, uncertain)
-    probes = _signs(probs, max(2, _PROBE_COLUMNS // m))
-    once = _apply(probs, terms, probes, workers)
-    cubes = np.sum(once * _apply(probs, terms, once, workers), axis=(0, 2))
-    small_once = small.apply(probs, probes)
+    probes = Probes.of(probs) if probes is None else probes
+    if image is None:
+        image = _image(terms, probes.columns, probes.signs.shape[2], workers)
+    once = _gather(probs, image.reshape(probes.signs.shape))
+    again = _spread(probs, once).reshape(image.shape)
+    twice = _gather(probs, _image(terms, again, once.shape[2], workers).reshape(once.shape))
+    cubes = np.sum(once * twice, axis=(0, 2))
+    small_once = small.apply(probs, probes.signs)
     cubes -= np.sum(small_once * small.apply(probs, small_once), axis=(0, 2))
     error = float(np.std(cubes, ddof=1)) / np.sqrt(len(cubes))
     return small.trace + float(cubes.mean()), error
@@ -86,14 +127,6 @@ def _off_diagonal(weights: Weights, n: int) -> Array:
     return w
 
 
-def _signs(probs: Array, count: int) -> Array:
-    """Return fixed random signs (n, p, m), dealt in an order that the rows' order cannot change."""
-    n, m = probs.shape
-    signs = np.empty((n, count, m))
-    signs[fixed_order(probs)] = generator(0).choice([-1.0, 1.0], size=(n, count, m))
-    return signs
-
-
 def _spread(probs: Array, z: Array) -> Array:
     """Return C z, C_i = diag(√g_i) − g_i √g_iᵀ, for z (n, p, m)."""
     root = np.sqrt(probs)[:, None, :]
@@ -107,17 +140,28 @@ def _gather(probs: Array, v: Array) -> Array:
     return np.asarray(np.sqrt(probs)[:, None, :] * (v - inner))
 
 
-def _apply(probs: Array, terms: tuple[Term, ...], z: Array, workers: Workers) -> Array:
-    """Return A z = CᵀMC z."""
-    spread = _spread(probs, z)
-    flat = spread.reshape(len(probs), -1)
-    total = np.zeros_like(spread)
+def _image(terms: tuple[Term, ...], flat: Array, m: int, workers: Workers) -> Array:
+    """Return M v for the columns of ``flat`` (n, p m); the tiles meet them in single precision."""
+    total = np.zeros_like(flat)
+    rough = flat.astype(np.float32)
     for weights, matrix in terms:
-        image = multiply(weights, flat, workers, description="skewness")
-        image -= weights.diagonal()[:, None] * flat
-        shaped = image.reshape(z.shape)
-        total += shaped if matrix is None else shaped @ matrix
-    return _gather(probs, total)
+        tile = _Single(weights)
+        image = multiply(tile, rough, workers, description="skewness")
+        total += image if matrix is None else (image.reshape(-1, m) @ matrix).reshape(image.shape)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Single:
+    """Tiles without their diagonal, in single precision: far better than the probes are."""
+
+    weights: Weights
+
+    def __call__(self, rows: slice, columns: slice) -> Any:
+        tile = self.weights(rows, columns).astype(np.float32)
+        if rows == columns:
+            np.fill_diagonal(tile, 0.0)
+        return tile
 
 
 class _Small(NamedTuple):

@@ -10,15 +10,19 @@ The linear part holds the diagonal i = j, where it counts, and whatever else a s
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from caltest._parallel import Workers
-from caltest._tiles import sum_over_tiles
-from caltest.forms._cubic_trace import cubic_trace
+from caltest._tiles import Tile, sum_and_multiply, sum_over_tiles
+from caltest.forms._cubic_trace import Probes, cubic_trace, is_exact
 from caltest.forms.base import Array
 from caltest.forms.weights import Term
+
+_POWERS_UP_TO = 64  # classes up to which powers of all predictions are held
 
 
 def quadratic_moments(
@@ -37,20 +41,35 @@ def quadratic_moments(
     workers
         Who does the work.
     """
-    n = len(probs)
     table = np.zeros_like(probs) if linear is None else linear
     means = np.einsum("ik,ik->i", probs, table)
     table = table - means[:, None]
     if len(terms) == 1 and terms[0].matrix is None:
-        tile = partial(identity_tile, probs, probs * table, terms[0])
+        tile = IdentitySums(probs, probs * table, terms[0].weights)
+        sums, trace, error = _identity_sums(tile, terms, workers)
     else:
-        tile = partial(_general_tile, probs, probs * table, terms)
-    second, third, mixed, cross = sum_over_tiles(tile, n, workers, description="moments")
-    trace, error = cubic_trace(probs, terms, workers)
+        general = partial(_general_tile, probs, probs * table, terms)
+        sums = sum_over_tiles(general, len(probs), workers, description="moments")
+        trace, error = cubic_trace(probs, terms, workers)
+    second, third, mixed, cross = sums
     variance = 2.0 * second + np.sum(probs * table**2)
     cumulant = 8.0 * trace + 4.0 * third
     cumulant += 12.0 * mixed + 6.0 * cross + np.sum(probs * table**3)
     return float(np.sum(means)), float(variance), float(cumulant), 8.0 * error
+
+
+def _identity_sums(
+    tile: IdentitySums, terms: tuple[Term, ...], workers: Workers
+) -> tuple[Array, float, float]:
+    """Return the sums over pairs, tr((MΣ)³) and its standard error; the weights are computed twice."""
+    n = len(tile.probs)
+    if is_exact(tile.probs, terms):
+        sums = sum_over_tiles(tile, n, workers, description="moments")
+        return sums, *cubic_trace(tile.probs, terms, workers)
+    probes = Probes.of(tile.probs)
+    vectors = probes.columns.astype(np.float32)  # rounding is nothing beside the probes' own error
+    sums, image = sum_and_multiply(tile.with_weights, vectors, workers, description="moments")
+    return sums, *cubic_trace(tile.probs, terms, workers, probes, image)
 
 
 def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
@@ -64,40 +83,103 @@ def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
     return table
 
 
-def identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns: slice) -> Array:
-    """Sum E h², E h³, E[h² l] and c·M c over the pairs of a tile, for M_ij = W_ij I.
+@dataclass(frozen=True, eq=False)
+class IdentitySums:
+    """Sums of E h², E h³, E[h² l] and c·M c over the pairs of a tile, for M_ij = W_ij I.
 
-    With a = g_i, b = g_j, s = a·b and P_pq = Σ_k a_k^p b_k^q, from tables of powers:
-    E⟨D_i,D_j⟩² = s − (P21 + P12) + s²,
-    E⟨D_i,D_j⟩³ = s + 3s² + 4s³ − 3(P21 + P12) + 2(P31 + P13) + 6 P22 − 6s (P21 + P12).
+    With a = g_i, b = g_j, s = a·b, P_pq = Σ_k a_k^p b_k^q and q = s² + s − P21 − P12:
+    E⟨D_i,D_j⟩² = q,
+    E⟨D_i,D_j⟩³ = s − 3(P21 + P12) + 2(P31 + P13) + 6 P22 − 3s² − 2s³ + 6s q.
+
+    Attributes
+    ----------
+    probs
+        (n, m) predictions.
+    tilted
+        c = E[l D], (n, m).
+    weights
+        W.
     """
-    w = term.weights(rows, columns)
-    if rows == columns:
-        np.fill_diagonal(w, 0.0)
-    a, b = probs[rows], probs[columns]
-    a2, b2 = a * a, b * b
-    b3 = b2 * b
-    s = a @ b.T
-    odd = np.hstack([a2, a]) @ np.hstack([b, b2]).T  # P21 + P12
-    third = np.hstack([a, a2, a2 * a]) @ np.hstack([b - 3 * b2 + 2 * b3, 6 * b2 - 3 * b, 2 * b]).T
-    square = s * s
-    second = square + s
-    second -= odd
-    odd *= -6.0
-    square *= 3.0
-    third += square
-    square *= 4.0 / 3.0
-    odd += square
-    odd *= s
-    third += odd
-    w2 = w * w
-    mixed = cross = 0.0
-    if tilted.any():
-        mixed = 0.5 * (_mixed(w2, a, tilted[rows], b, s) + _mixed(w2.T, b, tilted[columns], a, s.T))
-        cross = float(np.vdot(w, tilted[rows] @ tilted[columns].T))
-    seconds = np.vdot(w2, second)
-    w2 *= w
-    return np.array([seconds, np.vdot(w2, third), mixed, cross])
+
+    probs: Array
+    tilted: Array
+    weights: Tile
+
+    @cached_property
+    def _has_linear(self) -> bool:
+        return bool(self.tilted.any())
+
+    @cached_property
+    def _powers(self) -> _Powers | None:
+        """Powers of all predictions, where they are few."""
+        return _Powers.of(self.probs) if self.probs.shape[1] <= _POWERS_UP_TO else None
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        """Return the four sums of a tile."""
+        return self._sums(rows, columns)[0]
+
+    def with_weights(self, rows: slice, columns: slice) -> tuple[Array, Any]:
+        """Return the four sums of a tile, and W without its diagonal in single precision."""
+        sums, w = self._sums(rows, columns)
+        return sums, w.astype(np.float32)
+
+    def _sums(self, rows: slice, columns: slice) -> tuple[Array, Array]:
+        w = self.weights(rows, columns)
+        if rows == columns:
+            np.fill_diagonal(w, 0.0)
+        left, right = self._powers_of(rows), self._powers_of(columns)
+        a, b = self.probs[rows], self.probs[columns]
+        s = a @ b.T
+        q = left.of_square @ right.for_square.T
+        linear = left.of_cube @ right.for_cube.T
+        square = s * s
+        q += square
+        w2 = w * w
+        w3 = w2 * w
+        second = np.vdot(w2, q)
+        third = np.vdot(w3, linear) - 3.0 * np.vdot(w3, square)
+        w3 *= s
+        third += 6.0 * np.vdot(w3, q) - 2.0 * np.vdot(w3, square)
+        mixed = cross = 0.0
+        if self._has_linear:
+            c, d = self.tilted[rows], self.tilted[columns]
+            mixed = 0.5 * (_mixed(w2, a, c, b, s) + _mixed(w2.T, b, d, a, s.T))
+            cross = float(np.vdot(w, c @ d.T))
+        return np.array([second, third, mixed, cross]), w
+
+    def _powers_of(self, rows: slice) -> _Powers:
+        known = self._powers
+        return _Powers.of(self.probs[rows]) if known is None else known.rows(rows)
+
+
+def identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns: slice) -> Array:
+    """Return the four sums of one tile."""
+    return IdentitySums(probs, tilted, term.weights)(rows, columns)
+
+
+class _Powers(NamedTuple):
+    """Tables whose products are sums of products of powers of predictions, (n, 2m) and (n, 3m)."""
+
+    of_square: Array  # a − a², −a
+    for_square: Array  # b, b²
+    of_cube: Array  # a, a², a³
+    for_cube: Array  # b − 3b² + 2b³, 6b² − 3b, 2b
+
+    @classmethod
+    def of(cls, probs: Array) -> _Powers:
+        """Compute them."""
+        second = probs * probs
+        third = second * probs
+        return cls(
+            np.hstack([probs - second, -probs]),
+            np.hstack([probs, second]),
+            np.hstack([probs, second, third]),
+            np.hstack([probs - 3 * second + 2 * third, 6 * second - 3 * probs, 2 * probs]),
+        )
+
+    def rows(self, rows: slice) -> _Powers:
+        """Return those of some rows."""
+        return _Powers(*(table[rows] for table in self))
 
 
 def _mixed(w2: Array, g: Array, tilted: Array, other: Array, s: Array) -> float:

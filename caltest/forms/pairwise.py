@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, helmert
 
+from caltest._arrays import ArrayLibrary, current_library
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import TILE, WIDE_TILE, Tile, blocks, sum_over_tiles
+from caltest._tiles import TILE, TILE_ELSEWHERE, WIDE_TILE, Tile, sum_over_strips, sum_over_tiles
+from caltest.forms._many_labels import (
+    Coordinates,
+    LabelSums,
+    LinearPart,
+    ResidualSums,
+    Rounded,
+    clear_diagonal,
+)
 from caltest.forms._quadratic_moments import diagonal_table, quadratic_moments
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, TailBound, effective_surprises
-from caltest.forms.weights import Term
+from caltest.forms.weights import KernelWeights, Term, Weights, carried
+from caltest.kernels.tiles import GaussianTile
 
-_COLUMNS = 2048  # columns of residuals a tile is multiplied with at a time
-_ALONE_BELOW = 1e7  # pairs times draws; less is done sooner than workers start
+EXACT_DIGITS = 16  # sums of TILE = 2^8 weights of 2^-16 steps are exact in 24 binary digits
+_ALONE_BELOW = 1e8  # pairs times draws times classes; less is done sooner than workers start
 _SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
-
-
-class _Coordinates(NamedTuple):
-    """Residuals in coordinates: ⟨D_i, A D_j⟩ = (H[y_i] − (GH)_i) · (H[y_j] − (GH)_j)."""
-
-    of_class: Array  # H, (m, d)
-    of_mean: Array  # G H, (n, d)
-
-    def residuals(self, labels: Labels, rows: slice) -> Array:
-        """Return (rows, B·d) coordinates for (B, n) labels."""
-        drawn = self.of_class[labels[:, rows].T]
-        drawn -= self.of_mean[rows, None, :]
-        return drawn.reshape(len(drawn), -1)
+_ADDITION = 5.0  # what an addition of rows costs, in multiplications of a matrix product
+_CONFIDENT = 0.4  # expected share of unusual labels below which labels are told by these
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +47,33 @@ class Pairwise(Form):
         Factor of the sum.
     diagonal
         Count the pairs i = j.
+    single
+        For many label vectors at once, round the weights to 16 binary digits after the point, so that
+        sums in single precision are exact: twice as fast, and the statistic of another kernel, which
+        depends on the predictions only. It matters from four classes on, and for M_ij = W_ij I.
+    library
+        Where the sums of label vectors are computed; default: as asked for by
+        :func:`caltest.array_library`.
     """
 
     probs: Array
     kernel_terms: tuple[Term, ...]
     scale: float
     diagonal: bool
+    single: bool = field(default=False, kw_only=True)
+    library: ArrayLibrary = field(default_factory=current_library, kw_only=True)
 
     parallel_inside: ClassVar[bool] = True
 
     @cached_property
-    def _coordinates(self) -> tuple[_Coordinates, ...]:
+    def _coordinates(self) -> tuple[Coordinates, ...]:
         factors = [_factor(term.matrix, self.probs.shape[1]) for term in self.kernel_terms]
-        return tuple(_Coordinates(factor, self.probs @ factor) for factor in factors)
+        return tuple(
+            Coordinates(np.eye(self.probs.shape[1]), self.probs)
+            if factor is None
+            else Coordinates(factor, self.probs @ factor)
+            for factor in factors
+        )
 
     @property
     def resolution(self) -> float:
@@ -74,26 +87,81 @@ class Pairwise(Form):
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
-        tile = partial(self._tile_sums, labels)
-        n, draws = len(self.probs), len(labels)
-        size = WIDE_TILE if draws > 1 else TILE
-        hands = workers if draws * float(n) ** 2 > _ALONE_BELOW else ALONE
-        return self.scale * sum_over_tiles(
-            tile, n, hands, size=size, description="label draws" if draws > 2 else "observed value"
-        )
-
-    def _tile_sums(self, labels: Labels, rows: slice, columns: slice) -> Array:
+        if not self.library.is_numpy:
+            return self.scale * self._elsewhere(labels)
+        n, m = self.probs.shape
+        hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
+        if len(labels) == 1:
+            tile = partial(self._tile_sum, labels[0].astype(np.intp))
+            return self.scale * sum_over_tiles(tile, n, hands, description="observed value")[None]
         total = np.zeros(len(labels))
+        for number, term in enumerate(self.kernel_terms):
+            if term.matrix is None and self._adds_rows:
+                weights = self._rounded(term.weights) if self.single else term.weights
+                dtype = np.float32 if self.single else np.float64
+                total += self._linear_part(number, weights, hands).sums(labels)
+                of_labels = LabelSums(weights, labels, m, self._usual, self.diagonal, dtype)
+                total += sum_over_strips(of_labels, n, hands, size=TILE, description="label draws")
+            else:
+                sums = ResidualSums(term.weights, self._coordinates[number], labels, self.diagonal)
+                total += sum_over_strips(sums, n, hands, size=WIDE_TILE, description="label draws")
+        return self.scale * total
+
+    def _elsewhere(self, labels: Labels) -> Array:
+        """Sum over all pairs in arrays of another library."""
+        put, total = self.library.put, np.zeros(len(labels))
+        for term, (of_class, of_mean) in zip(self.kernel_terms, self._coordinates, strict=True):
+            tile, there = carried(term.weights, self.library), Coordinates(put(of_class), put(of_mean))
+            sums = ResidualSums(tile, there, labels, self.diagonal, self.library)
+            total += sum_over_strips(sums, len(self.probs), size=TILE_ELSEWHERE)
+        return total
+
+    @staticmethod
+    def _rounded(weights: Weights) -> Rounded:
+        largest = float(np.abs(weights.diagonal()).max())  # of a kernel no entry is larger
+        power = float(np.ceil(np.log2(largest))) if largest > 0 else 0.0
+        return Rounded(weights, 2.0 ** (EXACT_DIGITS - power))
+
+    @cached_property
+    def _unusual(self) -> float:
+        """The share of rows whose label is not their most likely one, as the model has it."""
+        return float(np.mean(1.0 - self.probs.max(axis=1)))
+
+    @cached_property
+    def _usual(self) -> Labels | None:
+        """The most likely classes, where most labels are."""
+        return self.probs.argmax(axis=1) if self._unusual < _CONFIDENT else None
+
+    @property
+    def _adds_rows(self) -> bool:
+        """Whether adding up rows of weights is less work than multiplying them with residuals."""
+        additions = 1.0 if self._usual is None else 2.0 * self._unusual
+        price = 0.5 * _ADDITION if self.single else _ADDITION
+        return bool(price * additions < self.probs.shape[1] - 1)
+
+    def _linear_part(self, number: int, weights: Weights | Rounded, workers: Workers) -> LinearPart:
+        """Return what hangs on one label at most of a term; computed once."""
+        known: dict[int, LinearPart] = self.__dict__.setdefault("_known", {})
+        if number not in known:
+            known[number] = LinearPart.of(weights, self.probs, self._usual, self.diagonal, workers)
+        return known[number]
+
+    def _tile_sum(self, labels: Labels, rows: slice, columns: slice) -> float:
+        """Sum over the pairs of a tile, for one label vector."""
+        total = 0.0
         for term, coordinates in zip(self.kernel_terms, self._coordinates, strict=True):
-            weights = term.weights(rows, columns)
+            products = None
+            if coordinates.of_mean is self.probs:
+                weights, products = _with_products(term.weights, self.probs, rows, columns)
+            else:
+                weights = term.weights(rows, columns)
             if rows == columns and not self.diagonal:
-                np.fill_diagonal(weights, 0.0)
-            d = coordinates.of_class.shape[1]
-            for draws in blocks(len(labels), max(1, _COLUMNS // d)):
-                right = coordinates.residuals(labels[draws], columns)
-                left = right if rows == columns else coordinates.residuals(labels[draws], rows)
-                sums = np.einsum("ic,ic->c", left, weights @ right)
-                total[draws] += sums.reshape(-1, d).sum(axis=1)
+                clear_diagonal(weights)
+            if products is None:
+                left, right = (coordinates.residuals(labels[None], each) for each in (rows, columns))
+                total += float(np.vdot(left, weights @ right))
+            else:
+                total += _sum_of_products(weights, products, self.probs, labels, rows, columns)
         return total
 
     def moments(self, workers: Workers = ALONE) -> Moments:
@@ -145,13 +213,34 @@ def _gram_tile(terms: tuple[Term, ...], residuals: list[Array], rows: slice, col
     return np.asarray(sum(summands()))
 
 
-def _factor(matrix: Array | None, m: int) -> Array:
+def _with_products(weights: Weights, probs: Array, rows: slice, columns: slice) -> tuple[Array, Array]:
+    """Return a tile of weights, and that of ⟨g_i, g_j⟩, of which a Gaussian kernel is made too."""
+    products = probs[rows] @ probs[columns].T
+    tile = weights.tile if isinstance(weights, KernelWeights) else None
+    if isinstance(tile, GaussianTile) and tile.exponents.left is probs:
+        return tile.of_products(products.copy(), rows, columns), products
+    return weights(rows, columns), products
+
+
+def _sum_of_products(
+    weights: Array, products: Array, probs: Array, labels: Labels, rows: slice, columns: slice
+) -> float:
+    """Sum W_ij (1[y_i = y_j] − g_i[y_j] − g_j[y_i] + ⟨g_i, g_j⟩)."""
+    y, z = labels[rows], labels[columns]
+    products -= np.take(probs[rows], z, axis=1)
+    products -= np.take(probs[columns], y, axis=1).T
+    products += y[:, None] == z
+    return float(np.vdot(weights, products))
+
+
+def _factor(matrix: Array | None, m: int) -> Array | None:
     """Return H (m, d) with ⟨D, A D'⟩ = ⟨HᵀD, HᵀD'⟩ for residuals, whose entries sum to 0.
 
-    Only the part of A in the subspace of vectors with sum 0 counts, so d ≤ m − 1.
+    None stands for the identity. Only the part of A in the subspace of vectors with sum 0 counts, so
+    that d ≤ m − 1.
     """
     if matrix is None and m > _SAVING_UP_TO:
-        return np.eye(m)
+        return None
     basis = np.ascontiguousarray(helmert(m).T)
     if matrix is None:
         return basis

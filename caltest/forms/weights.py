@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arrays import ArrayLibrary
 from caltest.forms.base import Array
 from caltest.forms.features import Features, squared_lengths
 from caltest.kernels import Kernel
+from caltest.kernels.tiles import Tile
 
 _EQUAL = 1e-9  # residuals of a matrix that differ by less than this share are tied
 _EXHAUSTED = 1e-12  # of the largest diagonal entry: what is left is rounding
@@ -26,6 +29,13 @@ class Weights(Protocol):
     def diagonal(self) -> Array:
         """Return the diagonal of W, (n,)."""
         ...
+
+
+def carried(weights: Weights, library: ArrayLibrary) -> Tile:
+    """Return a function of two slices that gives blocks of W as arrays of a library."""
+    if isinstance(weights, KernelWeights):
+        return weights.kernel.tiles(weights.probs, library)
+    return lambda rows, columns: library.put(weights(rows, columns))
 
 
 class Term(NamedTuple):
@@ -72,9 +82,14 @@ class KernelWeights:
     kernel: Kernel
     probs: Array
 
+    @cached_property
+    def tile(self) -> Tile:
+        """The kernel matrix as a function of two slices, what depends on single rows done once."""
+        return self.kernel.tiles(self.probs)
+
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the kernel matrix of two blocks of predictions."""
-        return self.kernel(self.probs[rows], self.probs[columns])
+        return cast(Array, self.tile(rows, columns))
 
     def diagonal(self) -> Array:
         """Return k(g_i, g_i)."""

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
+from caltest._arrays import NUMPY
 from caltest.exceptions import InputError
 from caltest.kernels.distances import ROUNDING, Distance, Floats, distance_named, suggestion
 from caltest.kernels.selection import Blocks, middle
+from caltest.kernels.tiles import distance_tile
 
 ALL_PAIRS_UP_TO = 5000
 """Above this number of rows, "median" and "mean" look at representative rows only."""
@@ -272,13 +274,14 @@ def fixed_order(probs: Floats) -> NDArray[np.intp]:
 
 def _distances(rows: Floats, metric: Distance) -> Blocks:
     """Return a function that goes through the distances of all pairs i < j, in blocks."""
-    starts = range(0, len(rows), TILE)
+    cut = [slice(start, min(start + TILE, len(rows))) for start in range(0, len(rows), TILE)]
+    tile = distance_tile(metric, rows, NUMPY)
 
     def blocks() -> Iterator[Floats]:
-        for i in starts:
-            for j in range(i, len(rows), TILE):
-                x, y = rows[i : i + TILE], rows[j : j + TILE]
-                yield metric.condensed(x) if i == j else metric.pairwise(x, y).ravel()
+        for i, own in enumerate(cut):
+            yield metric.condensed(rows[own])
+            for other in cut[i + 1 :]:
+                yield tile(own, other).ravel()
 
     if len(rows) * (len(rows) - 1) // 2 > HELD:
         return blocks

@@ -15,9 +15,11 @@ from typing import Self, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from caltest._arrays import NUMPY, ArrayLibrary
 from caltest.exceptions import InputError
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import identity_norm
+from caltest.kernels.tiles import CombinedTile, KernelTile, ScaledTile, Tile
 
 Parameters: TypeAlias = dict[str, float | str]
 Terms: TypeAlias = "tuple[tuple[Kernel, Floats | None], ...]"
@@ -39,6 +41,13 @@ class Kernel(ABC):
     @abstractmethod
     def paired(self, x: Floats, y: Floats) -> Floats:
         """Values (a,) of k(x_i, y_i), for ``x`` (a, m) and ``y`` (a, m); a fresh array."""
+
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        """Gram matrix of fixed points (n, m), a block at a time: a function of two slices.
+
+        A kernel of your own need not define it.
+        """
+        return KernelTile(self, points, library)
 
     @property
     @abstractmethod
@@ -118,6 +127,9 @@ class Sum(_Composite):
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return reduce(iadd, (kernel(x, y) for kernel in self.kernels))
 
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        return CombinedTile(tuple(kernel.tiles(points, library) for kernel in self.kernels), iadd)
+
     def paired(self, x: Floats, y: Floats) -> Floats:
         return reduce(iadd, (kernel.paired(x, y) for kernel in self.kernels))
 
@@ -145,6 +157,9 @@ class Product(_Composite):
 
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return reduce(imul, (kernel(x, y) for kernel in self.kernels))
+
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        return CombinedTile(tuple(kernel.tiles(points, library) for kernel in self.kernels), imul)
 
     def paired(self, x: Floats, y: Floats) -> Floats:
         return reduce(imul, (kernel.paired(x, y) for kernel in self.kernels))
@@ -181,6 +196,9 @@ class Scaled(Kernel):
         gram = self.kernel(x, y)
         gram *= self.scale
         return gram
+
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        return ScaledTile(self.kernel.tiles(points, library), self.scale)
 
     def paired(self, x: Floats, y: Floats) -> Floats:
         values = self.kernel.paired(x, y)

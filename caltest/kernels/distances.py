@@ -23,6 +23,9 @@ ROUNDING = 1e-7
 products under the square root of the Euclidean and the Hellinger distance."""
 
 
+_COORDINATE_BY_COORDINATE = 32  # columns; above, a matrix product is faster
+
+
 class Distance(ABC):
     """A distance on the simplex, for all pairs of two sets of predictions or row by row.
 
@@ -43,21 +46,37 @@ class Distance(ABC):
         return np.concatenate([row[i + 1 :] for i, row in enumerate(tile)])
 
 
-class TotalVariation(Distance):
-    """Half the sum of absolute differences, in [0, 1]: the largest difference over events."""
+class Cityblock(Distance):
+    """The sum of absolute differences, in [0, 2]."""
 
     def pairwise(self, x: Floats, y: Floats) -> Floats:
         d: Floats = cdist(x, y, "cityblock")
-        d *= 0.5
         return d
 
     def condensed(self, x: Floats) -> Floats:
         d: Floats = pdist(x, "cityblock")
-        d *= 0.5
         return d
 
     def paired(self, x: Floats, y: Floats) -> Floats:
         d: Floats = np.abs(x - y).sum(axis=1)
+        return d
+
+
+class TotalVariation(Distance):
+    """Half the sum of absolute differences, in [0, 1]: the largest difference over events."""
+
+    def pairwise(self, x: Floats, y: Floats) -> Floats:
+        d = CITYBLOCK.pairwise(x, y)
+        d *= 0.5
+        return d
+
+    def condensed(self, x: Floats) -> Floats:
+        d = CITYBLOCK.condensed(x)
+        d *= 0.5
+        return d
+
+    def paired(self, x: Floats, y: Floats) -> Floats:
+        d = CITYBLOCK.paired(x, y)
         d *= 0.5
         return d
 
@@ -68,6 +87,10 @@ class Hilbertian(Distance):
     The squares come from matrix products and carry their rounding, about 1e-15. Under the square
     root that would make equal predictions 3e-8 apart; distances below ``ROUNDING`` are set to 0.
     """
+
+    @abstractmethod
+    def embedded(self, x: Floats) -> Floats:
+        """Points whose Euclidean distances these are, (a, m), for ``x`` (a, m); perhaps ``x``."""
 
     @abstractmethod
     def squared(self, x: Floats, y: Floats) -> Floats:
@@ -90,6 +113,9 @@ class Hilbertian(Distance):
 class Euclidean(Hilbertian):
     """The Euclidean distance, in [0, √2]."""
 
+    def embedded(self, x: Floats) -> Floats:
+        return x
+
     def squared(self, x: Floats, y: Floats) -> Floats:
         inner: Floats = x @ y.T
         return self.squared_from(inner, x, y)
@@ -104,9 +130,18 @@ class Euclidean(Hilbertian):
     def squared_paired(self, x: Floats, y: Floats) -> Floats:
         return _squared_norms(x - y)
 
+    def condensed(self, x: Floats) -> Floats:
+        if x.shape[1] > _COORDINATE_BY_COORDINATE:
+            return super().condensed(x)
+        d: Floats = pdist(x, "euclidean")
+        return d
+
 
 class Hellinger(Hilbertian):
     """The Euclidean distance of the square roots over √2, in [0, 1]."""
+
+    def embedded(self, x: Floats) -> Floats:
+        return np.sqrt(0.5 * x)
 
     def squared(self, x: Floats, y: Floats) -> Floats:
         d = EUCLIDEAN.squared(np.sqrt(x), np.sqrt(y))
@@ -124,7 +159,7 @@ def _squared_norms(x: Floats) -> Floats:
     return norms
 
 
-EUCLIDEAN = Euclidean()
+CITYBLOCK, EUCLIDEAN = Cityblock(), Euclidean()
 
 DISTANCES = MappingProxyType({"tv": TotalVariation(), "euclidean": EUCLIDEAN, "hellinger": Hellinger()})
 """The distances by name."""

@@ -7,15 +7,30 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from math import sqrt
+from operator import iadd
 from typing import Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arrays import NUMPY, ArrayLibrary, exp
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolve
 from caltest.kernels.base import Kernel, Parameters
-from caltest.kernels.distances import EUCLIDEAN, Distance, Floats, Hilbertian, distance_named
+from caltest.kernels.distances import CITYBLOCK, EUCLIDEAN, Distance, Floats, Hilbertian, distance_named
+from caltest.kernels.tiles import (
+    CombinedTile,
+    DistanceTile,
+    ExponentTile,
+    GaussianTile,
+    InnerTile,
+    MetricTile,
+    Tile,
+    distance_tile,
+)
+
+
+_HUGE = 1e300  # twice as much is a number still
 
 
 class _WithBandwidth(Kernel):
@@ -41,6 +56,11 @@ class _WithBandwidth(Kernel):
 
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return self._profile(distance_named(self.distance).pairwise(x, y))
+
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        return DistanceTile(
+            distance_tile(distance_named(self.distance), points, library), self._profile
+        )
 
     def paired(self, x: Floats, y: Floats) -> Floats:
         return self._profile(distance_named(self.distance).paired(x, y))
@@ -117,9 +137,15 @@ class Exponential(_WithBandwidth):
     distance: str = "tv"
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        if self.distance != "tv" or not library.is_numpy or self._width > _HUGE:
+            return super().tiles(points, library)
+        twice = replace(self, bandwidth=2.0 * self._width)  # one pass less than halving distances
+        return DistanceTile(MetricTile(CITYBLOCK, points), twice._profile)
+
     def _profile(self, d: Floats) -> Floats:
         d *= -1.0 / self._width
-        return np.exp(d, out=d)
+        return cast(Floats, exp(d))
 
 
 @dataclass(frozen=True)
@@ -159,6 +185,10 @@ class Gaussian(_WithBandwidth):
 
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return self._profile(cast(Hilbertian, distance_named(self.distance)).squared(x, y))
+
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        embedded = cast(Hilbertian, distance_named(self.distance)).embedded(points)
+        return GaussianTile(ExponentTile.of(embedded, self._width, library))
 
     def paired(self, x: Floats, y: Floats) -> Floats:
         return self._profile(cast(Hilbertian, distance_named(self.distance)).squared_paired(x, y))
@@ -213,7 +243,7 @@ class Matern(_WithBandwidth):
 
     def _profile(self, d: Floats) -> Floats:
         d *= sqrt(2 * self.smoothness) / self._width
-        decay = np.exp(-d)
+        decay = cast(Floats, exp(-d))
         if self.smoothness == 0.5:
             return decay
         polynomial = d + 1.0 if self.smoothness == 1.5 else (d / 3.0 + 1.0) * d + 1.0
@@ -264,6 +294,10 @@ class LinearGaussian(_WithBandwidth):
         values += inner
         return values
 
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        gaussian = GaussianTile(ExponentTile.of(points, self._width, library))
+        return CombinedTile((gaussian, Linear().tiles(points, library)), iadd)
+
     def paired(self, x: Floats, y: Floats) -> Floats:
         values = self._profile(EUCLIDEAN.squared_paired(x, y))
         values += Linear().paired(x, y)
@@ -302,6 +336,9 @@ class Linear(Kernel):
     def __call__(self, x: Floats, y: Floats) -> Floats:
         gram: Floats = x @ y.T
         return gram
+
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+        return InnerTile(library.put(points))
 
     def paired(self, x: Floats, y: Floats) -> Floats:
         values: Floats = np.einsum("ij,ij->i", x, y)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
+from caltest._choices import choose
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -81,6 +82,7 @@ class _AllPairs(_SKCE):
 
     approximation: Approximation | None = None
     rank: int = RANK
+    precision: Literal["double", "single"] = "double"
     _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     #: Whether pairs i = j count.
@@ -89,6 +91,7 @@ class _AllPairs(_SKCE):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_approximation(self.kernel, self.approximation, self.rank)
+        choose("precision", self.precision, {"double": True, "single": True})
 
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
@@ -142,7 +145,7 @@ class _AllPairs(_SKCE):
         if self.approximation is not None:
             found["approximation"] = self.approximation
             found |= self._fit.parameters if self._fit else {"rank": self.rank}
-        return found
+        return found if self.precision == "double" else found | {"precision": self.precision}
 
 
 def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
@@ -170,6 +173,10 @@ class BiasedSKCE(_AllPairs):
     rank
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
+    precision
+        "double" (default), or "single": for the draws of the exact null the kernel is rounded to 16
+        binary digits, so that sums in single precision are exact. Half the time, from four classes on.
+        The p-value stays exact; the statistic moves by some 1e-4 of its standard deviation.
 
     References
     ----------
@@ -197,6 +204,7 @@ class BiasedSKCE(_AllPairs):
             scale=self._scale(predictions.n_samples),
             diagonal=True,
             tail_bound=self._tail_bound(predictions, "mcdiarmid"),
+            single=self.precision == "single",
         )
 
 
@@ -209,7 +217,7 @@ class UnbiasedSKCE(_AllPairs):
     kernel
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
-    approximation, rank
+    approximation, rank, precision
         As of :class:`BiasedSKCE`.
 
     References
@@ -237,6 +245,7 @@ class UnbiasedSKCE(_AllPairs):
             scale=self._scale(predictions.n_samples),
             diagonal=False,
             tail_bound=self._tail_bound(predictions, "hoeffding"),
+            single=self.precision == "single",
         )
 
 
