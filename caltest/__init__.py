@@ -25,12 +25,14 @@ if TYPE_CHECKING:
         kernels,
         lenses,
         nulls,
+        planning,
         plots,
         predictive,
         report,
         simulation,
         statistics,
     )
+    from caltest._arrays import array_library
     from caltest.auditing import Audit, audit
     from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
@@ -38,11 +40,13 @@ if TYPE_CHECKING:
     from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
     from caltest.gate import assert_calibrated
     from caltest.localisation import Witness, witness
+    from caltest.planning import PowerResult, SampleSizeResult, power, sample_size
     from caltest.plots import (
         BoundsDisplay,
         CertificateDisplay,
         ComparisonDisplay,
         NullDisplay,
+        PowerDisplay,
         ReliabilityDisplay,
         RiskDisplay,
         WitnessDisplay,
@@ -62,13 +66,17 @@ __all__ = [
     "InputError",
     "MiscalibrationBounds",
     "NullDisplay",
+    "PowerDisplay",
+    "PowerResult",
     "Recalibration",
     "ReliabilityDisplay",
     "RiskDisplay",
+    "SampleSizeResult",
     "SquaredErrorEstimate",
     "Witness",
     "WitnessDisplay",
     "__version__",
+    "array_library",
     "assert_calibrated",
     "audit",
     "bin_table",
@@ -86,10 +94,13 @@ __all__ = [
     "lenses",
     "miscalibration_bounds",
     "nulls",
+    "planning",
     "plots",
+    "power",
     "predictive",
     "recalibration",
     "report",
+    "sample_size",
     "simulation",
     "statistics",
     "test",
@@ -106,12 +117,16 @@ _HOMES = {
     "ComparisonDisplay": "plots",
     "MiscalibrationBounds": "bounds",
     "NullDisplay": "plots",
+    "PowerDisplay": "plots",
+    "PowerResult": "planning",
     "ReliabilityDisplay": "plots",
     "RiskDisplay": "plots",
+    "SampleSizeResult": "planning",
     "Recalibration": "cox",
     "SquaredErrorEstimate": "estimation",
     "Witness": "localisation",
     "WitnessDisplay": "plots",
+    "array_library": "_arrays",
     "assert_calibrated": "gate",
     "audit": "auditing",
     "bin_table": "tables",
@@ -120,7 +135,9 @@ _HOMES = {
     "estimate": "testing",
     "estimate_squared_error": "estimation",
     "miscalibration_bounds": "bounds",
+    "power": "planning",
     "recalibration": "cox",
+    "sample_size": "planning",
     "test": "testing",
     "witness": "localisation",
 }

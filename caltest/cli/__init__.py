@@ -16,6 +16,7 @@ from caltest.cli._estimate_error import run_estimate_error
 from caltest.cli._one_model import run_estimate, run_test
 from caltest.cli._options import WithChoices, WithLooks
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, write
+from caltest.cli._power import run_power
 
 app = typer.Typer(
     help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
@@ -71,3 +72,4 @@ app.command("estimate", cls=WithChoices)(run_estimate)
 app.command("estimate-error", cls=WithChoices)(run_estimate_error)
 app.command("compare", cls=WithChoices)(run_compare)
 app.command("bounds", cls=WithChoices)(run_bounds)
+app.command("power", cls=WithChoices)(run_power)

@@ -8,6 +8,7 @@ from caltest.plots.certificate import CertificateDisplay
 from caltest.plots.comparison import ComparisonDisplay
 from caltest.plots.null import NullDisplay
 from caltest.plots.panel import Panel
+from caltest.plots.power import PowerDisplay
 from caltest.plots.reliability import ReliabilityDisplay
 from caltest.plots.risk import RiskDisplay
 from caltest.plots.witness import WitnessDisplay
@@ -18,6 +19,7 @@ __all__ = [
     "ComparisonDisplay",
     "NullDisplay",
     "Panel",
+    "PowerDisplay",
     "ReliabilityDisplay",
     "RiskDisplay",
     "WitnessDisplay",

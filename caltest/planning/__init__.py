@@ -1,0 +1,8 @@
+"""How many rows a test needs: its power, simulated from a pilot set or a model whose truth is known."""
+
+from caltest.planning.pilot import Pilot, pilot
+from caltest.planning.result import PowerPoint, PowerResult, SampleSizeResult
+from caltest.planning.search import sample_size
+from caltest.planning.simulate import power
+
+__all__ = ["Pilot", "PowerPoint", "PowerResult", "SampleSizeResult", "pilot", "power", "sample_size"]

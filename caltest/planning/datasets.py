@@ -1,0 +1,230 @@
+"""Simulated data sets of one size, each tested: what power and sample size are counted from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from caltest._parallel import Workers
+from caltest._seeds import child_seed, generator
+from caltest.data import Sample, sample
+from caltest.exceptions import InputError
+from caltest.lenses import Lens, find_lens
+from caltest.named import MOST_RESAMPLES, StatisticLike, check_resamples, find_null, find_statistic
+from caltest.nulls import Null
+from caltest.planning.pilot import Pilot, pilot
+from caltest.planning.result import PowerPoint
+from caltest.predictive import PredictiveSample, recognised
+from caltest.result import CalibrationResult
+from caltest.simulation import Simulated
+from caltest.testing import test
+
+#: Takes a number of rows and ``rng``, a generator, and returns simulated data.
+Model: TypeAlias = "Callable[..., object]"
+ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
+
+_EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
+_MOST_ROWS = 100_000_000
+_DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The test whose power is asked for: the arguments of :func:`caltest.test`, and the level."""
+
+    statistic: StatisticLike | None
+    null: str | Null | None
+    lens: str | Lens | None
+    alternative: str | None
+    tolerance: float | None
+    alpha: float
+    n_resamples: int
+
+    @classmethod
+    def of(
+        cls,
+        statistic: StatisticLike | None,
+        null: str | Null | None,
+        lens: str | Lens | None,
+        alternative: str | None,
+        tolerance: float | None,
+        alpha: float,
+        n_resamples: int | None,
+    ) -> Asked:
+        """Check what is asked; find a number of resamples if none is given."""
+        if not isinstance(alpha, Real) or isinstance(alpha, bool) or not 0.0 < alpha < 1.0:
+            raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, for instance 0.05.")
+        find_null(null)
+        find_lens(lens)
+        sides = _sides(statistic, alternative, tolerance)
+        if n_resamples is None:
+            # α (B + 1) is whole, for levels as one writes them.
+            n_resamples = min(math.ceil(round(sides * _EXCEEDANCES / alpha, 9)) - 1, MOST_RESAMPLES)
+        draws = check_resamples(n_resamples)
+        return cls(statistic, null, lens, alternative, tolerance, float(alpha), draws)
+
+    def tested(self, probs: object, labels: object, seed: int) -> CalibrationResult:
+        """Test one data set."""
+        named: dict[str, Any] = {} if self.statistic is None else {"statistic": self.statistic}
+        return test(
+            probs,
+            labels,
+            **named,
+            null=self.null,
+            lens=self.lens,
+            alternative=cast("Any", self.alternative),
+            tolerance=self.tolerance,
+            n_resamples=self.n_resamples,
+            rng=seed,
+            n_jobs=1,
+        )
+
+    def check_reach(self, result: CalibrationResult) -> None:
+        """Raise if no outcome whatever could be rejected with so few resamples."""
+        if result.n_resamples is None:
+            return
+        sides = 2 if result.alternative == "two-sided" else 1
+        smallest, needed = sides / (self.n_resamples + 1), math.ceil(sides / self.alpha) - 1
+        if smallest > self.alpha:
+            raise InputError(
+                f"with {self.n_resamples} resamples no p-value is below {smallest:.3g}, so nothing is "
+                f"ever rejected at level {self.alpha:g}; give n_resamples={needed} or more."
+            )
+
+
+def _sides(statistic: StatisticLike | None, alternative: str | None, tolerance: float | None) -> int:
+    if alternative is not None:
+        return 2 if alternative == "two-sided" else 1
+    if tolerance is not None:
+        return 2
+    return 1 if statistic is None else 1 + (find_statistic(statistic).alternatives[0] == "two-sided")
+
+
+class Outcome(NamedTuple):
+    """What became of one data set.
+
+    Attributes
+    ----------
+    rejected
+        Whether the test rejected it.
+    falsely
+        Whether it rejected the same predictions with labels drawn from them; None if not asked.
+    error
+        By how much the model was wrong, where the truth is known.
+    result
+        The test's result.
+    """
+
+    rejected: bool
+    falsely: bool | None
+    error: float | None
+    result: CalibrationResult
+
+
+class Counted(NamedTuple):
+    """Data sets of one size: the counts, the mean error if known, and a test's result to quote from."""
+
+    point: PowerPoint
+    error: float | None
+    result: CalibrationResult
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Draws data sets of a model and tests them.
+
+    The numbers of data set i of n rows hang on the seed, n and i alone.
+    """
+
+    model: Model
+    asked: Asked
+    under_null: bool
+    seed: int
+    workers: Workers
+
+    def count(self, n: int, start: int, stop: int) -> Counted:
+        """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
+        one = partial(_outcome, self.model, self.asked, self.under_null, self.seed)
+        tasks = [(n, number) for number in range(start, stop)]
+        description = f"{stop - start} data sets of {n:,} rows"
+        found: list[Outcome] = list(self.workers.map(one, tasks, description))
+        falsely = sum(bool(each.falsely) for each in found) if self.under_null else None
+        errors = [each.error for each in found if each.error is not None]
+        point = PowerPoint(n, len(found), sum(each.rejected for each in found), falsely)
+        return Counted(point, float(np.mean(errors)) if errors else None, found[0].result)
+
+
+def _outcome(model: Model, asked: Asked, under_null: bool, seed: int, n: int, number: int) -> Outcome:
+    own = child_seed(seed, n, number)
+    probs, labels, error = _read(model(n, rng=generator(own, _DATA)))
+    result = asked.tested(probs, labels, child_seed(own, _TEST))
+    if result.n_samples != n:
+        raise InputError(
+            f"the model was asked for {n} rows and drew {result.n_samples}; draw as many as its first "
+            "argument says."
+        )
+    asked.check_reach(result)
+    falsely = None
+    if under_null:
+        densities = recognised(probs)
+        claimed = sample(probs, labels).predictions if densities is None else densities
+        drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
+        falsely = asked.tested(claimed, drawn, child_seed(own, _CALIBRATED_TEST)).rejects(asked.alpha)
+    return Outcome(result.rejects(asked.alpha), falsely, error, result)
+
+
+def _read(drawn: object) -> tuple[object, object, float | None]:
+    """Return predictions, labels and the error, where the truth is known, of what a model drew."""
+    if isinstance(drawn, Simulated):
+        return drawn.probs, drawn.labels, drawn.ece
+    if isinstance(drawn, Sample | PredictiveSample):
+        return drawn.predictions, drawn.labels, None
+    if isinstance(drawn, tuple) and len(drawn) == 2:
+        return drawn[0], drawn[1], None
+    raise InputError(
+        f"the model drew {type(drawn).__name__}; return caltest.simulation.Simulated, or a pair "
+        "(probs, labels)."
+    )
+
+
+def find_model(model: ModelLike) -> Model:
+    """Return a model of a function, a pilot or data that are one."""
+    if isinstance(model, Simulated | Sample):
+        return pilot(model)
+    if isinstance(model, tuple) and len(model) == 2:
+        return pilot(*model)
+    if callable(model):
+        return model
+    raise InputError(
+        f"the model is a {type(model).__name__}; give a function such as caltest.simulation.m2, a pair "
+        "(probs, labels), or caltest.planning.pilot(probs, temperature=0.8)."
+    )
+
+
+def described(model: Model) -> str:
+    """Return what a model assumes, as a clause."""
+    if isinstance(model, Pilot):
+        pilots = model.predictions
+        return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
+    function: Any = model
+    options: list[str] = []
+    while isinstance(function, partial):
+        options = [*(f"{key}={value!r}" for key, value in function.keywords.items()), *options]
+        options = [*map(repr, function.args), *options]
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"{name}({', '.join(options)})" if options else name
+
+
+def check_rows(name: str, value: object, least: int = 2) -> int:
+    """Return a number of rows."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(cast("int", value)) <= _MOST_ROWS:
+        raise InputError(f"{name} is {value!r}; give a whole number of rows, at least {least}.")
+    return int(cast("int", value))

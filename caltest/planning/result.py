@@ -1,0 +1,211 @@
+"""What was simulated: frozen, inert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from caltest import _tail
+from caltest._prose import plain
+from caltest.exceptions import InputError
+from caltest.planning.curve import Curve
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Interval: TypeAlias = tuple[float, float]
+Reached: TypeAlias = Literal["yes", "at the smallest", "no"]
+
+
+@dataclass(frozen=True)
+class PowerPoint:
+    """How often data sets of one size were rejected.
+
+    Attributes
+    ----------
+    n
+        Rows of a data set.
+    n_datasets
+        Data sets, independent.
+    rejections
+        How many of them were rejected.
+    false_rejections
+        How many were rejected with labels drawn from the same predictions, as if the model were
+        calibrated; None if not asked.
+    """
+
+    n: int
+    n_datasets: int
+    rejections: int
+    false_rejections: int | None = None
+
+    @property
+    def power(self) -> float:
+        """The share that was rejected."""
+        return self.rejections / self.n_datasets
+
+    @property
+    def interval(self) -> Interval:
+        """95% Clopper–Pearson interval of the power: exact, for data sets are independent."""
+        return _tail.interval(self.rejections, self.n_datasets, "greater")
+
+    @property
+    def size(self) -> float | None:
+        """The share rejected of calibrated models (type I error); None if not asked."""
+        return None if self.false_rejections is None else self.false_rejections / self.n_datasets
+
+    @property
+    def size_interval(self) -> Interval | None:
+        """95% Clopper–Pearson interval of the type I error; None if not asked."""
+        if self.false_rejections is None:
+            return None
+        return _tail.interval(self.false_rejections, self.n_datasets, "greater")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON."""
+        names = ("n", "n_datasets", "rejections", "power", "interval")
+        more = ("false_rejections", "size", "size_interval")
+        return {name: plain(getattr(self, name)) for name in (*names, *more)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """What power and sample size have in common.
+
+    Attributes
+    ----------
+    points
+        What was simulated, by number of rows.
+    assumed
+        The model, as a clause.
+    error
+        By how much it is wrong, where the truth is known: mean total variation distance of what is
+        stated to what is true, in [0, 1]. Else None.
+    statistic, null, guarantee, alternative, lens, tolerance
+        The test, as in :class:`caltest.CalibrationResult`.
+    n_classes
+        Classes of the predictions, as the lens shows them; None for distributions of numbers.
+    alpha
+        The level.
+    n_resamples
+        Resamples of each test; None where there are none.
+    seed
+        Integer that, given as ``rng``, repeats the numbers.
+    warnings
+        Sentences a reader should know.
+    """
+
+    points: tuple[PowerPoint, ...] = field(repr=False)
+    assumed: str
+    error: float | None
+    statistic: str
+    null: str
+    guarantee: str
+    alternative: str
+    lens: str | None
+    tolerance: float | None
+    n_classes: int | None
+    alpha: float
+    n_resamples: int | None
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        found["points"] = [point.to_dict() for point in self.points]
+        return {name: plain(value) for name, value in found.items()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each number of rows simulated.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``n``, ``n_datasets``, ``rejections``, ``power``, ``low`` and ``high`` (the 95%
+            interval), ``false_rejections``, ``size``, ``size_low`` and ``size_high`` (missing if not
+            asked).
+        """
+        import pandas as pd
+
+        rows = []
+        for point in self.points:
+            made = point.to_dict()
+            made["low"], made["high"] = made.pop("interval")
+            made["size_low"], made["size_high"] = made.pop("size_interval") or (None, None)
+            rows.append(made)
+        order = ["n", "n_datasets", "rejections", "power", "low", "high"]
+        return pd.DataFrame(rows)[[*order, "false_rejections", "size", "size_low", "size_high"]]
+
+    def summary(self) -> str:
+        """Return the result in plain language."""
+        from caltest.planning.words import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerResult(Simulation):
+    """The power of a test, by number of rows: how often it rejects the model that is assumed.
+
+    The attributes are those of :class:`Simulation`.
+    """
+
+    @property
+    def power(self) -> float:
+        """The power, of the only number of rows."""
+        return self._only().power
+
+    @property
+    def interval(self) -> Interval:
+        """Its 95% Clopper–Pearson interval."""
+        return self._only().interval
+
+    @property
+    def size(self) -> float | None:
+        """The type I error, of the only number of rows; None if not asked."""
+        return self._only().size
+
+    def _only(self) -> PowerPoint:
+        if len(self.points) != 1:
+            raise InputError(
+                f"there are {len(self.points)} numbers of rows; look at points, or to_frame()."
+            )
+        return self.points[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleSizeResult(Simulation):
+    """How many rows a test needs for a power. The other attributes are those of :class:`Simulation`.
+
+    Attributes
+    ----------
+    n
+        The number of rows; None if the power is not reached with ``max_n``.
+    interval
+        95% interval of the simulation: between how many rows the number lies. An end is None where it
+        is beyond ``min_n`` or ``max_n``.
+    reached
+        "yes"; "at the smallest": the power is reached with ``min_n``, and fewer might do; "no".
+    power
+        The power wanted.
+    min_n, max_n
+        Between how many rows it was looked for.
+    curve
+        The fitted curve of power; ``curve(n)`` is its height.
+    """
+
+    n: int | None
+    interval: tuple[int | None, int | None]
+    reached: Reached
+    power: float
+    min_n: int
+    max_n: int
+    curve: Curve = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON."""
+        return {**super().to_dict(), "curve": self.curve.to_dict()}

@@ -1,0 +1,140 @@
+"""`caltest power`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import caltest
+from caltest.cli import app
+from caltest.planning import pilot
+from caltest.simulation import tempered
+
+DIGITS = ("--example", "digits:logistic_regression")
+QUICK = ("--statistic", "ecd", "--datasets", 20, "--seed", 3, "--jobs", 1)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["power", *(str(argument) for argument in arguments)])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.ones(3), size=200)
+    labels = (rng.random((200, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    path = tmp_path_factory.mktemp("power") / "pilot.csv"
+    names = ["ant", "bee", "cat"]
+    pd.DataFrame(probs, columns=names).assign(verdict=np.array(names)[labels]).to_csv(path, index=False)
+    return path
+
+
+def test_the_output_is_the_summary():
+    result = run(*DIGITS, "--n", 50, "--n", 90, "--overconfidence", 0.05, "--under-null", *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "")
+    digits = caltest.datasets.load_digits_predictions("logistic_regression")
+    model = pilot(digits.probs, overconfidence=0.05)
+    expected = caltest.power(model, [50, 90], "ecd", n_datasets=20, rng=3, under_null=True)
+    assert result.stdout == f"{expected.summary()}\n"
+
+
+def test_sample_size_as_json(file):
+    asked = ("--label", "verdict", "--temperature", 0.4, "--sample-size", "--power", 0.7, *QUICK)
+    result = run(file, *asked, "--min-n", 20, "--max-n", 5000, "--alpha", 0.1, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    printed = json.loads(result.stdout)
+    model = pilot(caltest.files.read(file, "verdict"), temperature=0.4)
+    expected = caltest.sample_size(
+        model, "ecd", power=0.7, min_n=20, max_n=5000, alpha=0.1, n_datasets=20, rng=3
+    )
+    assert printed.pop("file") == str(file)
+    assert printed.pop("example") is printed.pop("simulate") is None
+    assert printed == expected.to_dict()
+    assert printed["n_resamples"] == 199  # two sides at level 0.1
+
+
+def test_the_pilots_own_error_and_other_options(file):
+    result = run(file, "--label", "verdict", "--n", 30, "--lens", "class:cat", *QUICK)
+    assert "as fitted to the pilot, a temperature" in result.stdout
+    assert "lens class:cat" in result.stdout
+    named = run(file, "--label", "verdict", "--n", 30, "--bias", -1, "--target", "cat", *QUICK)
+    assert "log-odds of class cat are stated 1 too low" in named.stdout
+    tolerant = run(*DIGITS, "--n", 30, "--temperature", 0.5, "--lens", "top_label", "--tolerance", 0.02,
+                   "--datasets", 3, "--resamples", 79, "--seed", 1)  # fmt: skip
+    assert tolerant.exit_code == 0
+    assert "2 points" in tolerant.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("m2",), ("m3", "--classes", 3), ("classwise", "--bias", 2, "--target", 1)]
+)
+def test_simulated_models(arguments):
+    result = run("--simulate", *arguments, "--n", 40, *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert arguments[0] in result.stdout
+
+
+def test_a_simulated_model_is_that_of_python():
+    printed = run(
+        "--simulate", "tempered", "--temperature", 0.7, "--classes", 3, "--n", 40, *QUICK, "--json"
+    )
+    model = partial(tempered, alpha=[0.1] * 3, temperature=0.7)
+    expected = caltest.power(model, 40, "ecd", n_datasets=20, rng=3)
+    assert json.loads(printed.stdout)["points"] == expected.to_dict()["points"]
+
+
+def test_the_picture(tmp_path):
+    path = tmp_path / "power.png"
+    assert run("--simulate", "m2", "--n", 20, "--n", 40, *QUICK, "--plot", path).exit_code == 0
+    assert path.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--n", 100), "nothing to read"),
+        (DIGITS, "give --n 1000, or --sample-size"),
+        ((*DIGITS, "--n", 100, "--sample-size"), "both --n 100 and --sample-size are given"),
+        ((*DIGITS, "--n", 100, "--power", 0.9), "--power 0.9 is for --sample-size"),
+        ((*DIGITS, "--n", 100, "--max-n", 9), "--max-n 9 is for --sample-size"),
+        ((*DIGITS, "--sample-size", "--under-null"), "--under-null is for --n"),
+        ((*DIGITS, "--n", 1, "--temperature", 2), "--n is 1; give a whole number"),
+        ((*DIGITS, "--n", 9, "--temperature", 0), "--temperature is 0.0; give a positive number"),
+        ((*DIGITS, "--n", 9, "--temperature", 2, "--bias", 1), "both --temperature and --bias are"),
+        ((*DIGITS, "--n", 9, "--bias", 1), "needs the class it is of (--target)"),
+        ((*DIGITS, "--n", 9, "--recalibration", "isotonic"), "--recalibration 'isotonic' is for two"),
+        ((*DIGITS, "--n", 9, "--temperature", 2, "--resamples", 9), "give --resamples 19 or more"),
+        ((*DIGITS, "--n", 9, "--temperature", 2, "--datasets", 0), "--datasets is 0"),
+        ((*DIGITS, "--n", 9, "--classes", 3), "--classes 3 is for --simulate"),
+        ((*DIGITS, "--n", 9, "--simulate", "m2"), "both --example (digits:logistic_regression) and"),
+        (("--simulate", "m4", "--n", 9), "there is no model to simulate 'm4'"),
+        (("--simulate", "m2", "--n", 9, "--temperature", 2), "does not go with --simulate m2"),
+        (
+            ("--simulate", "tempered", "--n", 9),
+            "--simulate tempered needs its error; give --temperature",
+        ),
+        (("--simulate", "classwise", "--n", 9, "--bias", 1, "--target", 10), "--target is '10'"),
+        (("--simulate", "m2", "--n", 9, "--classes", 1), "n_classes is 1"),
+        (("--simulate", "m2", "--sample-size", "--power", 2), "--power is 2.0; give a probability"),
+        (("--simulate", "m2", "--n", 9, "--jobs", 0), "--jobs is 0"),
+        (("--simulate", "m2", "--n", 9, "--plot", "picture.doc"), "ends in .png, .pdf or .svg"),
+        (("missing.csv", "--n", 9), "missing.csv"),
+    ],
+)
+def test_errors(arguments, words):
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_help():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "--sample-size" in result.stdout
+    assert "Values of --statistic" in result.stdout
