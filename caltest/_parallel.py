@@ -1,22 +1,60 @@
-"""The one place with joblib: parallel maps that give the same numbers for every backend and n_jobs."""
+"""The one place with joblib: parallel maps that give the same numbers for every backend and n_jobs.
+
+Workers are threads, processes, or the machines of a Dask or Ray cluster, as ``joblib.parallel_config``
+says. A function with all its data reaches every worker process once; a task is a few numbers. What was
+being done by workers that are lost is done again by others.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import pickle
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, islice
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, TypeAlias
+from uuid import uuid4
 
 import joblib
-import numpy as np
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+from caltest._parcel import LARGE, Parcel
 from caltest.exceptions import InputError
+
+Function: TypeAlias = Callable[..., Any]
+Task: TypeAlias = tuple[Any, ...]
+
+
+class Tasks(Protocol):
+    """Tasks, as many as it says; they may be made as they are gone through."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Task]: ...
+
+
+_MOST = 32  # workers on a machine with fewer cores: each costs memory, and gains nothing
+_AHEAD = 4  # tasks a worker that a cluster knows of before their results are fetched
+_LOSSES = 3  # in a row, without a result between them, before it is said that workers die of the work
+
+# What workers lost in mid-run look like, by name, so that no backend needs to be installed: processes
+# of this machine, Dask, Ray.
+_LOST = {
+    "BrokenProcessPool",
+    "CancelledError",
+    "CommClosedError",
+    "RayActorError",
+    "WorkerCrashedError",
+}
+_GIVEN_UP = {"KilledWorker"}  # Dask has tried elsewhere already
 
 
 @dataclass(frozen=True)
@@ -27,7 +65,8 @@ class Workers:
     ----------
     n_jobs
         As in joblib: None is one worker, unless a ``joblib.parallel_config`` says otherwise; −1 is all
-        cores. Workers are threads by default; the backend of a ``parallel_config`` wins.
+        cores. Workers are threads by default; the backend of a ``parallel_config`` wins. More than
+        there are cores are started up to 32 only.
     progress
         Show a bar on standard error, if that is a terminal.
     """
@@ -40,32 +79,193 @@ class Workers:
         if self.n_jobs is not None and (not whole or self.n_jobs == 0):
             raise InputError(f"n_jobs is {self.n_jobs!r}; give how many workers, or -1 for all cores.")
 
-    def map(
-        self,
-        function: Callable[..., Any],
-        tasks: Sequence[tuple[Any, ...]],
-        description: str = "",
-    ) -> Iterator[Any]:
-        """Yield ``function(*task)`` for every task, in the order of the tasks."""
+    @property
+    def hands(self) -> int:
+        """How many work at a time."""
+        try:
+            asked = joblib.effective_n_jobs(self.n_jobs)
+            most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
+        except Exception as error:  # each backend has its own
+            raise _no_answer(error) from None
+        return int(min(asked, most))
+
+    def map(self, function: Function, tasks: Tasks, description: str = "") -> Iterator[Any]:
+        """Yield ``function(*task)`` for every task, in the order of the tasks.
+
+        Parameters
+        ----------
+        function
+            With the data inside (a partial, a method): they are sent to every worker once.
+        tasks
+            Arguments, one tuple a task, sent with it. They are taken as they are needed.
+        description
+            What the bar says.
+
+        Raises
+        ------
+        RuntimeError
+            If workers were lost three times in a row: they die of the work.
+        """
         with single_threaded_blas():
-            if len(tasks) < 2 or joblib.effective_n_jobs(self.n_jobs) == 1:
+            hands = 1 if len(tasks) < 2 else self.hands
+            if hands == 1:
                 results: Iterable[Any] = (function(*task) for task in tasks)
             else:
-                parent = os.getpid()
-                parallel = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-                calls = (joblib.delayed(_call)(function, task, parent) for task in tasks)
-                results = _quietly_closed(parallel(calls))
+                results = _to_the_end(function, tasks, hands)
             yield from _with_bar(results, len(tasks), description) if self.progress else results
 
 
 ALONE = Workers(n_jobs=1)
 
-# glibc gives freed blocks of a tile's size back to the system, and every new tile then faults its
-# pages in again, which costs more than the arithmetic (up to three times the run time was measured).
-# Freeing one block of just below 32 MiB raises the two thresholds behind that for good; the block is
-# never touched, so it costs nothing. Elsewhere this does nothing.
-_ = np.empty(2**25 - 2**16, dtype=np.uint8)
-del _
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep freed blocks of a tile's size, up to 64 MiB; elsewhere this does nothing.
+
+    Else it gives them back to the system, and every new tile faults its pages in again, which costs
+    more than the arithmetic (up to three times the run time was measured). Dask tells its workers to
+    give back even more (MALLOC_TRIM_THRESHOLD_).
+    """
+    trim_threshold, mmap_threshold = -1, -3  # as in malloc.h
+    with suppress(AttributeError, OSError, TypeError):  # no such function, no such library
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(trim_threshold, 2**26)
+        mallopt(mmap_threshold, 2**25)
+
+
+_keep_freed_memory()
+
+
+def _to_the_end(function: Function, tasks: Tasks, hands: int) -> Iterator[Any]:
+    """Yield all results; those that were lost with their workers are computed again."""
+    supply, losses = _Supply(tasks), 0
+    while supply.done < len(tasks):
+        try:
+            for result in _start(function, supply.remaining(), hands):
+                supply.is_done()
+                losses = 0
+                yield result
+            supply.check_done(len(tasks))
+        except Exception as error:
+            names = {each.__name__ for each in type(error).__mro__}
+            if not names & (_LOST | _GIVEN_UP):
+                raise
+            losses += 1
+            if names & _GIVEN_UP or losses == _LOSSES:
+                raise RuntimeError(
+                    f"workers died again and again when {supply.done} of {len(tasks)} tasks were done "
+                    f"({type(error).__name__}), most often for want of memory; take fewer workers on a "
+                    "machine, or machines with more memory."
+                ) from None
+
+
+class _Supply:
+    """Tasks, taken from where they come as they are needed; those not done can be had again."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.done = 0
+        self._new = iter(tasks)
+        self._out = deque[Task]()
+        self._error: Exception | None = None
+
+    def remaining(self) -> Iterator[Task]:
+        """Yield the tasks that are not done."""
+        again = list(self._out)
+        self._out.clear()
+        try:
+            for task in chain(again, self._new):
+                self._out.append(task)
+                yield task
+        except Exception as error:  # a file that breaks off, say; joblib's own threads would lose it
+            self._error = error
+
+    def is_done(self) -> None:
+        """Forget the first of those given out."""
+        self._out.popleft()
+        self.done += 1
+
+    def check_done(self, total: int) -> None:
+        """Raise what went wrong while tasks were made."""
+        if self._error is not None:
+            raise self._error
+        if self.done != total:
+            raise RuntimeError(f"{self.done} tasks came, and {total} were announced.")
+
+
+def _no_answer(error: Exception) -> RuntimeError:
+    reason = str(error).split(". ")[0]
+    return RuntimeError(
+        f"joblib's cluster does not answer ({reason}); start it, and workers of it, first."
+    )
+
+
+def _start(function: Function, tasks: Iterator[Task], hands: int) -> Iterator[Any]:
+    backend, _ = get_active_backend(prefer="threads")
+    if hasattr(backend, "client"):
+        return _through_dask(backend, function, tasks, hands)
+    return _through_joblib(backend, function, tasks, hands)
+
+
+def _through_joblib(
+    backend: Any, function: Function, tasks: Iterator[Task], hands: int
+) -> Iterator[Any]:
+    lazy = backend.supports_return_generator
+    if getattr(backend, "uses_threads", False):
+        shipped = function
+    else:  # joblib waits for processes to let go of the memory that they share
+        shipped = Parcel.of(function, keep=not lazy)
+    parallel = joblib.Parallel(
+        n_jobs=hands, prefer="threads", return_as="generator" if lazy else "list"
+    )
+    calls = (joblib.delayed(_call)(shipped, task, _this_process()) for task in tasks)
+    if lazy:
+        yield from _quietly_closed(parallel(calls))
+        return
+    with parallel:  # Ray gives results together, so a few at a time; and read-only, so copies
+        while some := list(islice(calls, _AHEAD * hands)):
+            yield from map(deepcopy, parallel(some))
+
+
+def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands: int) -> Iterator[Any]:
+    """Yield results from a Dask cluster.
+
+    Not through ``joblib.Parallel``, which sends a function's data with every task, and waits for ever
+    for a task that kills its workers. A copy of the data on every worker outlives any of them.
+    """
+    client, waiting, here = backend.client, deque[Any](), _this_process()
+    parcel = Parcel.of(function, keep=False)  # Dask does
+    try:
+        held = client.scatter(parcel, broadcast=True, hash=False)
+    except OSError as error:
+        raise _no_answer(error) from None
+    with backend.retrieval_context():  # if this is a task of Dask itself, others may run meanwhile
+        for task in tasks:
+            packed: Any = pickle.dumps(task)  # as one: Dask would not align the arrays inside
+            if len(packed) > LARGE:  # past the scheduler, to one worker
+                packed = client.scatter(packed, hash=False)
+            waiting.append(client.submit(_unpack_and_call, held, packed, here, pure=False))
+            if len(waiting) == _AHEAD * hands:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _call(function: Function, task: Task, parent: str) -> Any:
+    # A worker process has a BLAS of its own. Worker threads share the parent's, which is limited
+    # already (to limit it here too would race: threads would restore each other's settings).
+    guard = nullcontext() if _this_process() == parent else single_threaded_blas()
+    with guard:
+        return function(*task)
+
+
+def _unpack_and_call(function: Function, packed: bytes, parent: str) -> Any:
+    return _call(function, pickle.loads(packed), parent)
+
+
+_ABOUT = uuid4().hex  # process numbers of machines, and of containers, are often the same
+
+
+def _this_process() -> str:
+    return f"{_ABOUT}-{os.getpid()}"
 
 
 def _quietly_closed(results: Generator[Any]) -> Iterator[Any]:
@@ -88,14 +288,6 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
     """One BLAS thread a worker: no oversubscription, and sums in an order that never varies."""
     guard: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return guard
-
-
-def _call(function: Callable[..., Any], arguments: tuple[Any, ...], parent: int) -> Any:
-    # A worker process has a BLAS of its own. Worker threads share the parent's, which is limited
-    # already (to limit it here too would race: threads would restore each other's settings).
-    guard = nullcontext() if os.getpid() == parent else single_threaded_blas()
-    with guard:
-        return function(*arguments)
 
 
 def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[Any]:

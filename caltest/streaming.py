@@ -9,12 +9,25 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, glimpse, impossible_rows
 from caltest.files import Stored
+from caltest.files.scan import Checked
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import check_alternative
 from caltest.nulls import MonteCarlo, Null, answer_by_blocks
 from caltest.result import CalibrationResult
 from caltest.statistics import Statistic
 from caltest.statistics._low_rank import HELD_UP_TO
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Checks a block, and shows it through a lens."""
+
+    checked: Checked
+    lens: str | Lens | None
+    default: str | None
+
+    def __call__(self, number: int, block: Any) -> Sample:
+        return seen(self.checked(number, block), self.lens, self.default)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +45,9 @@ class _View:
     def tasks(self) -> Any:
         return self.stored.tasks()
 
-    def checked(self, number: int, block: Any) -> Sample:
-        return seen(self.stored.checked(number, block), self.lens, self.default)[0]
+    @property
+    def checked(self) -> _Seen:
+        return _Seen(self.stored.checked, self.lens, self.default)
 
     def glimpse(self) -> Predictions:
         """Go through all rows once, and return a few of them."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,10 @@ class Stored(ABC):
     def _chunks(self) -> Iterator[Any]:
         """Yield blocks of ROWS rows, and the rest, as they are stored."""
 
+    @property
     @abstractmethod
-    def _checked(self, block: Any) -> Sample:
-        """Check one of them."""
+    def _check(self) -> Callable[[Any], Sample]:
+        """What checks one of them, without the data."""
 
     @property
     @abstractmethod
@@ -59,15 +61,10 @@ class Stored(ABC):
         """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
         return Tasks(self)
 
-    def checked(self, number: int, block: Any) -> Sample:
-        """Check block ``number``, and say where it is if something is wrong with it."""
-        first = number * ROWS
-        try:
-            return self._checked(block)
-        except InputError as error:
-            last = min(first + ROWS, self.n_samples) - 1
-            where = "" if number == 0 else f"in the rows {first} to {last}, counted from {first}: "
-            raise InputError(f"{self.name}: {where}{error}") from error
+    @property
+    def checked(self) -> Checked:
+        """What checks a block, given its number and the block."""
+        return Checked(self.name, self.n_samples, self._check)
 
     def load(self) -> Sample:
         """Read all rows into memory.
@@ -87,6 +84,33 @@ class Stored(ABC):
         first = parts[0].predictions
         notes = merged_notes(note for part in parts for note in part.predictions.notes)
         return Sample(type(first)(probs, first.classes, notes), labels)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Checks blocks of stored rows. It goes to other processes, where the data are not.
+
+    Attributes
+    ----------
+    name, n_samples
+        As of what is stored.
+    check
+        Takes a block, returns its predictions and labels.
+    """
+
+    name: str
+    n_samples: int
+    check: Callable[[Any], Sample]
+
+    def __call__(self, number: int, block: Any) -> Sample:
+        """Check block ``number``, and say where it is if something is wrong with it."""
+        first = number * ROWS
+        try:
+            return self.check(block)
+        except InputError as error:
+            last = min(first + ROWS, self.n_samples) - 1
+            where = "" if number == 0 else f"in the rows {first} to {last}, counted from {first}: "
+            raise InputError(f"{self.name}: {where}{error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +243,13 @@ class StoredTable(Stored):
         if count:
             yield pa.Table.from_batches(held)
 
-    def _checked(self, block: Any) -> Sample:
-        return from_frame(block, self.wanted)[0]
+    @property
+    def _check(self) -> Callable[[Any], Sample]:
+        return partial(_of_table, self.wanted)
+
+
+def _of_table(wanted: Wanted, block: Any) -> Sample:
+    return from_frame(block, wanted)[0]
 
 
 def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
@@ -290,11 +319,16 @@ class StoredArrays(Stored):
             block = np.array(self.probs[rows])  # read here, in the order of the file
             yield block, self.labels if isinstance(self.labels, int) else np.array(self.labels[rows])
 
-    def _checked(self, block: Any) -> Sample:
-        table, labels = block
-        if isinstance(labels, int):
-            table, labels = np.delete(table, labels, axis=1), table[:, labels]
-        return sample(table, labels)
+    @property
+    def _check(self) -> Callable[[Any], Sample]:
+        return _of_arrays
+
+
+def _of_arrays(block: Any) -> Sample:
+    table, labels = block
+    if isinstance(labels, int):
+        table, labels = np.delete(table, labels, axis=1), table[:, labels]
+    return sample(table, labels)
 
 
 def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredArrays:

@@ -112,6 +112,14 @@ def _ranked(
 # ------------------------------------------------------------------ rows that come a block at a time
 
 
+class Checked(Protocol):
+    """Checks a block, without the data of the others: it goes to all workers."""
+
+    def __call__(self, number: int, block: Any) -> Sample:
+        """Return the rows of a block."""
+        ...
+
+
 class Blocks(Protocol):
     """Checked predictions and labels, ROWS rows at a time and the rest, in the order of the rows."""
 
@@ -124,8 +132,9 @@ class Blocks(Protocol):
         """Return a sequence of (number, block), read as it is gone through."""
         ...
 
-    def checked(self, number: int, block: Any) -> Sample:
-        """Check a block; return it as a lens shows it."""
+    @property
+    def checked(self) -> Checked:
+        """Checks a block, given its number; returns it as a lens shows it."""
         ...
 
 
@@ -181,7 +190,7 @@ def answer_by_blocks(
         raise InputError(f"{partwise.statistic.name!r} needs all rows at once.")
     collected: list[Array] = []
     for draws in _passes(form, n_resamples):
-        of_block = partial(_of_stored_block, partwise, rows, seed, draws)
+        of_block = partial(_of_stored_block, partwise, rows.checked, seed, draws)
         found = _merged(workers.map(of_block, rows.tasks(), "label draws"))
         collected.append(_finished(form, found.sums)[min(1, len(collected)) :])
     values = np.concatenate(collected)
@@ -195,14 +204,14 @@ def answer_by_blocks(
 
 
 def _of_stored_block(
-    partwise: Partwise, rows: Blocks, seed: int, draws: slice, number: int, block: Any
+    partwise: Partwise, checked: Checked, seed: int, draws: slice, number: int, block: Any
 ) -> Totals:
-    checked = rows.checked(number, block)
-    predictions = checked.predictions
+    part = checked(number, block)
+    predictions = part.predictions
     form = partwise.given(predictions)
-    labels = _observed_and_drawn(predictions.sampler(seed, number), checked.labels, draws, 0)
+    labels = _observed_and_drawn(predictions.sampler(seed, number), part.labels, draws, 0)
     sums = form.contributions(slice(0, predictions.n_samples), labels)
-    impossible = predictions.impossible(checked.labels) + number * ROWS
+    impossible = predictions.impossible(part.labels) + number * ROWS
     return Totals(sums, _rounding(form), impossible, predictions.notes)
 
 

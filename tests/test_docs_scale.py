@@ -1,0 +1,59 @@
+"""What docs/scale.md shows is what happens, and its arithmetic is right."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT, blocks, page
+
+from caltest._parallel import _LOSSES, _MOST
+from caltest._sampling import ROWS
+from caltest.statistics._low_rank import FULL_UP_TO
+
+PAGE = page("docs/scale.md")
+ON_DASK, ON_RAY = blocks(PAGE, "python")
+
+
+def printed(code, folder):
+    """Run a script of its own, as a reader does."""
+    script = folder / "script.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split(), re.findall(r"print\(.*\)  # (.*)", code)
+
+
+def test_the_page_on_dask(tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed: caltest[dask]")
+    found, told = printed(ON_DASK, tmp_path)
+    assert found == told == ["0.001"]
+
+
+def test_the_page_on_ray(tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: caltest[ray]")
+    found, told = printed(ON_RAY, tmp_path)
+    assert found[-1:] == told == ["0.001"]
+
+
+def test_the_numbers_on_the_page():
+    assert f"at most {FULL_UP_TO / 1e8} · 10⁸" in PAGE
+    for n, m in [(4_000, 10), (12_000, 2)]:
+        assert n**2 * (m - 1) <= FULL_UP_TO < (1.1 * n) ** 2 * (m - 1)
+    assert f"`n_jobs=100000` starts {_MOST}, or as many as there are cores" in PAGE
+    assert _LOSSES == 3
+    assert "lost three times in a row" in PAGE
+    assert f"blocks of {ROWS:,} rows: {-(-(10**9) // ROWS):,} blocks".replace(",", " ") in PAGE
+    for per_second, hours in [(57_000, 5), (13_000, 21), (6_500, 42)]:
+        assert 10**9 / per_second / 3600 == pytest.approx(hours, rel=0.03)
+    for seconds, per_second in [(0.072, 57_000), (0.31, 13_000), (0.63, 6_500)]:
+        assert ROWS / seconds == pytest.approx(per_second, rel=0.03)
+    for megabytes, total in [(0.008, 2e9), (20.5, 5e12), (49.2, 12e12)]:
+        assert megabytes * 1e6 * 10**9 / ROWS == pytest.approx(total, rel=0.03)
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^):#]+)\)", PAGE):
+        assert (ROOT / "docs" / target).exists(), target
