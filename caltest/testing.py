@@ -100,9 +100,10 @@ def test(
     Notes
     -----
     The default looks at all pairs of rows while n² (m − 1) is at most 1.5e8 (4 000 rows of ten
-    classes), which takes 5 s with 999 draws on two cores. For more rows its kernels are of low rank,
-    and its cost grows as n: 2 s at n = 10 000, 24 s at n = 100 000. That is exact too, and the result
-    says so. "skce_uq" by name looks at all pairs always, 12 s and 20 minutes.
+    classes), which takes 5 s of one core with 999 draws. For more rows its kernels are of low rank,
+    and its cost grows as n: 2 s at n = 10 000, 22 s at n = 100 000, half that on two cores. That is
+    exact too, and the result says so. "skce_uq" by name looks at all pairs always, 7 s and 12 minutes
+    on two cores. Files of any length are read in one pass: :func:`caltest.files.scan`.
 
     *Tolerance ε*: the hypothesis is that nowhere P(event) < p − ε ("over"), or > p + ε ("under"). Of
     all models within it, max(p − ε, 0) or min(p + ε, 1) gives a statistic that moves one way in every
