@@ -1,0 +1,53 @@
+"""What is written when the site is built: the report that a page explains, and the table of times."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).resolve().parents[1]
+BENCHMARKS = DOCS.parent / "validation" / "results" / "benchmarks.md"
+REPORT = "report.html"
+
+_NO_TIMES = """# Time, memory and growth
+
+`python -m validation.benchmarks` writes `validation/results/benchmarks.md`, which is shown here; it has
+not been run.
+"""
+
+
+def write_benchmarks(app: Sphinx) -> None:
+    """Show the table of the benchmarks as a page of the site."""
+    text = BENCHMARKS.read_text(encoding="utf-8") if BENCHMARKS.exists() else _NO_TIMES
+    page = DOCS / "generated" / "benchmarks.md"
+    page.parent.mkdir(exist_ok=True)
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+def write_report(app: Sphinx, exception: Exception | None) -> None:
+    """Audit the predictions of docs/audit.md, by the command that the page shows."""
+    if exception is not None or app.builder.format != "html":
+        return
+    page = (DOCS / "audit.md").read_text(encoding="utf-8")
+    make = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
+    (command,) = re.findall(r"^caltest (audit .*--report report.html)$", page, flags=re.MULTILINE)
+    with TemporaryDirectory() as folder:
+        for arguments in (["-c", make], ["-m", "caltest", *shlex.split(command)]):
+            run = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True)
+            if run.returncode not in (0, 1):
+                raise RuntimeError(run.stderr.decode())
+        (Path(app.outdir) / REPORT).write_bytes((Path(folder) / REPORT).read_bytes())
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write before the pages are read, and after they are written."""
+    app.connect("builder-inited", write_benchmarks)
+    app.connect("build-finished", write_report)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,21 @@
+"""
+Which model is better calibrated? A comparison
+==============================================
+
+Models of the same rows, ranked by an unbiased kernel calibration error. Subsamples say how often the
+ranking holds, and every pair is tested for equal errors.
+"""
+
+import caltest
+
+models = ("neural_network", "logistic_regression", "isotonic_naive_bayes", "random_forest")
+digits = {name: caltest.datasets.load_digits_predictions(name) for name in models}
+labels = digits["neural_network"].labels
+comparison = caltest.compare(
+    {name: each.probs for name, each in digits.items()}, labels, "skce_uq", rng=1
+)
+print(comparison)
+
+# %%
+
+caltest.ComparisonDisplay.from_comparison(comparison)
