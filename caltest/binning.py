@@ -226,13 +226,10 @@ class MedianVariance(Binning):
         return None if smaller < self.min_size else (rows[below], rows[~below])
 
 
-def inner_edges(binning: Binning, scores: Array) -> Array:
+def inner_edges(binning: Binning, scores: Array) -> Array | None:
     """Return the inner edges of the bins of one score, those of equal mass from ``scores`` (n,).
 
-    Raises
-    ------
-    InputError
-        If the bins are not intervals that some scores tell.
+    None if the bins are not intervals that some scores tell.
     """
     if isinstance(binning, EqualWidth):
         return np.arange(1, binning.n_bins) / binning.n_bins
@@ -240,9 +237,7 @@ def inner_edges(binning: Binning, scores: Array) -> Array:
         return np.asarray(binning.edges[1:-1])
     if isinstance(binning, EqualMass):
         return quantile_edges(scores, binning.n_bins)
-    raise InputError(
-        f"{type(binning).__name__} needs all rows at once; take EqualWidth, EqualMass or FromEdges."
-    )
+    return None
 
 
 def quantile_edges(scores: Array, n_cells: int) -> Array:

@@ -9,7 +9,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, glimpse, impossible_rows
 from caltest.files import Stored
-from caltest.files.scan import Checked
+from caltest.files.stored import Checked
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import check_alternative
 from caltest.nulls import MonteCarlo, Null, answer_by_blocks
@@ -55,16 +55,9 @@ class _View:
         return glimpse(parts)
 
 
-def goes_through(stored: Stored, measure: Statistic, null: Null) -> bool:
-    """Say whether rows are read in one pass: if they are many, and a test of them can be."""
-    if stored.n_samples <= HELD_UP_TO:
-        return False
-    return isinstance(null, MonteCarlo) and null.stop_after is None and can_add_up(measure)
-
-
-def can_add_up(measure: Statistic) -> bool:
-    """Say whether a statistic's sums over rows merge by addition."""
-    return type(measure).in_parts is not Statistic.in_parts
+def goes_through(stored: Stored, null: Null) -> bool:
+    """Say whether rows are read in one pass, if the statistic can: if they are many."""
+    return stored.n_samples > HELD_UP_TO and isinstance(null, MonteCarlo) and null.stop_after is None
 
 
 def stored_result(
@@ -77,7 +70,13 @@ def stored_result(
     seed: int,
     workers: Workers,
 ) -> CalibrationResult:
-    """Test rows that are read in one pass."""
+    """Test rows that are read in one pass.
+
+    Raises
+    ------
+    AllRowsNeededError
+        If the statistic cannot.
+    """
     find_lens(lens)
     side = check_alternative(measure, null, cast("Alternative | None", alternative))
     view = _View(stored, lens, measure.default_lens)

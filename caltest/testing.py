@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import cast
 
 import numpy as np
@@ -26,7 +27,7 @@ from caltest.named import (
 from caltest.nulls import MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
-from caltest.statistics import FunctionStatistic, Statistic
+from caltest.statistics import AllRowsNeededError, FunctionStatistic, Statistic
 from caltest.streaming import goes_through, stored_result
 from caltest.tolerance import check_possible, check_tolerance, tolerance_result
 
@@ -143,8 +144,9 @@ def test(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     stored = _stored(probs, labels)
     if stored is not None:
-        if not tolerant and goes_through(stored, measure, chosen):
-            return stored_result(measure, chosen, stored, lens, alternative, draws, seed, workers)
+        if not tolerant and goes_through(stored, chosen):
+            with suppress(AllRowsNeededError):
+                return stored_result(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load()
         probs, labels = read.predictions, read.labels
     if tolerant:

@@ -184,7 +184,7 @@ def test_options_of_a_fitted_statistic_can_be_replaced():
 def test_too_little_memory_is_said_beforehand(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 4e9)
     predictions = Predictions(np.broadcast_to([0.5, 0.5], (20_000, 2)))
-    message = r"of 20000 rows needs about 6.8 GB of memory, but 4 GB are available; use method='nystrom'"
+    message = r"of 20000 rows needs about 6.8 GB of memory, but 4 GB are available; use"
     with pytest.raises(InputError, match=message):
         CKCE(method="exact").given(predictions)
     assert _memory.available() > 1e6

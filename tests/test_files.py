@@ -212,7 +212,7 @@ WRONG = {
     "npy, label name": (npy(TABLE), {"label": "y"}, "label is 'y', but must be the index of one"),
     "npy, label beyond": (npy(TABLE), {"label": 4}, "from 0 to 3"),
     "npy, vector": (npy(PROBS[:, 0]), {"label": 0}, r"shape \(4,\)"),
-    "npy, pickled": (npy(np.array([None, 1])), {"label": 0}, "not valid NumPy: Array can.t be memory-mapped: Python objects"),
+    "npy, pickled": (npy(np.array([None, 1])), {"label": 0}, "not valid NumPy: Array can.t be memory"),
 }
 
 

@@ -139,3 +139,26 @@ def test_pvalues_of_both_precisions_agree():
 def test_unknown_precision():
     with pytest.raises(InputError, match="there is no precision 'half'"):
         UnbiasedSKCE(precision="half")
+
+
+def test_one_draw_is_rounded_as_many_are():
+    """A lone draw must not be told from the observed labels by the rounding of the weights."""
+    probs = np.full((60, 6), 0.0002)
+    probs[:, 0] = 0.999
+    form = UnbiasedSKCE(Gaussian(0.3), precision="single").given(Predictions(probs))
+    labels = np.zeros((3, 60), dtype=np.uint8)
+    labels[1, 4] = 2
+    assert np.array_equal(form.evaluate(labels[:1]), form.evaluate(labels)[:1])
+    assert np.array_equal(form.evaluate(labels[1:2]), form.evaluate(labels)[1:2])
+    assert form.value(labels[1]) == pytest.approx(form.evaluate(labels[1:2])[0], rel=1e-3, abs=1e-7)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-45, 1e37, 1e300])
+def test_weights_beyond_single_precision_are_kept_in_double(factor):
+    probs = np.random.default_rng(0).dirichlet(np.ones(6), 80)
+    labels = np.random.default_rng(1).integers(0, 6, (3, 80)).astype(np.uint8)
+    single, double = (
+        UnbiasedSKCE(factor * Gaussian(0.3), precision=each).given(Predictions(probs)).evaluate(labels)
+        for each in ("single", "double")
+    )
+    assert single == pytest.approx(double, rel=1e-9)

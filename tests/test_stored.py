@@ -140,8 +140,12 @@ def test_few_rows_are_read_at_once(rows, stored, monkeypatch):
     assert found.pvalue == caltest.test(*rows, "kuiper", rng=0).pvalue
 
 
-def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch):
-    options = {"statistic": "mcb_brier", "lens": "class:0", "n_resamples": 20, "rng": 0}
+@pytest.mark.parametrize(
+    ("statistic", "lens"),
+    [("mcb_brier", "class:0"), ("ece", None), (ECE(binning.MedianVariance(100)), LENS)],
+)
+def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch, statistic, lens):
+    options = {"statistic": statistic, "lens": lens, "n_resamples": 20, "rng": 0}
     found = caltest.test(scan(stored / "parts"), **options)
     assert found.pvalue == caltest.test(*rows, **options).pvalue
     monkeypatch.setattr(_memory, "available", lambda: 1e5)
@@ -190,29 +194,54 @@ def test_impossible_labels_are_told_with_their_rows(rows, tmp_path):
     )
 
 
-def test_a_glimpse_is_of_rows_whatever_their_order():
+def test_a_glimpse_is_of_rows_whatever_the_parts():
     probs = dirichlet(5000, 3, 0)
-    order = np.random.default_rng(0).permutation(5000)
     one = glimpse([probs], 100).probs
-    assert np.array_equal(one, glimpse(np.array_split(probs[order], 7), 100).probs)
-    assert np.array_equal(one, glimpse([probs, probs], 100).probs)
+    assert np.array_equal(one, glimpse(np.array_split(probs, 7), 100).probs)
+    assert len(np.unique(one, axis=0)) == 100
     assert one.mean(axis=0) == pytest.approx(probs.mean(axis=0), abs=0.15)
-    repeated = glimpse([np.tile(probs[:3], (10, 1))], 100).probs
-    assert sorted(map(tuple, repeated)) == sorted(map(tuple, probs[:3]))
+    few = glimpse([probs[:30], probs[30:50]], 100).probs
+    assert sorted(map(tuple, few)) == sorted(map(tuple, probs[:50]))
+    repeated = np.where(np.arange(5000)[:, None] % 10 == 0, probs, [1.0, 0.0, 0.0])
+    share = np.mean(glimpse([repeated], 1000).probs[:, 0] == 1.0)
+    assert share == pytest.approx(0.9, abs=0.04)  # equal rows are as frequent as among all
+
+
+def test_rows_that_are_all_equal():
+    probs = np.tile([0.2, 0.8], (N, 1))
+    labels = (np.random.default_rng(0).random(N) < 0.8).astype(int)
+    assert 0.0 < caltest.test(probs, labels, n_resamples=19, rng=0).pvalue <= 1.0
+
+
+def test_a_part_that_is_rounding_only_does_not_drown_the_others(tmp_path):
+    """Uniform over subsets of the classes: no label moves the ECD, but by rounding."""
+    rng = np.random.default_rng(0)
+    probs = np.where(rng.random((N, 1)) < 0.5, [1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0.0])
+    labels = labels_from(probs, rng)
+    np.save(tmp_path / "rows.npy", np.column_stack([probs, labels]))
+    stored, held = (
+        caltest.test(*data, n_resamples=99, rng=0)
+        for data in ((scan(tmp_path / "rows.npy", label=-1),), (probs, labels))
+    )
+    assert stored.pvalue == held.pvalue < 1.0
+
+
+def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
+    for n in (4097, 8193):
+        np.save(tmp_path / "rows.npy", np.column_stack(rows)[:n])
+        assert len(scan(tmp_path / "rows.npy", label=-1).load().labels) == n
 
 
 # ------------------------------------------------------------------ wrong input
 
 
-def test_an_error_says_in_which_rows_it_is(rows, tmp_path):
+def test_an_error_says_in_which_row_it_is(rows, tmp_path):
     probs = rows[0].copy()
     probs[9000, 2] = np.nan
     np.save(tmp_path / "rows.npy", np.column_stack([probs, rows[1]]))
     source = scan(tmp_path / "rows.npy", label=-1)
     for statistic in ("ecd", "omnibus"):
-        with pytest.raises(
-            InputError, match=r"rows.npy: in the rows 8192 to 9999, counted from 8192: .*808"
-        ):
+        with pytest.raises(InputError, match=r"rows.npy: .*row 9000 \(counting from 0\)"):
             caltest.test(source, statistic=statistic)
 
 
@@ -235,16 +264,44 @@ def test_files_that_cannot_be_scanned(tmp_path, name, message):
         scan(tmp_path / name)
 
 
+@pytest.mark.parametrize("other", [9000, 2 * N])
+def test_a_file_that_is_written_to_while_it_is_read(rows, tmp_path, other):
+    def write(n):
+        some = np.resize(np.column_stack(rows), (n, M + 1))
+        table = pa.table({f"c{k}": some[:, k] for k in range(M)} | {"label": some[:, M]})
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+            out.write_table(table)
+
+    path = tmp_path / "rows.arrow"
+    write(N)
+    source = scan(path)
+    write(other)
+    with pytest.raises(InputError, match="there were 10000 rows when it was opened"):
+        caltest.test(source, statistic="ecd", n_resamples=19)
+
+
+def test_directories_hold_files_of_one_kind_with_the_same_columns(tmp_path):
+    table = pa.table({"a": [0.5, 0.5], "b": [0.5, 0.5], "label": [0, 1]})
+    pq.write_table(table, tmp_path / "0.parquet")
+    (tmp_path / "._0.parquet").write_text("what a system keeps")
+    (tmp_path / "_SUCCESS").write_text("")
+    assert scan(tmp_path).n_samples == 2
+    pq.write_table(table.append_column("c", table["a"]), tmp_path / "1.parquet")
+    with pytest.raises(InputError, match=r"1.parquet has the columns 'a', 'b', 'label', 'c'"):
+        scan(tmp_path)
+    (tmp_path / "1.parquet").rename(tmp_path / "1.csv")
+    with pytest.raises(InputError, match=r"besides parquet files the directory holds '1.csv'"):
+        scan(tmp_path)
+
+
 def test_what_cannot_be_asked(rows, stored):
     source = scan(stored / "parts")
     with pytest.raises(InputError, match="parts holds the labels too; leave the labels out"):
         caltest.test(source, rows[1])
     with pytest.raises(InputError, match="there are no labels; give the classes that came true"):
         caltest.test(rows[0])
-    with pytest.raises(InputError, match=r"MedianVariance needs all rows at once; take EqualWidth"):
-        caltest.test(source, statistic=ECE(binning.MedianVariance()), lens=LENS)
     with pytest.raises(InputError, match="looks at one probability, and there are 4 classes"):
-        caltest.test(source, statistic="ece")
+        caltest.test(source, statistic="citl", lens="sorted")
 
 
 # ------------------------------------------------------------------ the command

@@ -57,7 +57,7 @@ def _looks_like_probs(values: np.ndarray, other: np.ndarray) -> bool:
     return bool(fractional) or bool(hard and np.max(other) > 1)
 
 
-def check_shapes(probs: Table, n_labels: int) -> None:
+def check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
     """Raise unless probs has n rows, at least two, and one column or more, for n labels."""
     values = probs.values
     shape = shape_of(values)
@@ -77,6 +77,8 @@ def check_shapes(probs: Table, n_labels: int) -> None:
             f"probs has {len(values)} rows and labels has {n_labels} entries; "
             "give one label for every row."
         )
+    if part:
+        return
     if n_labels < 2:
         raise InputError("probs has 1 row; a test needs 2 or more.")
     if values.ndim == 2 and values.shape[1] == 1 and np.all(values == 1):

@@ -1,4 +1,4 @@
-"""A few of very many rows, to fit a statistic to: the same ones in whatever order the rows come."""
+"""A few of very many rows, to fit a statistic to: the same ones in whatever parts the rows come."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Predictions:
-    """Return the rows with the smallest hash values, of all that are different.
+    """Return a random sample of the rows, in random order.
 
-    A hash value depends on the row alone, so that neither the order of the rows nor where the parts
-    begin changes what is chosen, and nothing need be kept but the rows chosen so far. It is as good as
-    random: the rows are a random sample of the different ones, in random order. Of equal rows there is
-    one.
+    Which rows these are depends on their places alone: those whose number has the smallest hash value.
+    Where the parts begin does not matter, nothing need be kept but the rows chosen so far, and equal
+    rows are as frequent as among all.
 
     Parameters
     ----------
     parts
-        Predictions, (rows, m) each, together all rows.
+        Predictions, (rows, m) each, together all rows, in their order.
     size
         How many rows at most. Default 8192.
 
@@ -38,35 +37,30 @@ def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Predictions:
     --------
     >>> probs = np.linspace(0.0, 1.0, 1000).reshape(-1, 2)
     >>> one = glimpse([probs], 5).probs
-    >>> other = glimpse([probs[300:], probs[300:], probs[:300]], 5).probs
+    >>> other = glimpse([probs[:300], probs[300:]], 5).probs
     >>> one.shape, bool((one == other).all())
     ((5, 2), True)
     """
     kept: Array | None = None
-    values = np.empty(0, dtype=np.uint64)
-    for probs in parts:
-        found = _hashed(probs)
-        if len(values) == size:
-            near = found < values[-1]
-            found, probs = found[near], probs[near]
+    values, first = np.empty(0, dtype=np.uint64), 0
+    for part in parts:
+        found, probs = _mixed(np.arange(first, first + len(part), dtype=np.uint64)), part
+        first += len(part)
         if kept is not None:
-            found, probs = np.concatenate([values, found]), np.concatenate([kept, probs])
-        values, first = np.unique(found, return_index=True)
-        values, kept = values[:size], probs[first[:size]]
+            near = found < values[-1] if len(values) == size else slice(None)
+            found = np.concatenate([values, found[near]])
+            probs = np.concatenate([kept, part[near]])
+        order = np.argsort(found)[:size]
+        values, kept = found[order], probs[order]
     if kept is None:
         raise ValueError("there is no part")
     return Predictions(kept)
 
 
-def _hashed(probs: Array) -> Hashes:
-    """Return a hash value of every row: numbers times fixed odd factors, added up and mixed."""
+def _mixed(numbers: Hashes) -> Hashes:
+    """Return hash values of whole numbers, all different: those of SplitMix64."""
     with np.errstate(over="ignore"):
-        factors = _mixed(_STEP * np.arange(1, probs.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
-        bits = (np.ascontiguousarray(probs) + 0.0).view(np.uint64)  # −0 is 0
-        return _mixed(((bits ^ (bits >> np.uint64(32))) * factors).sum(axis=1, dtype=np.uint64))
-
-
-def _mixed(values: Hashes) -> Hashes:
-    for shift, mixer in zip((30, 27), _MIXERS, strict=True):
-        values = (values ^ (values >> np.uint64(shift))) * mixer
-    return values ^ (values >> np.uint64(31))
+        values = (numbers + np.uint64(1)) * _STEP
+        for shift, mixer in zip((30, 27), _MIXERS, strict=True):
+            values = (values ^ (values >> np.uint64(shift))) * mixer
+        return values ^ (values >> np.uint64(31))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from caltest.data.diagnose import Suspect, probs_error
 from caltest.data.labels import column_indices
 from caltest.exceptions import InputError
 
+_AMOUNT = re.compile(r"(.* up to )(\d[\d.e+-]*)\.")  # a note with a number
 # How far a row may sum from 1. In float64, a millionth a class: numbers computed in float32 and
 # stored in float64, or printed with seven digits, pass; a forgotten class does not.
 _TOLERANCE_A_CLASS = 1e-6
@@ -113,7 +115,7 @@ class Sample:
         return Sample, (self.predictions, self.labels)
 
 
-def sample(probs: object, labels: object) -> Sample:
+def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     """Read and check predictions and labels.
 
     Parameters
@@ -129,6 +131,9 @@ def sample(probs: object, labels: object) -> Sample:
         ``probs`` with column names, class names. Names match a column's name, or its name without a
         prefix that all columns share (``"cat"`` for ``"prob_cat"``); integers match the numbers in
         column names that carry them (``"1"``, ``"prob_1"``), and are column indices otherwise.
+    part
+        Whether these are some of the rows only: then one row is enough, and need not be told from a
+        model of one class. Default False.
 
     Returns
     -------
@@ -159,7 +164,7 @@ def sample(probs: object, labels: object) -> Sample:
     check_order(table, truth)
     if truth.values.ndim == 2:
         truth = Table(truth.values[:, 0])
-    check_shapes(table, len(truth.values))
+    check_shapes(table, len(truth.values), part)
     check_numbers(table)
     rows, names, notes = _simplex(table)
     indices, matched = column_indices(truth, rows.shape[1], names)
@@ -203,12 +208,11 @@ def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
     """
     found: dict[str, str] = {}
     for note in notes:
-        said, mark, number = note.rpartition("up to ")
-        known = found.get(said + mark)
-        if known is None or mark == "":
-            found[said + mark or note] = note
-        elif float(number[:-1]) > float(known.rpartition("up to ")[2][:-1]):
-            found[said + mark] = note
+        amount = _AMOUNT.fullmatch(note)
+        about = amount[1] if amount else note
+        known = _AMOUNT.fullmatch(found[about]) if amount and about in found else None
+        if amount is None or known is None or float(amount[2]) > float(known[2]):
+            found[about] = note
     return tuple(found.values())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,123 +12,18 @@ import numpy as np
 
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
-from caltest.data import Sample, merged_notes, sample
+from caltest.data import Sample, sample
 from caltest.data.columns import check_unique
+from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.files.arrays import column_of_labels, load_array
+from caltest.files.stored import Stored
 from caltest.files.tables import from_frame
-from caltest.files.wanted import Wanted, check_held, named, reason
+from caltest.files.wanted import Wanted, named, reason
 
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _READAHEAD = 2  # batches of a row group decoded beforehand; more would fill memory
-
-
-@dataclass(frozen=True, eq=False)
-class Stored(ABC):
-    """Predictions and labels that are read a block of rows at a time.
-
-    :func:`caltest.test` takes it in place of predictions and labels. Nothing but the layout has been
-    read; rows are checked when they are read.
-
-    Attributes
-    ----------
-    name
-        What errors call it: the file's name.
-    n_samples
-        Number of rows n.
-    """
-
-    name: str
-    n_samples: int
-
-    @abstractmethod
-    def _chunks(self) -> Iterator[Any]:
-        """Yield blocks of ROWS rows, and the rest, as they are stored."""
-
-    @property
-    @abstractmethod
-    def _check(self) -> Callable[[Any], Sample]:
-        """What checks one of them, without the data."""
-
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """Numbers in a row."""
-
-    def tasks(self) -> Tasks:
-        """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
-        return Tasks(self)
-
-    @property
-    def checked(self) -> Checked:
-        """What checks a block, given its number and the block."""
-        return Checked(self.name, self.n_samples, self._check)
-
-    def load(self) -> Sample:
-        """Read all rows into memory.
-
-        Raises
-        ------
-        InputError
-            If they do not fit, or are wrong.
-        """
-        try:
-            check_held(self.n_samples, self.width)
-        except InputError as error:
-            raise InputError(f"{self.name}: {error}") from error
-        parts = [self.checked(number, block) for number, block in self.tasks()]
-        probs = np.concatenate([part.predictions.probs for part in parts])
-        labels = np.concatenate([part.labels for part in parts])
-        first = parts[0].predictions
-        notes = merged_notes(note for part in parts for note in part.predictions.notes)
-        return Sample(type(first)(probs, first.classes, notes), labels)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """Checks blocks of stored rows. It goes to other processes, where the data are not.
-
-    Attributes
-    ----------
-    name, n_samples
-        As of what is stored.
-    check
-        Takes a block, returns its predictions and labels.
-    """
-
-    name: str
-    n_samples: int
-    check: Callable[[Any], Sample]
-
-    def __call__(self, number: int, block: Any) -> Sample:
-        """Check block ``number``, and say where it is if something is wrong with it."""
-        first = number * ROWS
-        try:
-            return self.check(block)
-        except InputError as error:
-            last = min(first + ROWS, self.n_samples) - 1
-            where = "" if number == 0 else f"in the rows {first} to {last}, counted from {first}: "
-            raise InputError(f"{self.name}: {where}{error}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class Tasks:
-    """The blocks of stored rows, with their numbers: as many as it says, read one after the other.
-
-    Attributes
-    ----------
-    stored
-        Where they are.
-    """
-
-    stored: Stored
-
-    def __len__(self) -> int:
-        return -(-self.stored.n_samples // ROWS)
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        return enumerate(self.stored._chunks())
 
 
 def scan(
@@ -140,8 +34,9 @@ def scan(
     Statistics whose sums over rows merge by addition read them in one pass: "omnibus", "ecd",
     "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks", "kuiper", the ECE family
     of one probability, and kernel statistics of low rank. Memory then does not depend on the number of
-    rows. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) it fits to 8 192
-    rows, for which the file is gone through once before. Up to 100 000 rows are read into memory.
+    rows. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) it fits to a
+    random sample of 8 192 rows, for which the file is gone through once before. Up to 100 000 rows are
+    read into memory, and more for other statistics, if they fit.
 
     Parameters
     ----------
@@ -249,7 +144,7 @@ class StoredTable(Stored):
 
 
 def _of_table(wanted: Wanted, block: Any) -> Sample:
-    return from_frame(block, wanted)[0]
+    return from_frame(block, wanted, part=True)[0]
 
 
 def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
@@ -268,6 +163,7 @@ def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
         dataset = ds.dataset(
             [str(file) for file in files], format=parquet if kind == "parquet" else kind
         )
+        _check_alike(dataset)
         n = dataset.count_rows()
     except pa.ArrowException as error:
         raise InputError(f"the file is not valid: {reason(error)}; save it anew.") from error
@@ -278,10 +174,22 @@ def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
 
 
 def _files(path: Path) -> tuple[list[Path], str]:
-    """Return the files of a dataset in the order of their names, and their format."""
-    files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
+    """Return the files of a dataset in the order of their names, and their format.
+
+    Names that begin with "." or "_" are what systems keep beside data.
+    """
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+    else:
+        files = [path]
     for suffixes, kind in ((_PARQUET, "parquet"), (_ARROW, "ipc")):
-        found = [each for each in files if each.suffix.lower() in suffixes]
+        found = [each for each in files if each.is_file() and each.suffix.lower() in suffixes]
+        others = [each.name for each in files if each not in found]
+        if found and others:
+            raise InputError(
+                f"besides {kind} files the directory holds {listed(others, 3)}; give a directory of "
+                "files of one kind and nothing else."
+            )
         if found:
             return found, kind
     where = "this directory holds no such files" if path.is_dir() else f"this is {path.suffix!r}"
@@ -289,6 +197,18 @@ def _files(path: Path) -> tuple[list[Path], str]:
         "a block of rows at a time can be read from Parquet (.parquet, .pq), Arrow (.arrow, .feather, "
         f".ipc) and .npy files, and {where}; convert it, or read it with caltest.files.read."
     )
+
+
+def _check_alike(dataset: Any) -> None:
+    """Raise unless all files have the same columns."""
+    wanted = dataset.schema.names
+    for fragment in dataset.get_fragments():
+        names = fragment.physical_schema.names
+        if sorted(names) != sorted(wanted):
+            raise InputError(
+                f"{Path(fragment.path).name} has the columns {listed(names)}, and the first file has "
+                f"{listed(wanted)}; give files with the same columns."
+            )
 
 
 # ------------------------------------------------------------------ arrays
@@ -328,7 +248,7 @@ def _of_arrays(block: Any) -> Sample:
     table, labels = block
     if isinstance(labels, int):
         table, labels = np.delete(table, labels, axis=1), table[:, labels]
-    return sample(table, labels)
+    return sample(table, labels, part=True)
 
 
 def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredArrays:

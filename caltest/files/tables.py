@@ -83,8 +83,8 @@ def read_parquet(path: Path, wanted: Wanted) -> Read:
     return from_frame(table, wanted)
 
 
-def from_frame(native: Any, wanted: Wanted) -> Read:
-    """Check a data frame: which columns are what, and what they hold."""
+def from_frame(native: Any, wanted: Wanted, *, part: bool = False) -> Read:
+    """Check a data frame, or a part of its rows: which columns are what, and what they hold."""
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
     names = frame.columns
     truth = wanted.found(names, lambda some: chosen_label(some, wanted.label, "column"))
@@ -97,7 +97,7 @@ def from_frame(native: Any, wanted: Wanted) -> Read:
         chosen = chosen_columns(others, wanted.columns)
         unread = [name for name in others if name not in chosen]
     try:
-        checked = sample(frame.select(chosen), frame.get_column(truth))
+        checked = sample(frame.select(chosen), frame.get_column(truth), part=part)
     except InputError as error:
         raise InputError(
             f"{str(error).removesuffix('.')}; labels were read from column {truth!r}, probs from "

@@ -202,7 +202,9 @@ class Combined(Form):
     def with_rounding(self, rounding: Array) -> Combined:
         """Return the same of parts whose values may differ by (P,) numbers through rounding."""
         pairs = zip(self.components, rounding, strict=True)
-        return Combined(tuple(replace(part, rounding=float(by)) for part, by in pairs))
+        return Combined(
+            tuple(replace(part, rounding=max(float(by), part.rounding)) for part, by in pairs)
+        )
 
     def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
         """Return −log of the parts' tail probabilities, (B, P); +∞ where a value is infinite."""

@@ -74,8 +74,8 @@ class ComputedFeatures:
 
     @property
     def longest(self) -> float:
-        """A bound of a row's squared length."""
-        return self._count * self._largest**2
+        """A bound of a row's squared length: that of k(g, g), and what rounding adds."""
+        return self.kernel.bound * (1.0 + 1.0 / 64.0)
 
     @abstractmethod
     def _of(self, probs: Array) -> Array:
@@ -108,11 +108,6 @@ class LandmarkFeatures(ComputedFeatures):
     @property
     def _largest(self) -> float:
         return float(np.sqrt(self.kernel.bound))
-
-    @property
-    def longest(self) -> float:
-        """A bound of a row's squared length: that of k(g, g), which features never exceed."""
-        return self.kernel.bound * (1.0 + 1.0 / 64.0)
 
     def _of(self, probs: Array) -> Array:
         values = self.kernel(self.landmarks, probs)

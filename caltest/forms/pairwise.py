@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -28,6 +28,7 @@ from caltest.kernels.tiles import GaussianTile
 
 EXACT_DIGITS = 16  # sums of TILE = 2^8 weights of 2^-16 steps are exact in 24 binary digits
 _ALONE_BELOW = 1e8  # pairs times draws times classes; less is done sooner than workers start
+_SMALLEST = 2.0**-60  # weights whose sums, rounded, are well inside the range of single precision
 _SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
 _ADDITION = 5.0  # what an addition of rows costs, in multiplications of a matrix product
 _CONFIDENT = 0.4  # expected share of unusual labels below which labels are told by these
@@ -91,14 +92,14 @@ class Pairwise(Form):
             return self.scale * self._elsewhere(labels)
         n, m = self.probs.shape
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
-        if len(labels) == 1:
+        if len(labels) == 1 and not self.single:
             tile = partial(self._tile_sum, labels[0].astype(np.intp))
             return self.scale * sum_over_tiles(tile, n, hands, description="observed value")[None]
         total = np.zeros(len(labels))
         for number, term in enumerate(self.kernel_terms):
             if term.matrix is None and self._adds_rows:
                 weights = self._rounded(term.weights) if self.single else term.weights
-                dtype = np.float32 if self.single else np.float64
+                dtype = np.float32 if isinstance(weights, Rounded) else np.float64
                 total += self._linear_part(number, weights, hands).sums(labels)
                 of_labels = LabelSums(weights, labels, m, self._usual, self.diagonal, dtype)
                 total += sum_over_strips(of_labels, n, hands, size=TILE, description="label draws")
@@ -106,6 +107,11 @@ class Pairwise(Form):
                 sums = ResidualSums(term.weights, self._coordinates[number], labels, self.diagonal)
                 total += sum_over_strips(sums, n, hands, size=WIDE_TILE, description="label draws")
         return self.scale * total
+
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        """Return the value for one label vector (n,), always of the weights as they are."""
+        form = replace(self, single=False) if self.single else self
+        return float(form.evaluate(labels[None, :], workers)[0])
 
     def _elsewhere(self, labels: Labels) -> Array:
         """Sum over all pairs in arrays of another library."""
@@ -117,10 +123,12 @@ class Pairwise(Form):
         return total
 
     @staticmethod
-    def _rounded(weights: Weights) -> Rounded:
+    def _rounded(weights: Weights) -> Rounded | Weights:
+        """Round the weights, if single precision has their range."""
         largest = float(np.abs(weights.diagonal()).max())  # of a kernel no entry is larger
-        power = float(np.ceil(np.log2(largest))) if largest > 0 else 0.0
-        return Rounded(weights, 2.0 ** (EXACT_DIGITS - power))
+        if not _SMALLEST < largest < 1.0 / _SMALLEST:
+            return weights
+        return Rounded(weights, 2.0 ** (EXACT_DIGITS - float(np.ceil(np.log2(largest)))))
 
     @cached_property
     def _unusual(self) -> float:

@@ -29,7 +29,6 @@ from caltest.kernels.tiles import (
     distance_tile,
 )
 
-
 _HUGE = 1e300  # twice as much is a number still
 
 

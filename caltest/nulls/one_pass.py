@@ -17,19 +17,21 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._memory import check_fits
 from caltest._parallel import Workers
 from caltest._sampling import DRAWS, ROWS, LabelSampler
 from caltest._tail import Alternative
 from caltest._tiles import blocks
 from caltest.data import Predictions, Sample, merged_notes
-from caltest.exceptions import InputError
 from caltest.forms import Additive, Combined
 from caltest.nulls.base import Answer, Array, Question, ranked
 from caltest.nulls.parts import answer_with_parts
-from caltest.statistics import Partwise
+from caltest.statistics import AllRowsNeededError, Partwise
 
 _MANY_ROWS = 2**16  # from here on rows are taken one after the other, not draws
 _MOST_SUMS = 2**24  # numbers held of the draws of one pass, 128 MiB; every worker holds as many
+
+_COPIES = 3.0  # of the sums, at least: all, those of a worker, and those on the way
 
 Summed = Additive | Combined
 
@@ -49,6 +51,11 @@ def takes_rows(question: Question) -> bool:
 def _passes(form: Summed, n_resamples: int) -> list[slice]:
     """Cut the draws into as few passes over the rows as the sums allow, one if they all fit."""
     each = prod(form.sums_of_a_draw or ())
+    check_fits(
+        _COPIES * 8.0 * each * min(n_resamples, DRAWS),
+        f"{each} sums of {DRAWS} draws",
+        "take fewer features (rank=64), or look through a lens",
+    )
     return blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS)
 
 
@@ -187,7 +194,7 @@ def answer_by_blocks(
     first = rows.checked(*next(iter(rows.tasks()))).predictions
     form = partwise.given(first)
     if form.sums_of_a_draw is None:
-        raise InputError(f"{partwise.statistic.name!r} needs all rows at once.")
+        raise AllRowsNeededError(f"{partwise.statistic.name!r} needs all rows at once.")
     collected: list[Array] = []
     for draws in _passes(form, n_resamples):
         of_block = partial(_of_stored_block, partwise, rows.checked, seed, draws)

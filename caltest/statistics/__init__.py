@@ -1,6 +1,6 @@
 """Statistics: measures of miscalibration, one family a file. A new one is a file and a line here."""
 
-from caltest.statistics.base import FunctionStatistic, Partwise, Statistic
+from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Partwise, Statistic
 from caltest.statistics.ckce import CKCE, JKCE
 from caltest.statistics.classical import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
 from caltest.statistics.corp import BrierMCB, LogMCB
@@ -62,6 +62,7 @@ __all__ = [
     "MCE",
     "MMCE",
     "NEES",
+    "AllRowsNeededError",
     "Partwise",
     "STATISTICS",
     "BiasedSKCE",

@@ -17,6 +17,10 @@ from caltest.predictive import Predictive
 SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
 
+class AllRowsNeededError(InputError):
+    """A statistic needs all rows at once."""
+
+
 @dataclass(frozen=True)
 class Partwise:
     """A statistic that takes very many rows a part at a time: its sums over parts merge by addition.
@@ -72,10 +76,10 @@ class Statistic(ABC):
 
         Raises
         ------
-        InputError
+        AllRowsNeededError
             If the statistic needs all rows at once.
         """
-        raise InputError(f"{self.name!r} needs all rows at once.")
+        raise AllRowsNeededError(f"{self.name!r} needs all rows at once.")
 
     def given_densities(self, predictive: Predictive) -> Form:
         """Do the same for predicted distributions of numbers, where the statistic is about these.

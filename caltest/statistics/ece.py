@@ -17,7 +17,7 @@ from caltest.exceptions import InputError
 from caltest.forms import BinnedDistance, BinnedSquares, GriddedBins, Linear
 from caltest.forms.base import Array
 from caltest.forms.binned import Distance
-from caltest.statistics.base import SIGNED, Partwise, Statistic
+from caltest.statistics.base import SIGNED, AllRowsNeededError, Partwise, Statistic
 
 _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 
@@ -46,8 +46,9 @@ class _BinnedStatistic(Statistic):
         """Bin one probability; the bins of equal mass are those of a glimpse of the rows."""
         rows = glimpse()
         fitted = self.fitted(rows)
-        two_classes(self, rows)
         edges = inner_edges(cast("Binning", fitted.binning), rows.probs[:, 1])
+        if rows.n_classes > 2 or edges is None:
+            raise AllRowsNeededError(f"bins of {type(fitted.binning).__name__} are found in all rows.")
         return Partwise(fitted, partial(fitted._on_grid, whole, edges))
 
     def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedBins:

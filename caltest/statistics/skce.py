@@ -34,7 +34,7 @@ from caltest.statistics._low_rank import (
     chosen,
     fitting_rows,
 )
-from caltest.statistics.base import Partwise, Statistic
+from caltest.statistics.base import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
 
@@ -104,10 +104,7 @@ class _AllPairs(_SKCE):
     def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
         """Fit the kernel's bandwidth and features to a glimpse of the rows."""
         if self.approximation is None:
-            raise InputError(
-                f"{self.name!r} looks at all pairs of rows, which a block of rows at a time cannot; "
-                "give it an approximation ('nystrom' or 'fourier'), or take the default statistic."
-            )
+            raise AllRowsNeededError(f"{self.name!r} looks at all pairs of rows.")
         method = "nystrom" if self.approximation == "auto" else self.approximation
         rows = glimpse()
         fitted = replace(super().fitted(rows), approximation=method)
