@@ -1,1 +1,1 @@
-"""Studies that show what the package's numbers are worth. One command each, seeds fixed."""
+"""Studies that show what the package's numbers are worth: ``python -m validation --list``."""

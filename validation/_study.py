@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,10 @@ from caltest.nulls import NULLS
 from caltest.simulation import Simulated
 from caltest.statistics import STATISTICS
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("CALTEST_VALIDATION_RESULTS", Path(__file__).parent / "results"))
+REFERENCE = Path(
+    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
 TIED = 1e-10  # relative to the largest value, as in the package
 CONFIDENCE = 0.99  # of the binomial intervals: many cells, one table
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import matplotlib as mpl
@@ -133,9 +134,13 @@ def candidates(predictions: Predictions) -> Combined:
     else:
         lens = TopLabel()
         form = KolmogorovSmirnov().given(lens.reduce(predictions))
-        ks = Component("ks", form, seen=lens.reducer(predictions))
+        ks = Component("ks", form, seen=partial(_top, predictions))
     fine, plain, entropic, cumulative = own
     return Combined((fine, plain, Component("wide", wide.given(predictions)), entropic, ks, cumulative))
+
+
+def _top(predictions: Predictions, labels: Any, rows: slice) -> Any:
+    return TopLabel().reducer(Predictions(predictions.probs[rows]))(labels)
 
 
 def combinations(found: Array) -> Array:

@@ -1,0 +1,254 @@
+"""The studies of the record: they run, they go on where they were, and their verdicts are right."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "validation").exists(), reason="validation is part of the source"),
+    pytest.mark.usefixtures("pictures"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _from_the_root(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+@pytest.fixture
+def options(tmp_path):
+    from validation._cells import Options
+
+    return Options(tmp_path, quick=True)
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(*arguments):
+    from validation.__main__ import main
+
+    return main([str(each) for each in arguments])
+
+
+# ------------------------------------------------------------------ the command
+
+
+def test_the_list_names_every_study_and_every_module_of_the_record(capsys):
+    from validation._registry import STUDIES
+
+    assert run("--list") == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in STUDIES)
+    assert "needs the reference data" in listed
+
+
+def test_an_unknown_study_and_no_study_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        run("widman")
+    assert "no study is called widman" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run("--quick")
+    assert "--list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("study", "only", "file"),
+    [
+        ("widmann", "closed", "widmann_figure1.png"),
+        ("validity", "/ ecd /", "validity.png"),
+        ("power_curves", "/ ecd /", "power_curves.png"),
+        ("peers", "", "peers.csv"),
+    ],
+)
+def test_quick_runs_leave_results_and_a_record(study, only, file, tmp_path, capsys):
+    assert run(study, "--quick", "--only", only, "--results", tmp_path) == 0, capsys.readouterr().out
+    assert (tmp_path / file).stat().st_size > 0
+    (record,) = rows_of(tmp_path / "runs.csv")
+    assert (record["study"], record["mode"], record["runs"]) == (study, "quick", "1")
+    assert record["numpy"] == np.__version__
+
+
+def test_a_study_that_fails_is_named_and_the_others_run(tmp_path, capsys, monkeypatch):
+    from validation import _registry
+
+    def broken(_):
+        raise ValueError("no data")
+
+    monkeypatch.setitem(_registry.STUDIES, "ecd", _registry.Study("", "", broken))
+    monkeypatch.setitem(_registry.STUDIES, "peers", _registry.Study("", "", lambda _: None))
+    assert run("ecd", "peers", "--quick", "--results", tmp_path) == 1
+    said = capsys.readouterr().out
+    assert "ecd FAILED: ValueError: no data" in said
+    assert "failed: ecd" in said
+    assert [row["study"] for row in rows_of(tmp_path / "runs.csv")] == ["peers"]
+
+
+def test_without_reference_data_a_study_is_left_out_and_said(tmp_path, capsys, monkeypatch):
+    from validation import __main__ as command
+
+    monkeypatch.setattr(command, "REFERENCE", tmp_path / "none")
+    assert run("widmann_networks", "--quick", "--results", tmp_path) == 0
+    assert "widmann_networks is left out" in capsys.readouterr().out
+
+
+def test_a_command_of_its_own_is_not_run_while_its_results_are_there(tmp_path, monkeypatch, capsys):
+    from validation import _registry
+    from validation._cells import Options
+
+    called = []
+    monkeypatch.setattr(_registry.subprocess, "run", lambda call, **_: called.append(call[2:]))
+    study = _registry.of_commands(_registry.Command("x", "-q", "-f --jobs 1", ("x.csv",)))
+    study(Options(tmp_path, jobs=2))
+    study(Options(tmp_path, quick=True))
+    assert called == [["validation.x", "-f", "--jobs", "2"], ["validation.x", "-q"]]
+    (tmp_path / "x.csv").write_text("done")
+    study(Options(tmp_path))
+    assert len(called) == 2
+    assert "delete them to run it again" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------------ going on
+
+
+def test_a_table_replaces_rows_of_one_key_and_survives(tmp_path):
+    from validation._cells import Table
+
+    table = Table(tmp_path / "t.csv", ("a", "b"))
+    table.put([{"a": 1.0, "b": "x", "n": 3}, {"a": 0.1, "b": "x", "n": 4}])
+    table.put([{"a": 1.0, "b": "x", "n": 5}])
+    again = Table(tmp_path / "t.csv", ("a", "b"))
+    assert again.get(a=1.0, b="x")["n"] == "5"
+    assert again.get(a=2.0, b="x") is None
+    assert len(again.where(b="x")) == 2
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_the_counts_are_those_of_one_go_however_often_a_run_is_stopped(tmp_path, monkeypatch):
+    from validation import validity
+    from validation._cells import Options
+
+    monkeypatch.setattr(validity, "DESIGNS", validity.DESIGNS[-1:])
+    monkeypatch.setattr(validity, "draw", lambda *_: None)
+    only = ("/ spiegelhalter", "monte_carlo")
+    for name, steps in (("pieces", (7, 20, 40)), ("whole", (40,))):
+        for wanted in steps:
+            monkeypatch.setattr(validity, "BLOCK", 9)
+            monkeypatch.setattr(validity, "DATASETS", wanted)
+            validity.run(Options(tmp_path / name, only=only))
+    pieces, whole = (rows_of(tmp_path / name / "validity.csv") for name in ("pieces", "whole"))
+    assert float(pieces[0].pop("ties")) == pytest.approx(float(whole[0].pop("ties")), rel=1e-4)
+    assert pieces == whole
+    assert whole[0]["datasets"] == "40"
+
+
+def test_means_and_variances_are_pooled_exactly(options, monkeypatch):
+    from validation import widmann
+
+    values = np.random.default_rng(0).normal(3.0, 2.0, 30)
+    for parts in ((values[:4], values[4:]), (values,)):
+        estimates, errors = widmann.tables(options)
+        cell = widmann.Cell("closed", 0, widmann.DESIGNS[0], 0)
+        for part in parts:
+            found = [{"estimate E": x, "D": abs(x) / 10.0} for x in part]
+            widmann._add(found, cell, estimates, errors)
+        (row,) = estimates.where(estimator="E")
+        assert float(row["mean"]) == pytest.approx(values.mean(), rel=1e-8)
+        assert float(row["variance"]) == pytest.approx(values.var(), rel=1e-8)
+        (counted,) = errors.where(method="D")
+        assert int(counted["p<=0.5"]) == np.count_nonzero(np.abs(values) <= 5.0)
+        assert counted["datasets"] == row["datasets"] == "30"
+
+
+def test_no_cell_begins_after_the_time(tmp_path):
+    from validation import power_curves
+    from validation._cells import Options
+
+    power_curves.run(Options(tmp_path, minutes=-1.0))
+    assert not (tmp_path / "power_curves.csv").exists()
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+def test_proportions_are_compared_with_the_error_of_both():
+    from validation.widmann_compared import _compared
+
+    # 60 of 100 against 5000 of 10 000: pooled 5060/10100
+    z, error = _compared(0.6, 0.5, 100)
+    assert error == pytest.approx(np.sqrt(0.50099 * 0.49901 * (1 / 100 + 1 / 10_000)), rel=1e-4)
+    assert z == pytest.approx(0.1 / error)
+    assert _compared(1.0, 1.0, 100) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("z", "z_theirs", "convention", "cause"),
+    [
+        (3.9, 9.0, "t²", ""),
+        (4.1, 0.5, "t²", "t²"),
+        (4.1, 4.2, "t²", "unexplained"),
+        (-4.1, -4.1, "", "unexplained"),
+    ],
+)
+def test_a_convention_is_a_cause_only_if_it_removes_the_difference(z, z_theirs, convention, cause):
+    from validation.widmann_compared import _row
+
+    published = {"alpha": "0.1", "beta": "e1", "m": "2", "pi": "0.5"}
+    row = _row("error", "T", published, "0.05", 0.1, 0.2, 50, 0.01, z, z_theirs, convention)
+    assert row["cause"] == cause
+
+
+def test_the_published_bound_squares_what_is_negative():
+    from validation.widmann import ROWS, _squared
+
+    assert _squared(-0.2) == _squared(0.2) == pytest.approx(np.exp(-(ROWS // 2) * 0.04 / 8.0))
+
+
+def test_verdicts_follow_binomial_limits():
+    from validation.validity import verdict
+
+    # 20 data sets at .05: P(X >= 6) = .00033, P(X >= 5) = .0026
+    assert verdict(6, 20, 0.05, 0.001, 0.0) == "above"
+    assert verdict(5, 20, 0.05, 0.001, 0.0) == "inside"
+    # 200: P(X = 0) = .95^200 = 3.5e-5
+    assert verdict(0, 200, 0.05, 0.001, 0.0) == "below"
+    assert verdict(0, 200, 0.05, 0.001, 0.5) == "below (ties)"
+
+
+def test_coarse_predictions_are_calibrated():
+    from validation.validity import coarse
+
+    drawn = coarse(40_000, 3, 4, np.random.SeedSequence(1))
+    assert np.allclose(drawn.probs.sum(axis=1), 1.0)
+    for value in (0.0, 0.25, 0.5, 1.0):
+        rows, column = np.nonzero(drawn.probs == value)
+        share = np.mean(drawn.labels[rows] == column)
+        assert share == pytest.approx(value, abs=5.0 * np.sqrt(0.25 / len(rows)))
+        assert value not in (0.0, 1.0) or share == value
+
+
+# ------------------------------------------------------------------ the record itself
+
+
+def test_no_exact_pair_of_the_record_is_outside_the_limits():
+    from validation._cells import Table
+    from validation._study import RESULTS
+    from validation.validity import KEY, judged
+
+    rows = judged(Table(RESULTS / "validity.csv", KEY))
+    exact = [row for row in rows if row["guarantee"] == "exact"]
+    assert len(exact) > 200
+    assert [row for row in exact if row["verdict"] in ("above", "below")] == []
+
+
+def test_every_difference_from_published_numbers_has_a_cause():
+    from validation._study import RESULTS
+
+    rows = rows_of(RESULTS / "widmann_compared.csv")
+    assert len(rows) > 400
+    assert [row for row in rows if row["cause"] == "unexplained"] == []
