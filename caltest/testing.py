@@ -24,7 +24,7 @@ from caltest.named import (
     find_statistic,
     possible_nulls,
 )
-from caltest.nulls import MonteCarlo, Null, Question
+from caltest.nulls import Answer, MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
 from caltest.statistics import AllRowsNeededError, FunctionStatistic, Statistic
@@ -172,34 +172,7 @@ def test(
             seed=seed,
             workers=workers,
         )
-        answer = chosen.answer(question)
-    notes = (
-        *view.predictions.notes,
-        *impossible_labels(view),
-        *_usual(form, view, lens_label),
-        *measure.notes,
-        *answer.notes,
-    )
-    return CalibrationResult(
-        statistic=question.observed,
-        pvalue=answer.pvalue,
-        name=measure.name,
-        null=chosen.name,
-        guarantee=chosen.guarantee_for(form),
-        alternative=side,
-        n_samples=view.predictions.n_samples,
-        n_classes=view.predictions.n_classes,
-        lens=lens_label,
-        parameters=measure.parameters,
-        n_resamples=answer.n_resamples,
-        exceedances=answer.exceedances,
-        pvalue_interval=answer.pvalue_interval,
-        null_distribution=answer.null_distribution,
-        warnings=notes,
-        seed=seed if answer.n_resamples is not None else None,
-        measures=measure.measures,
-        parts=answer.parts,
-    )
+        return _result(question, chosen, chosen.answer(question), view, lens_label)
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
@@ -241,6 +214,43 @@ def estimate(
     view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         return _value(*_fixed(measure, view.predictions), view, Workers(n_jobs))
+
+
+def _result(
+    question: Question,
+    null: Null,
+    answer: Answer,
+    view: Sample | PredictiveSample,
+    lens_label: str | None,
+) -> CalibrationResult:
+    """Put together what was asked and what the null said."""
+    measure, form = question.statistic, question.form
+    return CalibrationResult(
+        statistic=question.observed,
+        pvalue=answer.pvalue,
+        name=measure.name,
+        null=null.name,
+        guarantee=null.guarantee_for(form),
+        alternative=question.alternative,
+        n_samples=view.predictions.n_samples,
+        n_classes=view.predictions.n_classes,
+        lens=lens_label,
+        parameters=measure.parameters,
+        n_resamples=answer.n_resamples,
+        exceedances=answer.exceedances,
+        pvalue_interval=answer.pvalue_interval,
+        null_distribution=answer.null_distribution,
+        warnings=(
+            *view.predictions.notes,
+            *impossible_labels(view),
+            *_usual(form, view, lens_label),
+            *measure.notes,
+            *answer.notes,
+        ),
+        seed=question.seed if answer.n_resamples is not None else None,
+        measures=measure.measures,
+        parts=answer.parts,
+    )
 
 
 def _stored(probs: object, labels: object) -> Stored | None:

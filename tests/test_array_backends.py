@@ -98,7 +98,7 @@ def test_the_rest_is_as_ever():
         assert theirs.pvalue == pytest.approx(ours.pvalue, rel=1e-9)
     form = MMCE().given(Predictions(probs[:, :2] / probs[:, :2].sum(axis=1, keepdims=True)))
     with caltest.array_library("torch"):
-        assert form.library.is_numpy
+        assert form.arrays.is_numpy
         assert current_library() == ArrayLibrary("torch")
     assert current_library().is_numpy
 

@@ -60,7 +60,7 @@ class ResidualSums:
         (B, n).
     diagonal
         Count the pairs i = j.
-    library
+    arrays
         Where the arrays live.
     """
 
@@ -68,7 +68,7 @@ class ResidualSums:
     coordinates: Coordinates
     labels: Labels
     diagonal: bool
-    library: ArrayLibrary = NUMPY
+    arrays: ArrayLibrary = NUMPY
 
     def __call__(self, rows: slice, columns: list[slice]) -> Array:
         """Return the (B,) sums over a strip, tiles beside the diagonal counted twice."""
@@ -85,11 +85,11 @@ class ResidualSums:
                 own = self._residuals(draws, rows) if kept is None else kept[number]
                 other = own if block == rows else self._residuals(draws, block)
                 sums = (own * (weights @ other)).sum(0).reshape(-1, d).sum(1)
-                total[draws] += (1.0 if block == rows else 2.0) * self.library.take(sums)
+                total[draws] += (1.0 if block == rows else 2.0) * self.arrays.take(sums)
         return total
 
     def _residuals(self, draws: slice, rows: slice) -> Any:
-        return self.coordinates.residuals(self.labels[draws], rows, self.library)
+        return self.coordinates.residuals(self.labels[draws], rows, self.arrays)
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class Pairwise(Form):
         For many label vectors at once, round the weights to 16 binary digits after the point, so that
         sums in single precision are exact: twice as fast, and the statistic of another kernel, which
         depends on the predictions only. It matters from four classes on, and for M_ij = W_ij I.
-    library
+    arrays
         Where the sums of label vectors are computed; default: as asked for by
         :func:`caltest.array_library`.
     """
@@ -62,7 +62,7 @@ class Pairwise(Form):
     scale: float
     diagonal: bool
     single: bool = field(default=False, kw_only=True)
-    library: ArrayLibrary = field(default_factory=current_library, kw_only=True)
+    arrays: ArrayLibrary = field(default_factory=current_library, kw_only=True)
 
     parallel_inside: ClassVar[bool] = True
 
@@ -88,7 +88,7 @@ class Pairwise(Form):
 
     def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
-        if not self.library.is_numpy:
+        if not self.arrays.is_numpy:
             return self.scale * self._elsewhere(labels)
         n, m = self.probs.shape
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
@@ -115,10 +115,10 @@ class Pairwise(Form):
 
     def _elsewhere(self, labels: Labels) -> Array:
         """Sum over all pairs in arrays of another library."""
-        put, total = self.library.put, np.zeros(len(labels))
+        put, total = self.arrays.put, np.zeros(len(labels))
         for term, (of_class, of_mean) in zip(self.kernel_terms, self._coordinates, strict=True):
-            tile, there = carried(term.weights, self.library), Coordinates(put(of_class), put(of_mean))
-            sums = ResidualSums(tile, there, labels, self.diagonal, self.library)
+            tile, there = carried(term.weights, self.arrays), Coordinates(put(of_class), put(of_mean))
+            sums = ResidualSums(tile, there, labels, self.diagonal, self.arrays)
             total += sum_over_strips(sums, len(self.probs), size=TILE_ELSEWHERE)
         return total
 

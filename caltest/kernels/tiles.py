@@ -45,17 +45,17 @@ class KernelTile:
         Takes two sets of points, returns their Gram matrix.
     points
         (n, m).
-    library
+    arrays
         Where the tiles are wanted.
     """
 
     kernel: Callable[[Floats, Floats], Floats]
     points: Floats
-    library: ArrayLibrary
+    arrays: ArrayLibrary
 
     def __call__(self, rows: slice, columns: slice) -> Any:
         """Compute a tile and carry it over."""
-        return self.library.put(self.kernel(self.points[rows], self.points[columns]))
+        return self.arrays.put(self.kernel(self.points[rows], self.points[columns]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,16 +227,16 @@ class CityblockTile:
     ----------
     points
         (n, m), an array of the library.
-    library
+    arrays
         The library.
     """
 
     points: Any
-    library: ArrayLibrary
+    arrays: ArrayLibrary
 
     def __call__(self, rows: slice, columns: slice) -> Any:
         """Return a tile."""
-        distances = self.library.cityblock(self.points[rows], self.points[columns])
+        distances = self.arrays.cityblock(self.points[rows], self.points[columns])
         distances *= 0.5
         return distances
 
