@@ -35,7 +35,8 @@ def test_the_page_on_dask(tmp_path):
 def test_the_page_on_ray(tmp_path):
     pytest.importorskip("ray", reason="Ray is not installed: caltest[ray]")
     found, told = printed(ON_RAY, tmp_path)
-    assert found[-1:] == told == ["0.001"]
+    assert told == ["0.001"]
+    assert "0.001" in found  # Ray writes on standard output too
 
 
 def test_the_numbers_on_the_page():
