@@ -1,6 +1,7 @@
 """The studies of the record: they run, they go on where they were, and their verdicts are right."""
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,13 +61,13 @@ def test_an_unknown_study_and_no_study_are_refused(capsys):
 @pytest.mark.parametrize(
     ("study", "only", "file"),
     [
-        ("widmann", "closed", "widmann_figure1.png"),
         ("validity", "/ ecd /", "validity.png"),
         ("power_curves", "/ ecd /", "power_curves.png"),
         ("peers", "", "peers.csv"),
     ],
 )
 def test_quick_runs_leave_results_and_a_record(study, only, file, tmp_path, capsys):
+    """Of a part; `.ci/run` runs them all, whole."""
     assert run(study, "--quick", "--only", only, "--results", tmp_path) == 0, capsys.readouterr().out
     assert (tmp_path / file).stat().st_size > 0
     (record,) = rows_of(tmp_path / "runs.csv")
@@ -80,8 +81,8 @@ def test_a_study_that_fails_is_named_and_the_others_run(tmp_path, capsys, monkey
     def broken(_):
         raise ValueError("no data")
 
-    monkeypatch.setitem(_registry.STUDIES, "ecd", _registry.Study("", "", broken))
-    monkeypatch.setitem(_registry.STUDIES, "peers", _registry.Study("", "", lambda _: None))
+    monkeypatch.setitem(_registry.STUDIES, "ecd", _registry.Study("", "", broken, ()))
+    monkeypatch.setitem(_registry.STUDIES, "peers", _registry.Study("", "", lambda _: None, ()))
     assert run("ecd", "peers", "--quick", "--results", tmp_path) == 1
     said = capsys.readouterr().out
     assert "ecd FAILED: ValueError: no data" in said
@@ -97,19 +98,71 @@ def test_without_reference_data_a_study_is_left_out_and_said(tmp_path, capsys, m
     assert "widmann_networks is left out" in capsys.readouterr().out
 
 
-def test_a_command_of_its_own_is_not_run_while_its_results_are_there(tmp_path, monkeypatch, capsys):
+def test_a_study_that_does_not_leave_its_files_fails(tmp_path, capsys, monkeypatch):
     from validation import _registry
-    from validation._cells import Options
+
+    def careless(options):
+        (options.results / "one.csv").write_text("1")
+        (options.results / "two.csv").write_text("")
+
+    study = _registry.Study("", "", careless, ("one.csv", "two.csv"))
+    monkeypatch.setitem(_registry.STUDIES, "ecd", study)
+    assert run("ecd", "--quick", "--results", tmp_path) == 1
+    assert "FAILED: FileNotFoundError: it did not write two.csv" in capsys.readouterr().out
+    assert run("ecd", "--quick", "--no-pictures", "--results", tmp_path) == 0
+
+
+def test_texts_that_nothing_has_are_refused(tmp_path, capsys):
+    assert run("audit", "peers", "--quick", "--only", "sise", "--results", tmp_path) > 0
+    assert "nothing is called sise in audit, peers" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """A module of two parts, of which one forgets its file, and what it is called with."""
+    from types import ModuleType
+
+    from validation._command import Command, of_commands
 
     called = []
-    monkeypatch.setattr(_registry.subprocess, "run", lambda call, **_: called.append(call[2:]))
-    study = _registry.of_commands(_registry.Command("x", "-q", "-f --jobs 1", ("x.csv",)))
-    study(Options(tmp_path, jobs=2))
-    study(Options(tmp_path, quick=True))
-    assert called == [["validation.x", "-f", "--jobs", "2"], ["validation.x", "-q"]]
+
+    def main(words):
+        called.append(words)
+        if words[0] == "good":
+            Path(words[-1], "x.csv").write_text("done")
+
+    module = ModuleType("validation.x")
+    module.main = main
+    monkeypatch.setitem(sys.modules, "validation.x", module)
+    good, bad = (Command("x", part, (f"{file}.csv",), "-q", "-f") for part, file in PARTS)
+    return of_commands("", "", good, bad), called
+
+
+PARTS = (("good", "x"), ("bad", "y"))
+
+
+def test_commands_are_run_in_either_mode_and_have_to_leave_their_files(commands, tmp_path):
+    from validation._cells import Options
+
+    study, called = commands
+    assert study.leaves == ("x.csv", "y.csv")
+    study.run(Options(tmp_path, quick=True, jobs=2, only=("good",)))
+    study.run(Options(tmp_path / "..", only=("x good",)))
+    quick, full = called
+    assert quick == ["good", "-q", "--jobs", "2", "--results", str(tmp_path)]
+    assert full[:2] == ["good", "-f"]
+    with pytest.raises(FileNotFoundError, match=r"x bad did not write y\.csv"):
+        study.run(Options(tmp_path, quick=True))
+
+
+def test_a_command_is_not_run_while_its_results_are_there(commands, tmp_path, capsys):
+    from validation._cells import Options
+
+    study, called = commands
     (tmp_path / "x.csv").write_text("done")
-    study(Options(tmp_path))
-    assert len(called) == 2
+    study.run(Options(tmp_path, only=("good",)))
+    assert called == []
     assert "delete them to run it again" in capsys.readouterr().out
 
 
@@ -134,17 +187,25 @@ def test_the_counts_are_those_of_one_go_however_often_a_run_is_stopped(tmp_path,
     from validation._cells import Options
 
     monkeypatch.setattr(validity, "DESIGNS", validity.DESIGNS[-1:])
-    monkeypatch.setattr(validity, "draw", lambda *_: None)
     only = ("/ spiegelhalter", "monte_carlo")
     for name, steps in (("pieces", (7, 20, 40)), ("whole", (40,))):
         for wanted in steps:
             monkeypatch.setattr(validity, "BLOCK", 9)
             monkeypatch.setattr(validity, "DATASETS", wanted)
-            validity.run(Options(tmp_path / name, only=only))
+            validity.run(Options(tmp_path / name, only=only, pictures=False))
     pieces, whole = (rows_of(tmp_path / name / "validity.csv") for name in ("pieces", "whole"))
     assert float(pieces[0].pop("ties")) == pytest.approx(float(whole[0].pop("ties")), rel=1e-4)
     assert pieces == whole
     assert whole[0]["datasets"] == "40"
+
+
+def test_the_number_of_data_sets_can_be_given(tmp_path):
+    from validation import widmann
+    from validation._cells import Options
+
+    only = ("group=closed", "alpha=0.1", "m=2 ", "pi=0.0")
+    widmann.run(Options(tmp_path, only=only, datasets=3, pictures=False))
+    assert {row["datasets"] for row in rows_of(tmp_path / "widmann_errors.csv")} == {"3"}
 
 
 def test_means_and_variances_are_pooled_exactly(options, monkeypatch):
@@ -221,7 +282,7 @@ def test_verdicts_follow_binomial_limits():
 
 
 def test_coarse_predictions_are_calibrated():
-    from validation.validity import coarse
+    from validation._designs import coarse
 
     drawn = coarse(40_000, 3, 4, np.random.SeedSequence(1))
     assert np.allclose(drawn.probs.sum(axis=1), 1.0)
@@ -232,23 +293,29 @@ def test_coarse_predictions_are_calibrated():
         assert value not in (0.0, 1.0) or share == value
 
 
-# ------------------------------------------------------------------ the record itself
+def cell(design, statistic, null, datasets, rejections, ties=0.0):
+    counts = {"p<=0.01": rejections // 5, "p<=0.05": rejections}
+    what = {"design": design, "statistic": statistic, "null": null, "resamples": 199, "seed": 1}
+    return {**what, "datasets": datasets, **counts, "ties": ties}
 
 
-def test_no_exact_pair_of_the_record_is_outside_the_limits():
+def test_pairs_are_pooled_over_designs(tmp_path):
+    """Each cell of 0.068 is inside its limits, their sum is not: 272 of 4000 at .05 is 5.2 sd off."""
     from validation._cells import Table
-    from validation._study import RESULTS
-    from validation.validity import KEY, judged
+    from validation.validity import KEY, judged, pooled, summary
 
-    rows = judged(Table(RESULTS / "validity.csv", KEY))
-    exact = [row for row in rows if row["guarantee"] == "exact"]
-    assert len(exact) > 200
-    assert [row for row in exact if row["verdict"] in ("above", "below")] == []
-
-
-def test_every_difference_from_published_numbers_has_a_cause():
-    from validation._study import RESULTS
-
-    rows = rows_of(RESULTS / "widmann_compared.csv")
-    assert len(rows) > 400
-    assert [row for row in rows if row["cause"] == "unexplained"] == []
+    table = Table(tmp_path / "validity.csv", KEY)
+    table.put(cell(f"d{k}", "ecd", "monte_carlo", 1000, 68) for k in range(4))
+    table.put(cell(f"d{k}", "brier", "monte_carlo", 1000, 10, ties=0.1 * k) for k in range(2))
+    table.put([cell("d0", "ecd", "moments", 1000, 500)])
+    rows = judged(table)
+    assert [row["verdict"] for row in rows if row["null"] == "monte_carlo"][:8] == ["inside"] * 8
+    (sharp,) = [row for row in pooled(rows) if row["statistic"] == "ecd" and row["level"] == 0.05]
+    assert (sharp["designs"], sharp["datasets"], sharp["rejections"]) == (4, 4000, 272)
+    assert sharp["verdict"] == "above"
+    assert 0.05 < sharp["low"] < 0.068 < sharp["high"]
+    (tied,) = [row for row in pooled(rows) if row["statistic"] == "brier" and row["level"] == 0.05]
+    assert (tied["verdict"], tied["designs_with_ties"], tied["ties"]) == ("below (ties)", 1, 0.05)
+    exact, *_ = [row for row in summary(rows) if (row["null"], row["level"]) == ("monte_carlo", 0.05)]
+    assert (exact["cells"], exact["inside"], exact["below"], exact["below (ties)"]) == (6, 4, 1, 1)
+    assert (exact["smallest_rate"], exact["largest_rate"]) == (0.01, 0.068)

@@ -4,7 +4,14 @@
 ``--results`` names one; ``--full`` (the default) as it is meant to be read, for hours. A full run
 can be stopped and goes on where it was; ``--minutes`` stops each study after so long. Results are
 CSV files and pictures in validation/results; runs.csv there says what was run until when, for how
-long and with which versions. Studies that compare with published numbers need the reference data,
+long and with which versions. A study that fails, or does not leave the files it names, makes the
+command fail.
+
+One number again: ``--only`` runs the parts of a study whose description holds all its texts, and
+``--results`` a folder other than that of the record; ``--datasets`` is the number of data sets a
+cell of widmann, validity and power_curves, as the row of the record says.
+
+Studies that compare with published numbers need the reference data,
 whose folder the environment variable CALTEST_REFERENCE_DATA names; without, they are left out, and
 it is said.
 """
@@ -12,6 +19,10 @@ it is said.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import io
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -40,6 +51,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", metavar="TEXT", default=[], help="cells with these texts (see progress)"
     )
+    parser.add_argument("--datasets", type=int, help="data sets a cell, in place of all")
     parser.add_argument("--no-pictures", action="store_true", help="no pictures now")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results go")
     options = parser.parse_args(arguments)
@@ -64,10 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Path(tempfile.mkdtemp(prefix="validation-")) if given.quick else RESULTS
     )
     wanted = list(STUDIES) if "all" in given.study else given.study
-    failed = []
+    asked: list[str] = []
+    failed, left_out = [], []
     for name in wanted:
-        study = STUDIES[name]
-        if study.reference and not REFERENCE.is_dir():
+        if STUDIES[name].reference and not REFERENCE.is_dir():
+            left_out.append(name)
             print(f"== {name} is left out: CALTEST_REFERENCE_DATA names no folder", flush=True)
             continue
         options = Options(
@@ -76,22 +89,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given.jobs,
             given.minutes,
             tuple(given.only),
+            given.datasets,
             not given.no_pictures,
         )
-        began = monotonic()
-        print(f"== {name}: {study.title}", flush=True)
-        try:
-            study.run(options)
-        except Exception as error:  # the others go on; the exit status tells
+        if not succeeded(name, options):
             failed.append(name)
-            print(f"== {name} FAILED: {type(error).__name__}: {error}", flush=True)
-        else:
-            record(name, options, monotonic() - began)
-            print(f"== {name}: done in {monotonic() - began:.0f} s", flush=True)
-    print(f"{len(wanted) - len(failed)} of {len(wanted)} studies; results in {results}")
+        asked += options.asked
+    if given.only and not asked:
+        print(f"nothing is called {' and '.join(given.only)} in {', '.join(wanted)}")
+        return len(wanted)
+    done = len(wanted) - len(failed) - len(left_out)
+    print(f"{done} of {len(wanted)} studies, {len(left_out)} left out; results in {results}")
     if failed:
         print(f"failed: {', '.join(failed)}")
     return len(failed)
+
+
+def succeeded(name: str, options: Options) -> bool:
+    """Run a study; return whether it ran through and left its files."""
+    study, began = STUDIES[name], monotonic()
+    print(f"== {name}: {study.title}", flush=True)
+    try:
+        study.run(options)
+        if options.only and not options.asked:
+            return True  # another study may have what is asked for
+        lost = study.lost(options)
+        if lost:
+            raise FileNotFoundError(f"it did not write {', '.join(lost)}")
+    except (Exception, SystemExit) as error:  # the others go on; the exit status tells
+        print(f"== {name} FAILED: {type(error).__name__}: {error}", flush=True)
+        return False
+    record(name, options, monotonic() - began)
+    print(f"== {name}: done in {monotonic() - began:.0f} s", flush=True)
+    return True
+
+
+def writes(command: str) -> tuple[str, ...]:
+    """Return the files that a printed command writes; nothing is run.
+
+    Parameters
+    ----------
+    command
+        ``python -m validation STUDY…`` or ``python -m validation.MODULE…``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such module, or it does not take these arguments.
+    """
+    _, _, module, *arguments = shlex.split(command)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            if module == __package__:
+                return _of_studies(parsed(arguments))
+            name = module.removeprefix(f"{__package__}.")
+            given = importlib.import_module(module).parsed(arguments)
+    except (SystemExit, ImportError, AttributeError) as error:
+        raise ValueError(f"{command}: {complaint.getvalue().strip() or error}") from None
+    commands = (each for study in STUDIES.values() for each in study.commands)
+    part = getattr(given, "study", "")
+    return tuple(n for c in commands if (c.module, c.part) == (name, part) for n in c.leaves)
+
+
+def _of_studies(given: argparse.Namespace) -> tuple[str, ...]:
+    names: list[str] = []
+    for study in STUDIES.values() if "all" in given.study else map(STUDIES.__getitem__, given.study):
+        options = Options(RESULTS, only=tuple(given.only))
+        asked = [each for each in study.commands if options.names(str(each))]
+        names += [name for each in asked for name in each.leaves] if study.commands else study.files
+    return tuple(names)
 
 
 if __name__ == "__main__":

@@ -46,11 +46,15 @@ class Options:
     minutes
         Begin no cell later than so many minutes after the start; None: no limit.
     only
-        Run the cells whose description holds all these texts.
+        Run the cells whose description holds all these texts, the commands whose name has these words.
+    datasets
+        Data sets a cell, of studies that count these; None: as many as the mode says.
     pictures
         Draw, and compare with published numbers, when the cells are done.
     started
         When the run began, on the monotonic clock.
+    asked
+        What was found to be asked for: filled while a study runs.
     """
 
     results: Path
@@ -58,8 +62,10 @@ class Options:
     jobs: int = 1
     minutes: float | None = None
     only: tuple[str, ...] = ()
+    datasets: int | None = None
     pictures: bool = True
     started: float = field(default_factory=monotonic)
+    asked: list[str] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -73,7 +79,17 @@ class Options:
 
     def wants(self, description: str) -> bool:
         """Whether a cell is asked for."""
-        return all(text in description for text in self.only)
+        return self._noted(description, all(text in description for text in self.only))
+
+    def names(self, command: str) -> bool:
+        """Whether a command is asked for."""
+        words = " ".join(self.only).split()
+        return self._noted(command, set(words) <= set(command.split()))
+
+    def _noted(self, what: str, wanted: bool) -> bool:
+        if wanted:
+            self.asked.append(what)
+        return wanted
 
 
 class Table:

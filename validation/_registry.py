@@ -1,178 +1,149 @@
-"""What there is to run: the studies by name."""
+"""What there is to run: the studies by name, and the files that every one of them leaves."""
 
 from __future__ import annotations
 
-import importlib
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from validation._command import Command, Study, of_commands, of_module
 
-from validation._cells import Options, Table
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study: what it shows, what it takes, and how it is run."""
-
-    title: str
-    full: str
-    run: Callable[[Options], None]
-    reference: bool = False
-
-
-def of_module(module: str) -> Callable[[Options], None]:
-    """Return a study that is a function ``run`` of a module."""
-
-    def run(options: Options) -> None:
-        importlib.import_module(f"validation.{module}").run(options)
-
-    return run
-
-
-@dataclass(frozen=True)
-class Command:
-    """A module's own command line: arguments of either mode, and the files a full run leaves.
-
-    Without arguments for the quick mode it is not part of that.
-    """
-
-    module: str
-    quick: str
-    full: str
-    leaves: tuple[str, ...]
-
-
-def _commands(commands: Sequence[Command], options: Options) -> None:
-    """Run modules one after another; a full one is not run again while its files are there."""
-    environment = os.environ | {"CALTEST_VALIDATION_RESULTS": str(options.results), "MPLBACKEND": "Agg"}
-    done = Table(options.results / "commands.csv", ("command",))
-    for command in commands:
-        arguments = command.quick if options.quick else command.full
-        label = f"{command.module} {arguments}".strip()
-        if not options.wants(label) or options.over or (options.quick and not arguments):
-            continue
-        if not options.quick and all((options.results / name).exists() for name in command.leaves):
-            print(f"{label}: its results are there; delete them to run it again", flush=True)
-            continue
-        started = options.seconds
-        words = arguments.replace("--jobs 1", f"--jobs {options.jobs}").split()
-        call = [sys.executable, "-m", f"validation.{command.module}", *words]
-        subprocess.run(call, cwd=ROOT, env=environment, check=True)
-        done.put([{"command": label, "seconds": round(options.seconds - started)}])
-
-
-def of_commands(*commands: Command) -> Callable[[Options], None]:
-    """Return a study that runs modules by their own command lines."""
-    return partial(_commands, commands)
-
-
-_CKCE = (
-    Command("ckce_figures", "--trials 2 --jobs 1", "--trials 100 --jobs 1",
-            ("ckce_figure2.csv", "ckce_figure2.png", "ckce_figure4a.csv", "ckce_figure4a.png")),
+_WIDMANN = of_module(
+    "widmann",
+    "Widmann et al. 2019, Figures 1 and 2, J.2.3, J.2.4, beside published numbers",
+    "190 hours of one core, most of them for 1000 classes; 15 for what is published in numbers",
+    "widmann_estimates.csv", "widmann_errors.csv", "widmann_figure1.png", "widmann_figure2.png",
+    "widmann_j23.png", "widmann_j24.png",
+    published=("widmann_compared.csv", "widmann_conventions.csv", "widmann_agreement.csv",
+               "widmann_compared.png"),
 )  # fmt: skip
-_TABLE = (Command("ckce", "--jobs 1", "--jobs 1", ("ckce.csv", "ckce_features.csv")),)
-_RISK = (
-    Command("estimation_risk", "simulation --trials 2 --jobs 1", "simulation --trials 100 --jobs 1",
-            ("estimation_risk_simulation.csv", "estimation_risk_simulation.png")),
+_NETWORKS = of_module(
+    "widmann_networks",
+    "Widmann et al. 2019, J.3: four networks, estimates and p-values beside published",
+    "10 minutes",
+    "widmann_networks.csv", "widmann_networks_rows.csv", "widmann_networks.png",
+    reference=True,
 )  # fmt: skip
-_RISK_NETWORKS = (
-    Command("estimation", "", "networks --jobs 1",
-            ("estimation_densenet40.csv", "estimation_cifar100.csv")),
-    Command("estimation_risk", "", "precision --jobs 1", ("estimation_risk_precision.csv",)),
-    Command("estimation_risk", "", "cost --jobs 1", ("estimation_risk_cost.csv",)),
-)  # fmt: skip
-_ESTIMATION = (
-    Command("estimation", "", "pvalues --jobs 1",
-            ("estimation_pvalues.csv",)),
-    Command("estimation", "", "truth --jobs 1", ("estimation_truth.csv",)),
-)  # fmt: skip
-_NULLS = (
-    Command("moments", "--draws 200 --network-draws 50 --statistics ecd --jobs 1",
-            "--draws 100000 --jobs 1", ("moments.csv",)),
-    Command("consistency", "--repetitions 2 --resamples 19 --jobs 1",
-            "--repetitions 500 --jobs 1", ("consistency.csv",)),
-)  # fmt: skip
-_COMPARISON = (
-    Command("comparison", "", "tests --jobs 1", ("comparison.csv",)),
-    Command("comparison", "", "networks --jobs 1", ("comparison.csv",)),
+_TIMING = of_module(
+    "timing", "Widmann et al. 2019, J.4: computational time", "1 minute", "timing.csv", "timing.png"
 )
-_POWER = (
-    Command("omnibus", "--sets 1 --vectors 1 --resamples 19", "",
-            ("omnibus_power.csv", "omnibus_power.png")),
-    Command("low_rank", "", "--jobs 1", ("low_rank_power.csv",)),
+_CKCE = of_module(
+    "ckce_figure1", "Moskvichev and Sejdinovic 2025, Figure 1", "1 minute",
+    "ckce_figure1.csv", "ckce_figure1.png",
 )  # fmt: skip
-_BOUNDS = (
-    Command("tolerance", "size --repetitions 2 --resamples 19 --jobs 1", "size --jobs 1",
-            ("tolerance_size.csv",)),
-    Command("tolerance", "", "coverage --jobs 1", ("tolerance_coverage.csv",)),
-    Command("certificates", "coverage --repetitions 2 --jobs 1", "coverage --jobs 1",
-            ("certificates_coverage.csv",)),
-    Command("certificates", "", "widths --jobs 1", ("certificates_widths.csv",)),
-    Command("witness", "size --repetitions 2 --resamples 19 --jobs 1", "size --jobs 1",
-            ("witness.csv",)),
+_CKCE_FIGURES = of_commands(
+    "Moskvichev and Sejdinovic 2025, Figures 2 and 4(a)", "20 minutes",
+    Command("ckce_figures", "ranking", ("ckce_figure2.csv", "ckce_figure2.png"),
+            "--trials 2 --sizes 50 100 200"),
+    Command("ckce_figures", "shift", ("ckce_figure4a.csv", "ckce_figure4a.png"), "--trials 2"),
 )  # fmt: skip
-_AUDIT = (
-    Command("audit", "size --repetitions 2 --groups 4 --jobs 1", "size --jobs 1",
-            ("audit_size.csv",)),
-    Command("audit", "", "power --jobs 1", ("audit_power.csv",)),
+_CKCE_TABLE = of_commands(
+    "Moskvichev and Sejdinovic 2025, Table 1, DenseNet-40; features; time and memory", "20 minutes",
+    Command("ckce", "published", ("ckce.csv",), "--rows 300", reference=True),
+    Command("ckce", "features", ("ckce_features.csv",), "--rows 300", reference=True),
+    Command("ckce", "speed", ("speed_ckce.csv",), "--rows 300 --cases 0 4", reference=True),
 )  # fmt: skip
-_PLANNING = (
-    Command("planning", "coverage --repetitions 2", "coverage --repetitions 400",
-            ("planning_coverage.csv",)),
+_RISK = of_commands(
+    "Gruber and Bach 2024, Figure 1: risk of simulated models", "30 minutes",
+    Command("estimation_risk", "simulation",
+            ("estimation_risk_simulation.csv", "estimation_risk_simulation.png"), "--trials 2"),
+)  # fmt: skip
+_RISK_NETWORKS = of_commands(
+    "Gruber and Bach 2024, Tables 1 and 5, DenseNet-40; precision and cost", "1 hour",
+    Command("estimation", "networks", ("estimation_densenet40.csv", "estimation_cifar100.csv"),
+            "--rows 500 --functions two_step", reference=True),
+    Command("estimation_risk", "precision", ("estimation_risk_precision.csv",), "--rows 500",
+            reference=True),
+    Command("estimation_risk", "cost", ("estimation_risk_cost.csv",), "--rows 500 --runs 1",
+            reference=True),
+)  # fmt: skip
+_ECD = of_module(
+    "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
+    "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
+)  # fmt: skip
+_VALIDITY = of_module(
+    "validity", "size of every (statistic, null) pair: heat maps with simultaneous limits",
+    "80 hours of one core, of which consistency resampling 70",
+    "validity.csv", "validity_summary.csv", "validity_pooled.csv", "validity.png",
+)  # fmt: skip
+_POWER_CURVES = of_module(
+    "power_curves", "power of every statistic over rows; rows needed for 80 %", "6 hours of one core",
+    "power_curves.csv", "power_rows_needed.csv", "power_curves.png",
+)  # fmt: skip
+_PEERS = of_module("peers", "other packages' p-values beside ours", "2 minutes", "peers.csv")
+_NULLS = of_commands(
+    "accuracy of the analytic null; consistency resampling", "2 hours",
+    Command("moments", "", ("moments.csv",), "--draws 200 --network-draws 50 --statistics ecd"),
+    Command("consistency", "", ("consistency.csv",), "--repetitions 2 --resamples 19"),
+)  # fmt: skip
+_ESTIMATION = of_commands(
+    "squared calibration errors of known truth", "1 hour",
+    Command("estimation", "pvalues", ("estimation_pvalues.csv",),
+            "--repetitions 2 --pipelines 2 --resamples 9"),
+    Command("estimation", "truth", ("estimation_truth.csv",), "--repetitions 2 --sizes 200"),
+)  # fmt: skip
+_COMPARISON = of_commands(
+    "ranking of models: size, power, stability", "3 hours",
+    Command("comparison", "tests", ("comparison_tests.csv",),
+            "--repetitions 2 --slow-repetitions 1 --resamples 5",
+            "--slow-repetitions 60 --resamples 60"),
+    Command("comparison", "networks", ("comparison_networks.csv",),
+            "--rows 500 --size 100 --resamples 5", "--resamples 1000", reference=True),
+)  # fmt: skip
+_OMNIBUS = of_commands(
+    "the omnibus against its parts; kernels of low rank", "5 hours",
+    Command("omnibus", "", ("omnibus_power.csv", "omnibus_power.png"),
+            "--sets 1 --vectors 2 --resamples 19"),
+    Command("low_rank", "", ("low_rank_power.csv",), "--repetitions 1 --resamples 19"),
+)  # fmt: skip
+_BOUNDS = of_commands(
+    "tolerance tests, certificates, witness: coverage, size and time", "8 hours",
+    Command("tolerance", "size", ("tolerance_size.csv",), "--repetitions 2 --resamples 19"),
+    Command("tolerance", "coverage", ("tolerance_coverage.csv",), "--repetitions 1 --resamples 39"),
+    Command("tolerance", "networks", ("tolerance_networks.csv",), "--rows 500 --resamples 39",
+            reference=True),
+    Command("tolerance", "speed", ("tolerance_speed.csv",), "--rows 1000", alone=True),
+    Command("certificates", "coverage", ("certificates_coverage.csv",), "--repetitions 2 --rows 2000"),
+    Command("certificates", "widths", ("certificates_widths.csv",), "--repetitions 1 --rows 2000"),
+    Command("certificates", "plan", ("certificates_plan.csv",), "--repetitions 1 --rows 2000"),
+    Command("certificates", "speed", ("certificates_speed.csv",), "--rows 10000"),
+    Command("certificates", "networks", ("certificates_networks.csv", "certificates.png"),
+            "--rows 500", reference=True),
+    Command("witness", "size", ("witness_size.csv",), "--repetitions 2 --resamples 19"),
+    Command("witness", "found", ("witness_found.csv",), "--repetitions 1 --resamples 19",
+            "--repetitions 100 --resamples 199"),
+    Command("witness", "networks", ("witness_networks.csv",), "--rows 500 --resamples 19",
+            reference=True),
+)  # fmt: skip
+_AUDIT = of_commands(
+    "joint level and power of audits, their time and memory", "3 hours",
+    Command("audit", "size", ("audit_size.csv",), "--repetitions 2 --groups 4"),
+    Command("audit", "size_default", ("audit_size_default.csv",), "--repetitions 1 --groups 4",
+            "--repetitions 300 --groups 4 16"),
+    Command("audit", "power", ("audit_power.csv",), "--repetitions 1 --rows 800 --resamples 199",
+            "--repetitions 200"),
+    Command("audit", "speed", ("audit_speed.csv",), "--cases linear --rows 2000"),
+)  # fmt: skip
+_PLANNING = of_commands(
+    "sample sizes where the answer is known, and the time they take", "20 minutes",
+    Command("planning", "coverage", ("planning_coverage.csv",), "--repetitions 2"),
+    Command("planning", "speed", ("planning_speed.csv",), "--statistics ecd --datasets 24"),
 )  # fmt: skip
 
 STUDIES: dict[str, Study] = {
-    "widmann": Study(
-        "Widmann et al. 2019, Figures 1 and 2, J.2.3, J.2.4, beside published numbers",
-        "190 hours of one core, most of them for 1000 classes; 15 for what is published in numbers",
-        of_module("widmann"),
-    ),
-    "widmann_networks": Study(
-        "Widmann et al. 2019, J.3: four networks, estimates and p-values beside published",
-        "10 minutes", of_module("widmann_networks"), reference=True,
-    ),
-    "timing": Study("Widmann et al. 2019, J.4: computational time", "1 minute", of_module("timing")),
-    "ckce": Study("Moskvichev and Sejdinovic 2025, Figure 1", "1 minute", of_module("ckce_figure1")),
-    "ckce_figures": Study(
-        "Moskvichev and Sejdinovic 2025, Figures 2 and 4(a)", "20 minutes", of_commands(*_CKCE)
-    ),
-    "ckce_table": Study(
-        "Moskvichev and Sejdinovic 2025, Table 1, DenseNet-40; features; memory",
-        "20 minutes", of_commands(*_TABLE), reference=True,
-    ),
-    "risk": Study("Gruber and Bach 2024, Figure 1: risk of simulated models", "30 minutes",
-                  of_commands(*_RISK)),
-    "risk_networks": Study(
-        "Gruber and Bach 2024, Tables 1 and 5, DenseNet-40", "1 hour",
-        of_commands(*_RISK_NETWORKS), reference=True,
-    ),
-    "ecd": Study("Sumler et al. 2025, Figure 2 and Table I", "1 minute", of_module("ecd")),
-    "validity": Study(
-        "size of every (statistic, null) pair: heat maps with simultaneous limits",
-        "80 hours of one core, of which consistency resampling 70", of_module("validity"),
-    ),
-    "power_curves": Study(
-        "power of every statistic over rows; rows needed for 80 %", "6 hours of one core",
-        of_module("power_curves"),
-    ),
-    "peers": Study("other packages' p-values beside ours", "2 minutes", of_module("peers")),
-    "nulls": Study("accuracy of the analytic null; consistency resampling", "2 hours",
-                   of_commands(*_NULLS)),
-    "estimation": Study("squared calibration errors of known truth", "1 hour",
-                        of_commands(*_ESTIMATION)),
-    "comparison": Study("ranking of models: size, power, stability", "3 hours",
-                        of_commands(*_COMPARISON), reference=True),
-    "omnibus": Study("the omnibus against its parts; kernels of low rank", "5 hours",
-                     of_commands(*_POWER)),
-    "bounds": Study("tolerance tests, certificates, witness: coverage and size", "5 hours",
-                    of_commands(*_BOUNDS)),
-    "audit": Study("joint level and power of audits", "3 hours", of_commands(*_AUDIT)),
-    "planning": Study("sample sizes where the answer is known", "10 minutes",
-                      of_commands(*_PLANNING)),
-}  # fmt: skip
+    "widmann": _WIDMANN,
+    "widmann_networks": _NETWORKS,
+    "timing": _TIMING,
+    "ckce": _CKCE,
+    "ckce_figures": _CKCE_FIGURES,
+    "ckce_table": _CKCE_TABLE,
+    "risk": _RISK,
+    "risk_networks": _RISK_NETWORKS,
+    "ecd": _ECD,
+    "validity": _VALIDITY,
+    "power_curves": _POWER_CURVES,
+    "peers": _PEERS,
+    "nulls": _NULLS,
+    "estimation": _ESTIMATION,
+    "comparison": _COMPARISON,
+    "omnibus": _OMNIBUS,
+    "bounds": _BOUNDS,
+    "audit": _AUDIT,
+    "planning": _PLANNING,
+}

@@ -3,7 +3,7 @@
 ``python -m validation.audit size --repetitions 1000``: calibrated data sets (Dirichlet(1, 1, 1), 25
 rows a group) with 4, 16 and 64 groups; share in which the audit rejects at .05, beside the share in
 which the smallest p-value does that nobody adjusted. Statistics "ecd" of the full vector and of the top
-label, "ks" of the top label: 3 (1 + groups) hypotheses, 199 draws. With ``--default`` all lenses and
+label, "ks" of the top label: 3 (1 + groups) hypotheses, 199 draws. ``size_default``: all lenses and
 default statistics.
 
 ``python -m validation.audit power --repetitions 200``: one of 16 groups over-confident (temperature
@@ -23,9 +23,11 @@ import argparse
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 import joblib
 import numpy as np
@@ -44,7 +46,7 @@ from caltest.auditing.plan import make_plan
 from caltest.auditing.wanted import Wanted
 from caltest.data import sample
 from caltest.simulation import tempered
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, ROOT, command_line, markdown, write_csv
 
 LEVEL = 0.05
 ROWS_OF_A_GROUP = 25
@@ -72,8 +74,7 @@ def smallest(groups: int, default: bool, seed: np.random.SeedSequence) -> tuple[
     n = groups * ROWS_OF_A_GROUP
     drawn = tempered(n, np.ones(3), temperature=1.0, rng=data)
     options: Any = {} if default else {"lenses": LENSES, "statistics": STATISTICS}
-    with threadpool_limits(1):
-        engine.family = lambda *_: ()  # type: ignore[assignment]
+    with threadpool_limits(1), patch.object(engine, "family", lambda *_: ()):
         audit = caltest.audit(
             drawn.probs,
             drawn.labels,
@@ -86,19 +87,19 @@ def smallest(groups: int, default: bool, seed: np.random.SeedSequence) -> tuple[
     return audit.pvalue, min(check.pvalue for check in audit.checks), len(audit.checks)
 
 
-def size(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+def size(options: argparse.Namespace, default: bool = False) -> Iterable[dict[str, Any]]:
     """Yield the share of rejections for every number of groups."""
     for number, groups in enumerate(options.groups):
         start = perf_counter()
         seeds = np.random.SeedSequence([options.seed, number]).spawn(options.repetitions)
-        tasks = (joblib.delayed(smallest)(groups, options.default, seed) for seed in seeds)
+        tasks = (joblib.delayed(smallest)(groups, default, seed) for seed in seeds)
         found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
         print(f"{groups} groups: {perf_counter() - start:.0f} s", flush=True)
         of = len(found)
         yield {
             "groups": groups,
             "hypotheses": int(np.median(found[:, 2])),
-            "statistics": "default" if options.default else "ecd ks",
+            "statistics": "default" if default else "ecd ks",
             "of": of,
             **rate(int((found[:, 0] <= LEVEL).sum()), of, "adjusted"),
             **rate(int((found[:, 1] <= LEVEL).sum()), of, "unadjusted"),
@@ -109,12 +110,11 @@ def size(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 
 def who_is_found(
-    temperature: float, seed: np.random.SeedSequence
+    temperature: float, n: int, resamples: int, seed: np.random.SeedSequence
 ) -> list[tuple[bool, bool, bool, float]]:
     """Return for every correction: is the wrong group found, all rows, another group; share false."""
     data, other, draws = seed.spawn(3)
-    n, groups = 8000, 16
-    group = np.arange(n) % groups
+    group = np.arange(n) % 16
     wrong = tempered(n, temperature=temperature, rng=data)
     right = tempered(n, temperature=1.0, rng=other)
     bad = group == 0
@@ -123,7 +123,7 @@ def who_is_found(
     source = Source(whole.predictions)
     plan = make_plan(source, read_groups(group, n), Wanted.of(LENSES, STATISTICS, False), 50)
     with threadpool_limits(1):
-        drawn = draw_all(source, whole.labels, plan.hypotheses, 2047, seed_of(draws), ALONE)
+        drawn = draw_all(source, whole.labels, plan.hypotheses, resamples, seed_of(draws), ALONE)
     sides = [hypothesis.statistic.alternatives[0] for hypothesis in plan.hypotheses]
     names = [h.look.group.value if h.look.group else "all" for h in plan.hypotheses]
     rows = []
@@ -140,7 +140,8 @@ def power(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     for place, temperature in enumerate(options.temperatures):
         start = perf_counter()
         seeds = np.random.SeedSequence([options.seed, 100 + place]).spawn(options.repetitions)
-        tasks = (joblib.delayed(who_is_found)(temperature, seed) for seed in seeds)
+        given = (temperature, options.rows or 8000, options.resamples)
+        tasks = (joblib.delayed(who_is_found)(*given, seed) for seed in seeds)
         found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
         print(f"temperature {temperature}: {perf_counter() - start:.0f} s", flush=True)
         of = len(found)
@@ -170,12 +171,12 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def one_case(name: str, jobs: int) -> None:
+def one_case(name: str, rows: int | None, jobs: int) -> None:
     """Audit one data set in this process; print seconds, hypotheses and peak memory in MB."""
     case = CASES[name]
-    rng = np.random.default_rng(0)
-    drawn = tempered(case["n"], np.full(10, 0.3), temperature=1.0, rng=1)
-    group = rng.integers(0, case["groups"], case["n"])
+    n, rng = rows or case["n"], np.random.default_rng(0)
+    drawn = tempered(n, np.full(10, 0.3), temperature=1.0, rng=1)
+    group = rng.integers(0, case["groups"], n)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     start = perf_counter()
     audit = caltest.audit(
@@ -188,14 +189,16 @@ def one_case(name: str, jobs: int) -> None:
 
 def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield seconds and peak memory, each case in a process of its own."""
-    for name, case in CASES.items():
-        command = [sys.executable, "-m", "validation.audit", "case", name, "--jobs", str(options.jobs)]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-        seconds, hypotheses, peak, before, draws = printed
+    for name in options.cases:
+        command = [sys.executable, "-m", "validation.audit", "case", "--cases", name]
+        command += ["--jobs", str(options.jobs)]
+        command += ["--rows", str(options.rows)] if options.rows else []
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+        seconds, hypotheses, peak, before, draws = printed.split()
         yield {
             "case": name,
-            "n": case["n"],
-            "groups": case["groups"],
+            "n": options.rows or CASES[name]["n"],
+            "groups": CASES[name]["groups"],
             "hypotheses": hypotheses,
             "draws": draws,
             "jobs": options.jobs,
@@ -205,29 +208,32 @@ def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         }
 
 
-STUDIES = {"size": size, "power": power, "speed": speed}
+STUDIES = {"size": size, "size_default": partial(size, default=True), "power": power, "speed": speed}
 
 
-def main() -> None:
-    """Run one study; its rows are written as they come."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_261_121)
     given.add_argument("study", choices=[*STUDIES, "case"])
-    given.add_argument("name", nargs="?", choices=list(CASES), help="of a case to time")
     given.add_argument("--repetitions", type=int, default=1000)
-    given.add_argument("--groups", type=int, nargs="+", default=[4, 16, 64])
-    given.add_argument("--temperatures", type=float, nargs="+", default=[0.8, 0.9])
-    given.add_argument("--default", action="store_true", help="all lenses and default statistics")
-    given.add_argument("--jobs", type=int, default=1)
-    given.add_argument("--seed", type=int, default=20_261_121)
-    options = given.parse_args()
+    given.add_argument("--groups", type=int, nargs="+", default=[4, 16, 64], help="of size")
+    given.add_argument("--temperatures", type=float, nargs="+", default=[0.8, 0.9], help="of power")
+    given.add_argument("--resamples", type=int, default=2047, help="of power")
+    given.add_argument("--rows", type=int, help="of power (8000) and speed")
+    given.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES), help="of speed")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study; its rows are written as they come."""
+    options = parsed(arguments)
     if options.study == "case":
-        one_case(options.name, options.jobs)
+        one_case(options.cases[0], options.rows, options.jobs)
         return
     rows: list[dict[str, Any]] = []
-    name = f"audit_{options.study}{'_default' if options.default else ''}.csv"
     for row in STUDIES[options.study](options):
         rows.append(row)
-        write_csv(rows, RESULTS / name)
+        write_csv(rows, options.results / f"audit_{options.study}.csv")
     print(markdown(rows))
 
 

@@ -18,13 +18,14 @@ pooling scores costs or gains against the published family of all intervals of d
 ``… speed``: seconds, on scores without ties.
 
 ``… networks``: the sentences for four networks on the CIFAR-10 test set, and a picture.
+
+``--repetitions`` and ``--rows`` are the most data sets of a cell and the most rows of one.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -37,7 +38,7 @@ from scipy.stats import binomtest
 
 import caltest
 from caltest.bounds import Certificate
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
 Drawn = tuple[Array, Array, Array]
@@ -45,9 +46,12 @@ Drawn = tuple[Array, Array, Array]
 NETWORKS = ("resnet18", "googlenet", "vgg19_bn", "densenet121")
 METHODS = ("bins", "isotonic")
 SIZES = {200: 1000, 2000: 1000, 10_000: 200}
-REFERENCE = Path(
-    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
+WIDTHS = {1000: 50, 2000: 20, 10_000: 20, 100_000: 5, 1_000_000: 1}
+SPEEDS = (10_000, 100_000, 1_000_000)
+WANTED = {
+    "bins": ((0.1, 200), (0.05, 200), (0.02, 50)),
+    "isotonic": ((0.2, 200), (0.1, 50), (0.05, 10), (0.02, 0)),
+}
 
 
 # ------------------------------------------------------------------ designs: score, truth given it, q
@@ -107,6 +111,11 @@ def seeds(options: argparse.Namespace, name: str, count: int) -> list[np.random.
 # ------------------------------------------------------------------ studies
 
 
+def sizes(options: argparse.Namespace, all_of_them: Iterable[int]) -> list[int]:
+    """Return the numbers of rows that are asked for."""
+    return [n for n in all_of_them if options.rows is None or n <= options.rows]
+
+
 def holds(found: Certificate, drawn: Drawn) -> tuple[bool, bool]:
     """Return whether all bounds hold, and whether the certified and the proved distance do."""
     c, given_score, q = drawn
@@ -128,8 +137,8 @@ def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield the share of data sets in which everything holds."""
     for method in METHODS:
         for name, design in COVERED.items():
-            for n, most in SIZES.items():
-                count = min(most, options.repetitions)
+            for n in sizes(options, SIZES):
+                count = min(SIZES[n], options.repetitions)
 
                 def once(seed: np.random.SeedSequence) -> tuple[bool, bool]:
                     found, drawn = certified(design, n, seed, method=method)  # noqa: B023
@@ -160,7 +169,8 @@ def widths(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         "isotonic, all scores": {"method": "isotonic"},
     }
     for name, design in SHAPES.items():
-        for n, count in ((1000, 50), (2000, 20), (10_000, 20), (100_000, 5), (1_000_000, 1)):
+        for n in sizes(options, WIDTHS):
+            count = min(WIDTHS[n], options.repetitions)
             for kind, chosen in kinds.items():
                 if kind.endswith("all scores"):
                     if n > 2000:
@@ -185,17 +195,15 @@ def widths(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 def plan(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield rows asked for, and how often so many rows do."""
-    wanted = {
-        "bins": ((0.1, 200), (0.05, 200), (0.02, 50)),
-        "isotonic": ((0.2, 200), (0.1, 50), (0.05, 10), (0.02, 0)),
-    }
     for name, design in SHAPES.items():
         for method in METHODS:
             (first,) = seeds(options, f"pilot{name}", 1)
             pilot, _ = certified(design, 2000, first, method=method)
-            for distance, count in wanted[method]:
+            for distance, most in WANTED[method]:
                 n = pilot.samples_for(distance)
                 assert n is not None
+                few = options.rows is None or n <= options.rows
+                count = min(most, options.repetitions) if few else 0
                 found = reached(design, n, method, seeds(options, f"{name}{n}", count))
                 yield {
                     "scores": name,
@@ -218,7 +226,7 @@ def reached(design: Design, n: int, method: str, chosen: list[np.random.SeedSequ
 
 def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield seconds."""
-    for n in (10_000, 100_000, 1_000_000):
+    for n in sizes(options, SPEEDS):
         for name, design in SHAPES.items():
             for method in METHODS:
                 (seed,) = seeds(options, f"speed{n}", 1)
@@ -246,7 +254,7 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     made = {}
     for name in NETWORKS:
         with np.load(REFERENCE / f"cifar10_{name}.npz") as arrays:
-            probs, labels = arrays["probs"], arrays["labels"]
+            probs, labels = arrays["probs"][: options.rows], arrays["labels"][: options.rows]
         for method in METHODS:
             found = caltest.certificate(probs, labels, method=method, wanted=0.02)
             made[name, method] = found
@@ -263,10 +271,10 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 "ranges_proved": len(found.miscalibrated),
                 "rows_for_2_points": found.samples_wanted,
             }
-    _draw(made)
+    _draw(made, options.results / "certificates.png")
 
 
-def _draw(made: dict[tuple[str, str], Certificate]) -> None:
+def _draw(made: dict[tuple[str, str], Certificate], path: Path) -> None:
     """Draw two of the networks, their scores and their rows."""
     import matplotlib.pyplot as plt
 
@@ -276,7 +284,7 @@ def _draw(made: dict[tuple[str, str], Certificate]) -> None:
         for ax, (method, against) in zip(row, shown, strict=True):
             caltest.CertificateDisplay.from_certificate(made[name, method], against=against, ax=ax)
             ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
-    figure.savefig(RESULTS / "certificates.png", dpi=80)
+    figure.savefig(path, dpi=80)
     plt.close(figure)
 
 
@@ -289,19 +297,21 @@ STUDIES = {
 }
 
 
-def main() -> None:
-    """Run one study, and write its table."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_220_304)
     given.add_argument("study", choices=STUDIES)
-    given.add_argument(
-        "--repetitions", type=int, default=1000, help="at most, in the study of coverage"
-    )
-    given.add_argument("--jobs", type=int, default=1)
-    given.add_argument("--seed", type=int, default=20_220_304)
-    options = given.parse_args()
+    given.add_argument("--repetitions", type=int, default=1000, help="data sets of a cell, at most")
+    given.add_argument("--rows", type=int, help="of a data set, at most")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study, and write its table."""
+    options = parsed(arguments)
     rows = list(STUDIES[options.study](options))
     print(markdown(rows))
-    write_csv(rows, RESULTS / f"certificates_{options.study}.csv")
+    write_csv(rows, options.results / f"certificates_{options.study}.csv")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """CKCE and JKCE: published numbers, features beside the exact inverse, time and memory.
 
-``python -m validation.ckce --jobs 2`` needs the reference data, whose folder the environment variable
-CALTEST_REFERENCE_DATA names (default: ../shared/data beside the project). Every timed case runs in a
-process of its own, through the public functions; memory is the peak above what was resident before.
+``python -m validation.ckce published`` (or ``features``, ``speed``) needs the reference data, whose
+folder the environment variable CALTEST_REFERENCE_DATA names (default: ../shared/data beside the
+project). Every timed case runs in a process of its own, through the public functions; memory is the
+peak above what was resident before. ``--rows`` takes the first rows of each data set; published numbers
+are of all.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -24,9 +26,8 @@ import caltest
 from caltest.kernels import LinearGaussian
 from caltest.simulation import m1
 from caltest.statistics import CKCE, JKCE
-from validation._study import RESULTS, markdown, write_csv
+from validation._study import REFERENCE, ROOT, command_line, markdown, write_csv
 from validation.benchmarks.child import peak, reset_peak
-from validation.estimates import REFERENCE
 
 FEATURES = (50, 100, 200, 500)
 SEEDS = 10  # of Fourier features
@@ -68,40 +69,49 @@ def simulated(n: int, m: int) -> Callable[[], Data]:
 
 
 @cache
-def exact(data: Callable[[], Data], factor: float) -> float:
+def exact(data: Callable[[], Data], rows: int | None, factor: float) -> float:
     """Return the CKCE by Cholesky factorisation, its bandwidth ``factor`` times the median."""
+    probs, labels = first(data, rows)
+    return caltest.estimate(probs, labels, CKCE(kernel_for(probs, factor), method="exact"))
+
+
+def first(data: Callable[[], Data], rows: int | None) -> Data:
+    """Return the first rows."""
     probs, labels = data()
-    return caltest.estimate(probs, labels, CKCE(kernel_for(data, factor), method="exact"))
+    return probs[:rows], labels[:rows]
 
 
-def kernel_for(data: Callable[[], Data], factor: float) -> LinearGaussian:
+def kernel_for(probs: np.ndarray, factor: float) -> LinearGaussian:
     """Return the kernel with ``factor`` times the median as bandwidth."""
-    probs = data()[0].astype(np.float64)
-    return LinearGaussian(factor * LinearGaussian().fitted(probs).bandwidth)
+    return LinearGaussian(factor * LinearGaussian().fitted(probs.astype(np.float64)).bandwidth)
 
 
-def published() -> list[dict[str, Any]]:
+def published(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Compare with Table 1 and with independent implementations."""
-    probs, labels = densenet40()
-    half = kernel_for(densenet40, 0.5)
+    n = options.rows
+    probs, labels = first(densenet40, n)
+    half = kernel_for(probs, 0.5)
     rows = [
-        ("CKCE ×10, γ = median/2", 0.0956, 10 * exact(densenet40, 0.5)),
-        ("CKCE ×10, γ = median", 0.0959, 10 * exact(densenet40, 1.0)),
+        ("CKCE ×10, γ = median/2", 0.0956, 10 * exact(densenet40, n, 0.5)),
+        ("CKCE ×10, γ = median", 0.0959, 10 * exact(densenet40, n, 1.0)),
         ("JKCE ×100, γ = median/2", 0.07061, 100 * caltest.estimate(probs, labels, JKCE(half))),
-        ("marginal: CKCE ×10", 0.0, 10 * caltest.estimate(*marginal(), "ckce")),
-        ("marginal: JKCE ×100", -0.0099, 100 * caltest.estimate(*marginal(), "jkce")),
+        ("marginal: CKCE ×10", 0.0, 10 * caltest.estimate(*first(marginal, n), "ckce")),
+        ("marginal: JKCE ×100", -0.0099, 100 * caltest.estimate(*first(marginal, n), "jkce")),
     ]
-    return [{"number": n, "reference": r, "ours": f"{ours:.6g}"} for n, r, ours in rows]
+    return [
+        {"number": name, "reference": "" if n else reference, "ours": f"{ours:.6g}"}
+        for name, reference, ours in rows
+    ]
 
 
 # ------------------------------------------------------------------ features
 
 
-def features() -> list[dict[str, Any]]:
+def features(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Compare features with the exact inverse."""
     rows = []
     for name, data in (("DenseNet-40, m = 10", densenet40), ("CIFAR-100, m = 100", cifar100)):
-        truth, (probs, labels) = exact(data, 1.0), data()
+        truth, (probs, labels) = exact(data, options.rows, 1.0), first(data, options.rows)
         for count in FEATURES:
             result = caltest.test(probs, labels, CKCE(features=count), n_resamples=1, rng=0)
             fourier = [
@@ -148,11 +158,11 @@ CASES = (
 )
 
 
-def measure(case: Case, jobs: int) -> dict[str, Any]:
+def measure(case: Case, rows: int | None, jobs: int) -> dict[str, Any]:
     """Run one case; return seconds and megabytes."""
     statistic = CKCE(method=case.method)  # type: ignore[arg-type]
     _run(case.work, statistic, *simulated(60, 3)(), jobs)  # imports, and first calls
-    probs, labels = DATA[case.data]()
+    probs, labels = first(DATA[case.data], rows)
     before = reset_peak()
     start = perf_counter()
     _run(case.work, statistic, probs, labels, jobs)
@@ -168,18 +178,20 @@ def _run(work: str, statistic: CKCE, probs: np.ndarray, labels: np.ndarray, jobs
         caltest.test(probs, labels, statistic, null=null, rng=0, n_jobs=jobs)
 
 
-def timed(jobs: int) -> list[dict[str, Any]]:
+def timed(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Run every case in a process of its own."""
     rows = []
-    for number, case in enumerate(CASES):
+    for number in options.cases:
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-        command = [sys.executable, "-m", "validation.ckce", "--case", str(number), "--jobs", str(jobs)]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        command = [sys.executable, "-m", "validation.ckce", "case", "--cases", str(number)]
+        command += ["--jobs", str(options.jobs)]
+        command += ["--rows", str(options.rows)] if options.rows else []
+        output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
         found = json.loads(output)
         rows.append(
-            case._asdict()
+            CASES[number]._asdict()
             | {
-                "jobs": jobs,
+                "jobs": options.jobs,
                 "seconds": float(f"{found['seconds']:.3g}"),
                 "megabytes": round(found["megabytes"]),
                 "load": round(load, 2),
@@ -189,21 +201,34 @@ def timed(jobs: int) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    """Run everything, write the CSVs, print the tables."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--case", type=int, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.case is not None:
-        print(json.dumps(measure(CASES[given.case], given.jobs)))
+STUDIES = {
+    "published": (published, "ckce"),
+    "features": (features, "ckce_features"),
+    "speed": (timed, "speed_ckce"),
+}
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__)
+    given.add_argument("study", choices=[*STUDIES, "case"])
+    given.add_argument("--rows", type=int, help="the first so many (all)")
+    given.add_argument(
+        "--cases", type=int, nargs="+", choices=range(len(CASES)), default=list(range(len(CASES)))
+    )
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study, write its CSV, print its table."""
+    options = parsed(arguments)
+    if options.study == "case":
+        print(json.dumps(measure(CASES[options.cases[0]], options.rows, options.jobs)))
         return
-    studies = {"ckce": published, "ckce_features": features, "speed_ckce": lambda: timed(given.jobs)}
-    for name, study in studies.items():
-        rows = study()
-        write_csv(rows, RESULTS / f"{name}.csv")
-        print(markdown(rows), flush=True)
-        print()
+    study, name = STUDIES[options.study]
+    rows = study(options)
+    write_csv(rows, options.results / f"{name}.csv")
+    print(markdown(rows), flush=True)
 
 
 if __name__ == "__main__":

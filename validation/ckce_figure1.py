@@ -63,6 +63,8 @@ def draw(path: Path) -> None:
 
 def run(options: Options) -> None:
     """Count how often the calibrated model has the least CKCE, and draw."""
+    if not options.wants("ckce"):
+        return
     count = 5 if options.quick else 200
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         found = np.array(spread(ckce, seeds(SEED, (1,), 0, count), parallel))

@@ -1,13 +1,14 @@
 """Figures 2 and 4(a) of Moskvichev and Sejdinovic (2025): ranking by CKCE, JKCE and ECE, and shift.
 
-``python -m validation.ckce_figures --trials 100 --jobs 2`` writes a PNG and a CSV for either.
+``python -m validation.ckce_figures ranking`` and ``… shift`` write a PNG and a CSV each.
 
-Figure 2: truths g ~ Dir(0.1, …, 0.1) of ten classes, labels drawn from them. Two models are calibrated,
-g itself and the marginal (0.1, …, 0.1); two are not, softmax(clr(g)/t) with t = 2 (under-confident) and
-t = 0.5 (over-confident). How often is the error of the calibrated model strictly below that of the
-miscalibrated one, on the same rows and labels? The text does not list the sample sizes: six are taken.
+ranking, Figure 2: truths g ~ Dir(0.1, …, 0.1) of ten classes, labels drawn from them. Two models are
+calibrated, g itself and the marginal (0.1, …, 0.1); two are not, softmax(clr(g)/t) with t = 2
+(under-confident) and t = 0.5 (over-confident). How often is the error of the calibrated model strictly
+below that of the miscalibrated one, on the same rows and labels? The text does not list the sample
+sizes: six are taken.
 
-Figure 4(a): x in [−1, 1] from a truncated normal of scale 0.25 and location α; 1000 labels with
+shift, Figure 4(a): x in [−1, 1] from a truncated normal of scale 0.25 and location α; 1000 labels with
 P(Y = 1 | x) = 1/(1 + exp(−x)); the model says 1/(1 + exp(−5x)). Only P(x) depends on α. The source
 draws one data set for each α; here every trial does, the first is shown as points, and the means and
 the central 90 % of all are added. The text does not list the α: steps of 0.05 are taken.
@@ -22,7 +23,7 @@ lie on a line, incomplete Cholesky factorisation gives the same to rounding.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -44,7 +45,7 @@ from caltest.kernels import LinearGaussian
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION
 from caltest.simulation import m1
 from caltest.statistics import CKCE, ECE, JKCE
-from validation._study import RESULTS, markdown, write_csv
+from validation._study import command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
@@ -110,12 +111,12 @@ def ranked(n: int, seed: np.random.SeedSequence) -> dict[str, dict[str, float]]:
     return {name: errors(probs, drawn.labels, "exact") for name, probs in models(drawn.truth).items()}
 
 
-def proportions(count: int, seed: int, parallel: joblib.Parallel) -> list[Row]:
+def proportions(options: argparse.Namespace, parallel: joblib.Parallel) -> list[Row]:
     """Count how often a calibrated model is below a miscalibrated one, with Wilson intervals."""
-    rows = []
-    for n in SIZES:
+    rows, count = [], options.trials
+    for n in options.sizes:
         start = perf_counter()
-        found = trials(partial(ranked, n), count, (seed, 2, n), parallel)
+        found = trials(partial(ranked, n), count, (options.seed, 2, n), parallel)
         print(f"Figure 2, n = {n}: {perf_counter() - start:.0f} s", flush=True)
         for good in CALIBRATED:
             for bad in MISCALIBRATED:
@@ -145,7 +146,8 @@ def draw_figure_2(rows: list[Row], path: Path) -> None:
     for ax in axes[1]:
         ax.set_xlabel("rows n")
     axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03), yticks=np.linspace(0.0, 1.0, 6))
-    axes[0, 0].set_xticks(SIZES, [f"{n:,}" for n in SIZES])
+    sizes = sorted({row["n"] for row in rows})
+    axes[0, 0].set_xticks(sizes, [f"{n:,}" for n in sizes])
     axes[0, 0].xaxis.set_minor_locator(NullLocator())
     figure.supylabel(
         "share of trials in which the calibrated model has the smaller error", size="medium"
@@ -183,12 +185,12 @@ def shifted(shift: float, seed: np.random.SeedSequence) -> dict[str, float]:
     return errors(np.column_stack([special.expit(-5.0 * x), special.expit(5.0 * x)]), labels, "nystrom")
 
 
-def under_shift(count: int, seed: int, parallel: joblib.Parallel) -> list[Row]:
+def under_shift(options: argparse.Namespace, parallel: joblib.Parallel) -> list[Row]:
     """Estimate the errors for every location."""
-    rows = []
+    rows, count = [], options.trials
     start = perf_counter()
     for number, shift in enumerate(SHIFTS):
-        found = trials(partial(shifted, shift), count, (seed, 4, number), parallel)
+        found = trials(partial(shifted, shift), count, (options.seed, 4, number), parallel)
         for statistic in LOOKS:
             values = np.array([each[statistic] for each in found])
             low, high = np.quantile(values, [0.5 - SHARE / 2, 0.5 + SHARE / 2])
@@ -258,23 +260,30 @@ def _save(figure: Any, path: Path) -> None:
     plt.close(figure)
 
 
-def main() -> None:
-    """Run both studies; write the CSVs and the pictures, print the tables."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--trials", type=int, default=100)
-    options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--seed", type=int, default=20_250_217)
-    given = options.parse_args()
-    studies = {
-        "ckce_figure2": (proportions, draw_figure_2),
-        "ckce_figure4a": (under_shift, draw_figure_4a),
-    }
-    with joblib.Parallel(n_jobs=given.jobs) as parallel:
-        for name, (study, draw) in studies.items():
-            rows = study(given.trials, given.seed, parallel)
-            write_csv(rows, RESULTS / f"{name}.csv")
-            draw(rows, RESULTS / f"{name}.png")
-            print(markdown(rows), flush=True)
+STUDIES = {
+    "ranking": (proportions, draw_figure_2, "ckce_figure2"),
+    "shift": (under_shift, draw_figure_4a, "ckce_figure4a"),
+}
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_250_217)
+    given.add_argument("study", choices=STUDIES)
+    given.add_argument("--trials", type=int, default=100)
+    given.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="of ranking")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study; write the CSV and the picture, print the table."""
+    options = parsed(arguments)
+    study, draw, name = STUDIES[options.study]
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        rows = study(options, parallel)
+    write_csv(rows, options.results / f"{name}.csv")
+    draw(rows, options.results / f"{name}.png")
+    print(markdown(rows), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,7 @@ are ranked jointly; how often 500 rows give the order of all 10 000. Published, 
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -36,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest.statistics import CKCE, ECE, JKCE, Statistic
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
 Pair = dict[str, Array]
@@ -46,10 +43,6 @@ ALPHAS = {"m=3, alpha=1": np.ones(3), "m=10, alpha=.1": np.full(10, 0.1)}
 SIZES = (250, 500)
 U_STATISTICS = ("skce_uq", "jkce")
 NETWORKS = ("densenet121", "resnet18", "vgg19_bn", "googlenet")
-ROWS = 500
-REFERENCE = Path(
-    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 
 
 # ------------------------------------------------------------------ size and power
@@ -113,7 +106,6 @@ def test_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         interval = binomtest(rejections, count).proportion_ci(CONFIDENCE)
         print(f"{statistic} {design} {alpha} n={n}: {perf_counter() - start:.0f} s", flush=True)
         yield {
-            "study": "tests",
             "statistic": statistic,
             "design": design,
             "predictions": alpha,
@@ -124,7 +116,6 @@ def test_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             "rate": round(rejections / count, 4),
             "low": round(interval.low, 4),
             "high": round(interval.high, 4),
-            "detail": "",
         }
 
 
@@ -159,17 +150,19 @@ def network_statistics(rows: int) -> dict[str, Statistic]:
 def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield how often the order of all rows is found, and every model's value and share of firsts."""
     models, labels = networks()
+    models = {name: probs[: options.rows] for name, probs in models.items()}
+    labels, size = labels[: options.rows], options.size
     for marginal in (False, True):
         chosen = dict(models)
         if marginal:
             chosen["marginal"] = np.full_like(models["densenet40"], 0.1)
-        for name, statistic in network_statistics(ROWS).items():
+        for name, statistic in network_statistics(size).items():
             start = perf_counter()
             found = caltest.compare(
                 chosen,
                 labels,
                 statistic,
-                size=ROWS,
+                size=size,
                 n_resamples=options.resamples,
                 rng=options.seed,
                 n_jobs=options.jobs,
@@ -178,11 +171,10 @@ def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             low, high = found.order_interval
             values = found.table()["value"]
             yield {
-                "study": "networks",
                 "statistic": name,
                 "design": "with marginal" if marginal else "five networks",
                 "predictions": "CIFAR-10",
-                "n": ROWS,
+                "n": size,
                 "resamples": found.n_resamples,
                 "found": round(found.order_proportion * found.n_resamples),
                 "of": found.n_resamples,
@@ -193,31 +185,28 @@ def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             }
 
 
-def main() -> None:
-    """Run one study, and replace the rows of its statistics in the results."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    given.add_argument("study", choices=("tests", "networks"))
+STUDIES = {"tests": test_rates, "networks": network_ranking}
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_250_217)
+    given.add_argument("study", choices=STUDIES)
     given.add_argument("--repetitions", type=int, default=1000)
     given.add_argument("--slow-repetitions", type=int, default=200, help="where resamples are needed")
     given.add_argument("--resamples", type=int, default=100)
     given.add_argument("--statistics", nargs="+", default=[*U_STATISTICS, "ckce", "ece"])
-    given.add_argument("--jobs", type=int, default=1)
-    given.add_argument("--seed", type=int, default=20_250_217)
-    options = given.parse_args()
-    rows = list((test_rates if options.study == "tests" else network_ranking)(options))
+    given.add_argument("--rows", type=int, help="of networks: the first so many (all)")
+    given.add_argument("--size", type=int, default=500, help="of networks: rows of a subsample")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study, write its table."""
+    options = parsed(arguments)
+    rows = list(STUDIES[options.study](options))
     print(markdown(rows))
-    path = RESULTS / "comparison.csv"
-    anew = {(row["study"], row["statistic"]) for row in rows}
-    kept = [row for row in _written(path) if (row["study"], row["statistic"]) not in anew]
-    write_csv([*kept, *rows], path)
-
-
-def _written(path: Path) -> list[dict[str, str]]:
-    """Return the rows that are there already."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    write_csv(rows, options.results / f"comparison_{options.study}.csv")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Type I error of the ECE by consistency resampling and by the exact null, on calibrated M1 data.
 
-``python -m validation.consistency --repetitions 500 --jobs 2``. Published (Widmann et al. 2019, 10⁴
+``python -m validation.consistency --jobs 2``. Published (Widmann et al. 2019, 10⁴
 data sets, n = 250, m = 10, α = 0.1, level .05): uniform bins 1.0, median-variance bins .2018.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import joblib
 import numpy as np
@@ -17,7 +18,7 @@ import caltest
 from caltest.binning import MedianVariance, Uniform
 from caltest.simulation import m1
 from caltest.statistics import ECE
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, command_line, markdown, write_csv
 
 LEVEL = 0.05
 STATISTICS = {"uniform": ECE(Uniform(10)), "median-variance": ECE(MedianVariance(5))}
@@ -38,14 +39,17 @@ def pvalues(seed: np.random.SeedSequence, resamples: int) -> list[float]:
         ]
 
 
-def main() -> None:
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_190_412)
+    given.add_argument("--repetitions", type=int, default=400)
+    given.add_argument("--resamples", type=int, default=199)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repetitions", type=int, default=500)
-    options.add_argument("--resamples", type=int, default=199)
-    options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--seed", type=int, default=20_190_412)
-    given = options.parse_args()
+    given = parsed(arguments)
     seeds = np.random.SeedSequence(given.seed).spawn(given.repetitions)
     tasks = (joblib.delayed(pvalues)(seed, given.resamples) for seed in seeds)
     found = np.array(joblib.Parallel(n_jobs=given.jobs)(tasks))
@@ -66,7 +70,7 @@ def main() -> None:
                 "high": round(interval.high, 4),
             }
         )
-    write_csv(rows, RESULTS / "consistency.csv")
+    write_csv(rows, given.results / "consistency.csv")
     print(markdown(rows))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import joblib
 import matplotlib.pyplot as plt
@@ -109,20 +110,33 @@ def over_noise(options: Options, parallel: joblib.Parallel) -> list[Row]:
 def draw(rows: list[Row], path: Path) -> None:
     """Draw Figure 2, and the ECD against the ECE over σ."""
     figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.3), layout="constrained")
+    _one_row(axes[0])
+    _weighted_sums(axes[1], rows)
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(axis="y", color=NARROW_BAND, alpha=0.35, linewidth=0.7)
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _one_row(ax: Any) -> None:
     p = np.linspace(0.0001, 0.9999, 401)  # the ECD of two equal rows is that of one
     for label, color, style in ((1, BLUE, "-"), (0, VERMILION, (0, (5, 1.5)))):
         values = np.array([caltest.estimate([q, q], [label, label], "ecd") for q in p])
-        axes[0].plot(p, values, color=color, linestyle=style, linewidth=1.7, label=f"label {label}")
-    axes[0].axhline(-0.2785, color=FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes[0].annotate("least: −0.2785", (0.5, -0.2785), xytext=(0.5, 1.0), ha="center", size="small")
-    axes[0].set(xlabel="probability of class 1", ylabel="ECD of one row")
-    axes[0].legend(frameon=False)
-    axes[0].set_title("Figure 2: the ECD of one row", loc="left", size="medium")
+        ax.plot(p, values, color=color, linestyle=style, linewidth=1.7, label=f"label {label}")
+    ax.axhline(-0.2785, color=FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
+    ax.annotate("least: −0.2785", (0.5, -0.2785), xytext=(0.5, 1.0), ha="center", size="small")
+    ax.set(xlabel="probability of class 1", ylabel="ECD of one row")
+    ax.legend(frameon=False)
+    ax.set_title("Figure 2: the ECD of one row", loc="left", size="medium")
+
+
+def _weighted_sums(ax: Any, rows: list[Row]) -> None:
     ece, ecd = (np.array([float(row[name]) for row in rows]) for name in ("ece", "ecd"))
-    axes[1].plot(ece, ecd, "o-", color=BLUE, linewidth=1.7, markersize=4, label="the protocol, over σ")
+    ax.plot(ece, ecd, "o-", color=BLUE, linewidth=1.7, markersize=4, label="the protocol, over σ")
     for row, x, y in zip(rows, ece, ecd, strict=True):
         if row["sigma"] in (0.5, 2.0, 4.0, 8.0, 15.0):
-            axes[1].annotate(
+            ax.annotate(
                 f"σ = {row['sigma']:g}",
                 (x, y),
                 xytext=(7, -5),
@@ -131,11 +145,9 @@ def draw(rows: list[Row], path: Path) -> None:
             )
     for sigma, printed in PRINTED.items():
         label = "printed in Table I" if sigma == 0.0 else None
-        axes[1].plot(
-            printed[0][-1], printed[2][-1], "o", color=BLACK, mfc="none", markersize=9, label=label
-        )
+        ax.plot(printed[0][-1], printed[2][-1], "o", color=BLACK, mfc="none", markersize=9, label=label)
         if sigma:
-            axes[1].annotate(
+            ax.annotate(
                 f"“σ = {sigma:g}”",
                 (printed[0][-1], printed[2][-1]),
                 xytext=(-8, 6),
@@ -143,18 +155,15 @@ def draw(rows: list[Row], path: Path) -> None:
                 size="small",
                 textcoords="offset points",
             )
-    axes[1].set(xlabel="ECE", ylabel="ECD")
-    axes[1].set_title("Table I: weighted sums", loc="left", size="medium")
-    axes[1].legend(frameon=False, loc="upper left")
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", color=NARROW_BAND, alpha=0.35, linewidth=0.7)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    ax.set(xlabel="ECE", ylabel="ECD")
+    ax.set_title("Table I: weighted sums", loc="left", size="medium")
+    ax.legend(frameon=False, loc="upper left")
 
 
 def run(options: Options) -> None:
     """Run both and draw; a table that is there is not made again."""
+    if not options.wants("ecd"):
+        return
     name = "ecd_table1.csv"
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         if not options.over and not (options.results / name).exists():

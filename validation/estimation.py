@@ -14,11 +14,9 @@ fall to 0, and of models of temperature 0.7, which should reach the truth, over 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -31,12 +29,9 @@ from scipy.stats import binomtest
 import caltest
 from caltest.estimation import Binning
 from caltest.simulation import Simulated, m1, tempered
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
-REFERENCE = Path(
-    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 #: Printed √risk × 100: Table 1 (top label) and Table 5 (canonical), DenseNet-40 on CIFAR-10.
 PUBLISHED = {
     ("densenet40", "top_label"): {
@@ -48,7 +43,8 @@ PUBLISHED = {
     },
     ("densenet40", None): {"kernel_density": 5.13, "kronecker_ridge": 5.13, "two_step_ridge": 5.13},
 }
-SIZES = (500, 2_000, 8_000, 32_000)
+SIZES = (500, 2_000, 8_000)
+NETWORKS = ("densenet40", "cifar100")
 TEMPERATURE = 0.7
 LEVEL = 0.05
 
@@ -65,9 +61,11 @@ def network(name: str) -> tuple[Array, NDArray[np.intp]]:
     return data["probs"], data["labels"].ravel()
 
 
-def _measured(name: str, lens: str | None, scaling: Any, function: Any, jobs: int, out: Any) -> None:
+def _measured(
+    name: str, lens: str | None, scaling: Any, function: Any, options: argparse.Namespace, out: Any
+) -> None:
     """Estimate by one function, and send the row back: in a process of its own, for its peak memory."""
-    probs, labels = network(name)
+    probs, labels = (each[: options.rows] for each in network(name))
     start, before = perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     order = np.random.RandomState(0).choice(len(labels), len(labels), replace=False)
     found = caltest.estimate_squared_error(
@@ -79,7 +77,7 @@ def _measured(name: str, lens: str | None, scaling: Any, function: Any, jobs: in
         order=order,
         regularization_scaling=scaling,
         rng=0,
-        n_jobs=jobs,
+        n_jobs=options.jobs,
     )
     row = found.recommended
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -92,7 +90,7 @@ def _measured(name: str, lens: str | None, scaling: Any, function: Any, jobs: in
             "value": f"{row.value:.3g}",
             "root_risk_100": round(100 * row.root_risk, 4),
             "error": round(100 * row.root_risk_error, 4),
-            "published": PUBLISHED.get((name, lens), {}).get(row.label, ""),
+            "published": "" if options.rows else PUBLISHED.get((name, lens), {}).get(row.label, ""),
             "estimate": f"{row.estimate:.8f}",
             "estimate_error": f"{row.estimate_error:.2g}",
             "zero_root_risk_100": round(100 * float(np.sqrt(found.zero_risks).mean()), 4),
@@ -115,8 +113,10 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 cells += [(name, lens, scaling, f"{kind}_ridge") for kind in ("kronecker", "two_step")]
     context = get_context("spawn")
     for cell in cells:
+        if not any(each in str(cell[-1]) for each in options.functions):
+            continue
         out = context.Queue()
-        process = context.Process(target=_measured, args=(*cell, options.jobs, out))
+        process = context.Process(target=_measured, args=(*cell, options, out))
         process.start()
         row = out.get()
         process.join()
@@ -146,7 +146,8 @@ def truth(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     for name, draw in MODELS.items():
         for lens in ("top_label", None):
             for n in options.sizes[: None if lens else 2]:  # the full vector's ridges take O(n³)
-                count = max(3, min(options.repetitions, options.repetitions * 2_000 // n))
+                most = options.repetitions or 6
+                count = max(3, min(most, most * 2_000 // n))
                 start = perf_counter()
                 calls = (joblib.delayed(_estimates)(draw(n, seed), lens, seed) for seed in range(count))
                 found = joblib.Parallel(n_jobs=options.jobs)(calls)
@@ -184,7 +185,11 @@ def _estimates(data: Simulated, lens: str | None, seed: int) -> dict[str, float]
 def pvalues(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield rejection rates at .05."""
     functions = ("binning", "kronecker_ridge", "two_step_ridge")
-    for pvalue, count, draws in (("held_out", options.repetitions, 199), ("pipeline", 200, 39)):
+    cases = (
+        ("held_out", options.repetitions or 500, options.resamples or 199),
+        ("pipeline", options.pipelines, options.resamples or 39),
+    )
+    for pvalue, count, draws in cases:
         for name, draw in MODELS.items():
             for n in (250, 1_000):
                 calls = (
@@ -226,21 +231,31 @@ def _pvalue(
 STUDIES = {"networks": networks, "truth": truth, "pvalues": pvalues}
 
 
-def main() -> None:
-    """Run one study."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("study", choices=list(STUDIES))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--repetitions", type=int, default=20, help="data sets a cell")
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
-    parser.add_argument(
-        "--networks", nargs="+", choices=["densenet40", "cifar100"], default=["densenet40", "cifar100"]
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__)
+    given.add_argument("study", choices=list(STUDIES))
+    given.add_argument(
+        "--repetitions", type=int, help="data sets a cell: 6 of truth, 500 of held-out p-values"
     )
-    options = parser.parse_args()
+    given.add_argument(
+        "--pipelines", type=int, default=200, help="data sets of p-values of the pipeline"
+    )
+    given.add_argument("--resamples", type=int, help="199 of held-out p-values, 39 of the pipeline")
+    given.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="of truth")
+    given.add_argument("--rows", type=int, help="of networks: the first so many (all)")
+    given.add_argument("--functions", nargs="+", default=[""], help="of networks: parts of names (all)")
+    given.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study."""
+    options = parsed(arguments)
     rows = list(STUDIES[options.study](options))
     for part in {each.get("network", options.study) for each in rows}:
         own = [each for each in rows if each.get("network", part) == part]
-        write_csv(own, RESULTS / f"estimation_{part}.csv")
+        write_csv(own, options.results / f"estimation_{part}.csv")
     print(markdown(rows))
 
 

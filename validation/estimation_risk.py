@@ -17,16 +17,16 @@ package, and by the dense formulas with the kernel matrix and its eigenvalues in
 ``python -m validation.estimation_risk cost``: seconds and megabytes of Kronecker ridge regression on
 one fold (6400 training, 1600 validation, 2000 test rows): the decomposition with the features of all
 rows, and every λ after it (risk on the validation rows, h(g, g) on the test rows), λ = 1e8 to 1e-9 in
-half steps. Processor time of one thread; medians of ``--runs``. "9_values" is the decomposition and
-nine λ spread evenly, "1_values" the decomposition and the largest λ alone.
+half steps. Processor time of one thread; medians of ``--runs``, one for a hundred classes. "9_values"
+is the decomposition and nine λ spread evenly, "1_values" the decomposition and the largest λ alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -41,8 +41,7 @@ from threadpoolctl import threadpool_limits
 from caltest.estimation import KroneckerKernelRidge, Temperature, TwoStepKernelRidge, linear_risk, risk
 from caltest.estimation.base import EstimationFunction, residuals
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
-from validation._study import RESULTS, markdown, write_csv
-from validation.comparison import REFERENCE
+from validation._study import REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -51,7 +50,7 @@ Row = dict[str, Any]
 TRUE = (0.5, 2.0)
 GRID = np.geomspace(0.25, 4.0, 33)  # 0.5 and 2 are on it
 ROWS, CLASSES, CONCENTRATION = 500, 5, 0.106
-TRAINING, VALIDATION = 6400, 1600
+TRAINING, VALIDATION = 6400, 1600  # of 10 000 rows
 KINDS = {"u": "U-statistic, all pairs", "linear": "disjoint pairs"}
 LOOKS = {"u": (BLUE, "-"), "linear": (VERMILION, (0, (5, 1.5)))}
 COUNTS = (1, 9, 18, 35)
@@ -96,7 +95,7 @@ def simulation(options: argparse.Namespace) -> list[Row]:
                 row |= {f"{name}_gap_mean": gaps.mean(), f"{name}_gap_sd": gaps.std(ddof=1)}
             row |= {"excess": round(found[:, place, 2, number].mean(), 12), "least": int(least[number])}
             rows.append({key: _short(value) for key, value in row.items()} | {"trials": options.trials})
-    draw(rows)
+    draw(rows, options.results / "estimation_risk_simulation.png")
     return rows
 
 
@@ -104,7 +103,7 @@ def _short(value: Any) -> Any:
     return float(f"{value:.5g}") if isinstance(value, float | np.floating) else value
 
 
-def draw(rows: list[Row]) -> None:
+def draw(rows: list[Row], path: Path) -> None:
     """Draw both risks, and what they are above those of the truth; a column for each model."""
     figure, axes = plt.subplots(
         2, 2, figsize=(9.0, 6.8), sharex=True, sharey="row", layout="constrained"
@@ -127,7 +126,7 @@ def draw(rows: list[Row]) -> None:
     title += "dotted upright: the model's temperature"
     handles = axes[0, 0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2, frameon=False, title=title)
-    figure.savefig(RESULTS / "estimation_risk_simulation.png", dpi=100, metadata={"Software": None})
+    figure.savefig(path, dpi=100, metadata={"Software": None})
     plt.close(figure)
 
 
@@ -170,6 +169,12 @@ def top_label(probs: Array, labels: Labels) -> tuple[Array, Labels]:
 # ------------------------------------------------------------------ precision
 
 
+def shares(rows: int) -> tuple[int, int, int]:
+    """Return how many rows are for training, validation and test."""
+    training, validation = rows * TRAINING // 10_000, rows * VALIDATION // 10_000
+    return training, validation, rows - training - validation
+
+
 def dense_single(train: Array, fold: Array, r: Array, own: Array) -> Callable[[float, bool], float]:
     """Return the risk for c, of the Kronecker or the two-step ridge, all in single precision."""
 
@@ -197,10 +202,10 @@ def dense_single(train: Array, fold: Array, r: Array, own: Array) -> Callable[[f
 
 def precision(options: argparse.Namespace) -> list[Row]:
     """Compare the risks of every λ."""
-    del options
-    probs, labels = top_label(*densenet40(np.float32))
+    probs, labels = (each[: options.rows] for each in top_label(*densenet40(np.float32)))
     probs = probs.astype(np.float64)
-    folds = np.array_split(np.arange(TRAINING + VALIDATION), 5)
+    training, validation, _ = shares(len(probs))
+    folds = np.array_split(np.arange(training + validation), 5)
     functions = (
         TwoStepKernelRidge(regularization_scaling="published"),
         KroneckerKernelRidge(regularization_scaling="published"),
@@ -214,7 +219,7 @@ def precision(options: argparse.Namespace) -> list[Row]:
             values = f.search_space(2)
             surfaces = f.path(values, probs[train], probs[fold])
             for place, (value, (surface,)) in enumerate(zip(values, surfaces, strict=True)):
-                c = value * TRAINING ** f.powers["published"]
+                c = value * training ** f.powers["published"]
                 found[f.name][0, number, place] = surface.risks(r, own)[0]
                 found[f.name][1, number, place] = single(c, f.name == "kronecker_ridge")
         print(f"fold {number}", flush=True)
@@ -238,12 +243,12 @@ def cost(options: argparse.Namespace) -> Iterable[Row]:
         "CIFAR-100, one hundred classes": hundred,
     }
     for name, (probs, labels) in sets.items():
-        if not any(each in name for each in options.data):
-            continue
+        probs, labels = probs[: options.rows], labels[: options.rows]
+        count = 1 if "hundred" in name else options.runs
         function = KroneckerKernelRidge()
         values = 10.0 ** np.arange(8.0, -9.5, -0.5)
         with threadpool_limits(1):
-            runs = [_timed(function, values, probs, labels) for _ in range(options.runs)]
+            runs = [_timed(function, values, probs, labels) for _ in range(count)]
             tracemalloc.start()
             rank = _timed(function, values[-1:], probs, labels)[2]
             peak = tracemalloc.get_traced_memory()[1] / 2**20
@@ -252,11 +257,11 @@ def cost(options: argparse.Namespace) -> Iterable[Row]:
         each_value = np.median([each[1] for each in runs], axis=0)
         row: Row = {"data": name, "rank": rank, "decomposition": _short(decomposition)}
         row |= {"least_a_value": _short(each_value.min()), "most_a_value": _short(each_value.max())}
-        for count in COUNTS:
-            chosen = np.linspace(0, len(values) - 1, count).round().astype(int)[-count:]
-            row[f"{count}_values"] = _short(decomposition + each_value[chosen].sum())
+        for some in COUNTS:
+            chosen = np.linspace(0, len(values) - 1, some).round().astype(int)[-some:]
+            row[f"{some}_values"] = _short(decomposition + each_value[chosen].sum())
         print(row, flush=True)
-        yield row | {"peak_mb": round(peak), "runs": options.runs}
+        yield row | {"peak_mb": round(peak), "runs": count}
 
 
 def _timed(
@@ -264,7 +269,8 @@ def _timed(
 ) -> tuple[float, Array, int]:
     """Return seconds of what all values share, seconds of every value, and the rank."""
     r = residuals(probs, labels[None])
-    train, fold, test = np.split(np.arange(len(probs)), [TRAINING, TRAINING + VALIDATION])
+    training, validating, _ = shares(len(probs))
+    train, fold, test = np.split(np.arange(len(probs)), [training, training + validating])
     start = process_time()
     paths = function.path(values.tolist(), probs[train], probs[fold], probs[test])
     seconds, rank = [], 0
@@ -279,24 +285,24 @@ def _timed(
     return shared, np.array(seconds), rank
 
 
-def main() -> None:
+STUDIES = {"simulation": simulation, "precision": precision, "cost": cost}
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_241_009)
+    given.add_argument("study", choices=STUDIES)
+    given.add_argument("--trials", type=int, default=100, help="of simulation")
+    given.add_argument("--runs", type=int, default=3, help="of cost")
+    given.add_argument("--rows", type=int, help="of precision and cost: the first so many (all)")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run one study; write its CSV, print the table."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    given.add_argument("study", choices=("simulation", "precision", "cost"))
-    given.add_argument("--trials", type=int, default=100)
-    given.add_argument("--runs", type=int, default=3)
-    given.add_argument("--data", nargs="+", default=[""], help="parts of names of data sets (all)")
-    given.add_argument("--jobs", type=int, default=1)
-    given.add_argument("--seed", type=int, default=20_241_009)
-    options = given.parse_args()
-    study = {"simulation": simulation, "precision": precision, "cost": cost}[options.study]
-    rows = list(study(options))
-    path = RESULTS / f"estimation_risk_{options.study}.csv"
-    if options.study == "cost" and path.exists():
-        anew = [row["data"] for row in rows]
-        with path.open(newline="") as file:
-            rows = [*(row for row in csv.DictReader(file) if row["data"] not in anew), *rows]
-    write_csv(rows, path)
+    options = parsed(arguments)
+    rows = list(STUDIES[options.study](options))
+    write_csv(rows, options.results / f"estimation_risk_{options.study}.csv")
     print(markdown(rows))
 
 

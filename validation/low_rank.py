@@ -1,6 +1,6 @@
 """What a kernel of low rank costs in power, by its rank.
 
-``python -m validation.low_rank --repetitions 300 --jobs 2``
+``python -m validation.low_rank --repetitions 200 --jobs 2``
 
 1 000 rows of ten classes, three errors: a temperature too low (over-confident), a bias of the log-odds
 of one class, and an error in a region of the simplex only. Every data set is tested by SKCE_uq with
@@ -10,6 +10,7 @@ the kernel itself and with approximations of rank 32 to 1 024; all tests are exa
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import joblib
@@ -22,7 +23,8 @@ import caltest
 from caltest.simulation import classwise, local, tempered
 from caltest.statistics import UnbiasedSKCE
 from caltest.statistics._low_rank import Approximation
-from validation._study import RESULTS, Design, markdown, write_csv
+from validation._designs import Design
+from validation._study import command_line, markdown, write_csv
 
 LEVEL, ROWS = 0.05, 1000
 RANKS = (32, 64, 128, 256, 512, 1024)
@@ -44,14 +46,17 @@ STATISTICS: dict[tuple[str, int], UnbiasedSKCE] = {
 }
 
 
-def main() -> None:
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(str(__doc__), seed=20_261_121)
+    given.add_argument("--repetitions", type=int, default=200, help="data sets a design")
+    given.add_argument("--resamples", type=int, default=199)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study, print it and write it down."""
-    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=300, help="data sets a design")
-    parser.add_argument("--resamples", type=int, default=199)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=20_261_121)
-    options = parser.parse_args()
+    options = parsed(arguments)
     rows = []
     for number, design in enumerate(DESIGNS):
         seeds = np.random.SeedSequence(options.seed, spawn_key=(number,)).spawn(options.repetitions)
@@ -61,7 +66,7 @@ def main() -> None:
             _row(design, how, rank, found[:, column]) for column, (how, rank) in enumerate(STATISTICS)
         ]
         print(f"{design.name}: done", flush=True)
-    write_csv(rows, RESULTS / "low_rank_power.csv")
+    write_csv(rows, options.results / "low_rank_power.csv")
     print(markdown(rows))
 
 

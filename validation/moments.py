@@ -16,12 +16,10 @@ falls in the statistic, so each level is a critical value. Three sets of predict
 from __future__ import annotations
 
 import argparse
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -37,13 +35,12 @@ from caltest.nulls.moments import pearson3_tail
 from caltest.nulls.saddlepoint import tail
 from caltest.simulation import Simulated, m1, mixture
 from caltest.statistics import STATISTICS, UnbiasedSKCE
-from validation._study import RESULTS, fixed, markdown, write_csv
+from validation._study import REFERENCE, command_line, fixed, markdown, write_csv
 
 AIMS = {0.05: 0.1, 0.01: 0.1, 0.001: 0.25}  # largest relative error of a level
 SETS = 3
 SEED = 4
 NETWORKS = ("densenet121", "resnet18", "vgg19_bn")
-FOLDER = Path(os.environ.get("CALTEST_REFERENCE_DATA", "../shared/data"))
 
 Tail = Callable[[float], float]
 
@@ -85,7 +82,7 @@ def cases(draws: int, network_draws: int) -> Iterator[Case]:
         rare = mixture(500, [99.0, 1.0], pi=0.0, rng=200 + number)
         yield Case("Beta(1, 99), n=500, m=2", number, rare, draws)
     for number, network in enumerate(NETWORKS):
-        path = FOLDER / f"cifar10_{network}.npz"
+        path = REFERENCE / f"cifar10_{network}.npz"
         if not path.exists():
             print(f"left out, as it is not in CALTEST_REFERENCE_DATA: {path.name}")
             continue
@@ -184,14 +181,18 @@ def verdict(ratio: float, error: float, aim: float) -> str:
     return "undecided" if excess <= 2.0 * error else "missed"
 
 
-def main() -> None:
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__)
+    given.add_argument("--draws", type=int, default=100_000)
+    given.add_argument("--network-draws", type=int, default=20_000)
+    given.add_argument("--statistics", nargs="+", choices=list(STATISTICS), default=list(STATISTICS))
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study, write the CSV and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=100_000)
-    parser.add_argument("--network-draws", type=int, default=20_000)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--statistics", nargs="+", choices=list(STATISTICS), default=list(STATISTICS))
-    options = parser.parse_args()
+    options = parsed(arguments)
     workers = Workers(options.jobs)
     rows = [
         row
@@ -199,7 +200,7 @@ def main() -> None:
         for statistic in options.statistics
         for row in study(case, statistic, workers)
     ]
-    write_csv(rows, RESULTS / "moments.csv")
+    write_csv(rows, options.results / "moments.csv")
     print(markdown(_pooled(rows)))
 
 

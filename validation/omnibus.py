@@ -14,12 +14,14 @@ at a quarter of the level, which is what Bonferroni's correction for four parts 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+import joblib
+import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
@@ -33,7 +35,7 @@ from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
 from caltest.simulation.draws import log_dirichlet
 from caltest.statistics import KolmogorovSmirnov, Omnibus, UnbiasedSKCE
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
 
@@ -191,7 +193,9 @@ def rates(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rejection rates of every error with m classes."""
     seeds = np.random.SeedSequence([options.seed, m]).spawn(options.sets)
-    found = [one_set(m, cells, options.vectors, options.resamples, seed) for seed in seeds]
+    given = (m, cells, options.vectors, options.resamples)
+    tasks = (joblib.delayed(one_set)(*given, seed) for seed in seeds)
+    found = joblib.Parallel(n_jobs=options.jobs)(tasks)
     for kind, size in cells:
         p = np.concatenate([each[kind, size] for each in found])
         names = (*SINGLE, *COMBINED)
@@ -209,28 +213,25 @@ def rates(
 def power(options: argparse.Namespace) -> None:
     """Write the table as its rows come, and print it."""
     rows: list[dict[str, Any]] = []
-    for m in CLASSES:
+    for m in options.classes:
         cells = [("calibrated", 0.0)]
         cells += [(kind, size) for kind, sizes in SIZES.items() for size in sizes[m]]
         rows += rates(m, cells, options)
-        write_csv(rows, RESULTS / f"{options.results}.csv")
+        write_csv(rows, options.results / "omnibus_power.csv")
     print(markdown(rows))
-    picture(rows, options.results)
+    picture(rows, options.results / "omnibus_power.png")
 
 
 def tune(options: argparse.Namespace) -> None:
     """Print the best single power over a range of sizes."""
-    for m in CLASSES:
+    for m in options.classes:
         cells = [(kind, size) for kind, sizes in TUNING.items() for size in sizes]
         for row in rates(m, cells, options):
             print(m, row["error"], row["size"], row["best"], row[row["best"]], row["min_p"], flush=True)
 
 
-def picture(rows: Iterable[dict[str, Any]], name: str) -> None:
+def picture(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """Draw the power of the omnibus and of the kernel statistic against that of the best single one."""
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     wrong = [row for row in rows if row["error"] != "calibrated"]
     figure, axes = plt.subplots(figsize=(6, 5.4), layout="constrained")
     best = [row[row["best"]] for row in wrong]
@@ -243,21 +244,24 @@ def picture(rows: Iterable[dict[str, Any]], name: str) -> None:
     )
     axes.legend(loc="lower left", frameon=False)
     axes.set_title("500 rows, level 0.05; dotted: nine tenths of the best", fontsize=10)
-    figure.savefig(RESULTS / f"{name}.png", dpi=120)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    plt.close(figure)
 
 
-def main() -> None:
-    """Run the study, or look for sizes."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_261_121)
     given.add_argument("--sets", type=int, default=200, help="of predictions")
     given.add_argument("--vectors", type=int, default=10, help="of labels for a set and an error")
     given.add_argument("--resamples", type=int, default=499)
-    given.add_argument("--seed", type=int, default=20_261_121)
-    given.add_argument(
-        "--results", default="omnibus_power", help="name of the CSV file and the picture"
-    )
+    given.add_argument("--classes", type=int, nargs="+", choices=CLASSES, default=list(CLASSES))
     given.add_argument("--tune", action="store_true", help="print powers over a range of sizes")
-    options = given.parse_args()
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study, or look for sizes."""
+    options = parsed(arguments)
     (tune if options.tune else power)(options)
 
 

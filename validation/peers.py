@@ -50,6 +50,8 @@ def pvalues(a: float, b: float, seed: np.random.SeedSequence) -> list[float]:
 
 def run(options: Options) -> None:
     """Test, and print the peers' findings beside."""
+    if not options.wants("peers"):
+        return
     count = 5 if options.quick else 2000
     rows: list[Row] = []
     with joblib.Parallel(n_jobs=options.jobs) as parallel:

@@ -1,6 +1,6 @@
 """Sample sizes: do their intervals hold the right answer, and how long does it take?
 
-``python -m validation.planning coverage --repetitions 400``: the design of ``caltest.sample_size`` with
+``python -m validation.planning coverage``: the design of ``caltest.sample_size`` with
 its default numbers of data sets, on tests whose power is known: of a one- and a two-sided z-test, of a
 χ² with 20 degrees of freedom, of a test with a power that is normal in n, and of one whose true level
 is .0013 where .05 is claimed (a bound). Rows needed for a power of .8 or .9: 120, 700 and 4 000.
@@ -15,7 +15,7 @@ default statistic on one core, and by "ecd" and "ks".
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import perf_counter, process_time
 from types import SimpleNamespace
@@ -30,9 +30,10 @@ from caltest.planning.datasets import Counted
 from caltest.planning.result import PowerPoint
 from caltest.planning.search import _Search
 from caltest.simulation import tempered
-from validation._study import RESULTS, markdown, write_csv
+from validation._study import command_line, markdown, write_csv
 
 LEVEL = 0.05
+TEMPERATURES = {"omnibus": (0.82, 0.87, 0.91), "ecd": (0.87,), "ks": (0.87,)}
 
 #: Power as a function of a strength d and the number of rows.
 FAMILIES: dict[str, Callable[[float, float], float]] = {
@@ -96,11 +97,13 @@ def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Time searches."""
-    for statistic, temperatures in (("omnibus", (0.82, 0.87, 0.91)), ("ecd", (0.87,)), ("ks", (0.87,))):
-        for temperature in temperatures:
+    for statistic in options.statistics:
+        for temperature in TEMPERATURES[statistic]:
             model = partial(tempered, temperature=temperature)
             start, used = perf_counter(), process_time()
-            found = caltest.sample_size(model, statistic, rng=options.seed, n_jobs=1)
+            found = caltest.sample_size(
+                model, statistic, n_datasets=options.datasets, rng=options.seed, n_jobs=1
+            )
             yield {
                 "statistic": statistic,
                 "temperature": temperature,
@@ -116,18 +119,26 @@ def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 STUDIES = {"coverage": coverage, "speed": speed}
 
 
-def main() -> None:
-    """Run one study."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_260_101)
     given.add_argument("study", choices=STUDIES)
-    given.add_argument("--repetitions", type=int, default=400)
-    given.add_argument("--seed", type=int, default=20_260_101)
-    options = given.parse_args()
+    given.add_argument("--repetitions", type=int, default=300, help="of coverage")
+    given.add_argument("--datasets", type=int, default=400, help="of speed")
+    given.add_argument(
+        "--statistics", nargs="+", choices=TEMPERATURES, default=list(TEMPERATURES), help="of speed"
+    )
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study."""
+    options = parsed(arguments)
     rows = []
     for row in STUDIES[options.study](options):
         rows.append(row)
         print(row, flush=True)
-        write_csv(rows, RESULTS / f"planning_{options.study}.csv")
+        write_csv(rows, options.results / f"planning_{options.study}.csv")
     print(markdown(rows))
 
 

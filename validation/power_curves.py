@@ -83,7 +83,8 @@ def nulls() -> dict[str, str]:
 def run(options: Options) -> None:
     """Run blocks of data sets, that cell first of which the least is done; then fit and draw."""
     table = Table(options.results / "power_curves.csv", KEY)
-    block, wanted = (2, 2) if options.quick else (BLOCK, DATASETS)
+    block = 2 if options.quick else BLOCK
+    wanted = options.datasets or (2 if options.quick else DATASETS)
     sizes = SIZES[:2] if options.quick else SIZES
     alternatives = list(ALTERNATIVES)[: 1 if options.quick else None]
     null_of = nulls()
@@ -101,7 +102,7 @@ def run(options: Options) -> None:
         if options.over:
             break
         cell = min(todo, key=lambda each: each.done)
-        table.put([_more(cell, block, table, options.jobs)])
+        table.put([_more(cell, min(block, wanted - cell.done), table, options.jobs)])
         print(f"{cell}: {cell.done} of {wanted}, {options.seconds:.0f} s", flush=True)
     rows = needed(table) if options.pictures else []
     if rows:
@@ -173,27 +174,7 @@ def draw(table: Table, rows: list[Row], path: Path) -> None:
     )
     order = [name for name in STATISTICS if any(row["statistic"] == name for row in rows)]
     for (upper, lower), alternative in zip(axes.T, names, strict=True):
-        for statistic in order:
-            points = sorted(
-                (int(r["rows"]), int(r["rejections"]) / int(r["datasets"]))
-                for r in table.where(alternative=alternative, statistic=statistic, seed=SEED)
-            )
-            color, style = HIGHLIGHTED.get(statistic, (PALE, "-"))
-            above = statistic in HIGHLIGHTED
-            upper.plot(
-                *np.array(points).T,
-                color=color,
-                linestyle=style,
-                zorder=3 if above else 1,
-                linewidth=1.8 if above else 0.8,
-                label=statistic if above else None,
-            )
-        upper.set(xscale="log", ylim=(-0.02, 1.02))
-        upper.set_title(alternative, loc="left", size="medium")
-        upper.set_xticks(SIZES, [str(n) for n in SIZES], fontsize="small")
-        upper.xaxis.set_minor_locator(NullLocator())
-        upper.axhline(WANTED, color=PALE, linewidth=0.9, linestyle=(0, (4, 3)))
-        upper.set_xlabel("rows n")
+        _curves(upper, table, alternative, order)
         _rows_needed(lower, [r for r in rows if r["alternative"] == alternative], order)
     axes[0, 0].set_ylabel("power at level .05")
     counts = [int(row["datasets"]) for row in rows]
@@ -209,6 +190,29 @@ def draw(table: Table, rows: list[Row], path: Path) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=80, metadata={"Software": None})
     plt.close(figure)
+
+
+def _curves(ax: Any, table: Table, alternative: str, order: list[str]) -> None:
+    for statistic in order:
+        points = sorted(
+            (int(r["rows"]), int(r["rejections"]) / int(r["datasets"]))
+            for r in table.where(alternative=alternative, statistic=statistic, seed=SEED)
+        )
+        color, style = HIGHLIGHTED.get(statistic, (PALE, "-"))
+        above = statistic in HIGHLIGHTED
+        ax.plot(
+            *np.array(points).T,
+            color=color,
+            linestyle=style,
+            zorder=3 if above else 1,
+            linewidth=1.8 if above else 0.8,
+            label=statistic if above else None,
+        )
+    ax.set(xscale="log", ylim=(-0.02, 1.02), xlabel="rows n")
+    ax.set_title(alternative, loc="left", size="medium")
+    ax.set_xticks(SIZES, [str(n) for n in SIZES], fontsize="small")
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.axhline(WANTED, color=PALE, linewidth=0.9, linestyle=(0, (4, 3)))
 
 
 def _rows_needed(ax: Any, rows: list[Row], order: list[str]) -> None:

@@ -9,11 +9,12 @@ on (.3, 1):
 * mixed: .05 below in the lower half of the scores, .05 above in the upper half;
 * beyond: .15 below every score, for comparison.
 
-``python -m validation.tolerance coverage --repetitions 1000``: n = 4 000, five classes, α = 1; share
+``python -m validation.tolerance coverage``: n = 4 000, five classes, α = 1; share
 of data sets in which a bound of ``caltest.miscalibration_bounds`` exceeds the largest true error of
 its rows (over: level .025, under: level .025), in which any does, in which ``somewhere_by`` of any
 place exceeds the largest error in that place (of either side; level .05), and in which a place is
-named in which no row is wrong. 79 draws show the level; 499, the default, bound a little more. Models:
+named in which no row is wrong. 79 draws show the level (400 data sets, 2000
+of the calibrated model); 499, the default, bound a little more (40). Models:
 temperature .8, .5, 1.5 and 1 (calibrated); "local", over-confident
 where the largest probability is in (.6, .8); "mixed", too high below .7 and too low above.
 
@@ -26,11 +27,8 @@ where the largest probability is in (.6, .8); "mixed", too high below .7 and too
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import resource
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter, process_time
 from typing import Any
 
@@ -43,7 +41,7 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.bounds.result import SideBound
 from caltest.simulation import Simulated, local, tempered
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
+from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
 
@@ -51,9 +49,6 @@ LEVEL, TOLERANCE = 0.05, 0.05
 STATISTICS = ("scan", "max_bin", "citl")
 NETWORKS = ("resnet18", "vgg19_bn", "densenet121", "googlenet")
 ALPHA = np.ones(5)
-REFERENCE = Path(
-    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
@@ -93,12 +88,13 @@ def rejected(truth: str, resamples: int, seed: np.random.SeedSequence) -> list[b
 
 def sizes(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield the rejection rate of every truth and statistic."""
+    resamples = options.resamples or 199
     for number, truth in enumerate(TRUTHS):
         seeds = np.random.SeedSequence([options.seed, number]).spawn(options.repetitions)
-        tasks = (joblib.delayed(rejected)(truth, options.resamples, seed) for seed in seeds)
+        tasks = (joblib.delayed(rejected)(truth, resamples, seed) for seed in seeds)
         found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
         for statistic, column in zip(STATISTICS, found.T, strict=True):
-            row = {"truth": truth, "statistic": statistic, "resamples": options.resamples}
+            row = {"truth": truth, "statistic": statistic, "resamples": resamples}
             yield {**row, **rate(int(column.sum()), len(column))}
 
 
@@ -127,6 +123,13 @@ MODELS: dict[str, Callable[[np.random.SeedSequence], Simulated]] = {
     "local": lambda seed: local(4000, ALPHA, region=(0.6, 0.8), strength=0.4, rng=seed),
     "mixed": lambda seed: mixed(4000, seed),
 }
+
+
+#: Model, draws and data sets.
+COVERED = (
+    *((name, 79, 2000 if name == "temperature 1" else 400) for name in MODELS),
+    *((name, 499, 40) for name in MODELS),
+)
 
 
 def bounds_of(model: str, resamples: int, seed: np.random.SeedSequence) -> dict[str, float]:
@@ -165,16 +168,15 @@ def false_places(side: SideBound, stated: Array, errors: Array) -> dict[str, flo
 
 def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield, for every model, how often something false is said, and how close the bounds are."""
-    for number, model in enumerate(MODELS):
-        if model not in options.models:
-            continue
-        start = perf_counter()
-        seeds = np.random.SeedSequence([options.seed, 10 + number]).spawn(options.repetitions)
-        tasks = (joblib.delayed(bounds_of)(model, options.resamples, seed) for seed in seeds)
+    for model, resamples, most in COVERED:
+        start, number = perf_counter(), list(MODELS).index(model)
+        count = min(most, options.repetitions)
+        seeds = np.random.SeedSequence([options.seed, 10 + number]).spawn(count)
+        tasks = (joblib.delayed(bounds_of)(model, options.resamples or resamples, s) for s in seeds)
         found = joblib.Parallel(n_jobs=options.jobs)(tasks)
         columns = {name: np.array([each[name] for each in found]) for name in found[0]}
         print(f"{model}: {perf_counter() - start:.0f} s", flush=True)
-        row: dict[str, Any] = {"model": model, "resamples": options.resamples}
+        row: dict[str, Any] = {"model": model, "resamples": options.resamples or resamples}
         for side in ("over", "under"):
             row[f"true_{side}"] = round(float(columns[f"true_{side}"].mean()), 4)
             row[f"bound_{side}"] = round(float(columns[side].mean()), 4)
@@ -184,7 +186,7 @@ def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             either = columns[f"{kind}_over"] | columns[f"{kind}_under"]
             share = rate(int(either.sum()), len(either))
             row |= {f"{kind}_{name}": share[name] for name in ("found", "rate", "high")}
-        yield {**row, "of": options.repetitions}
+        yield {**row, "of": count}
 
 
 # ------------------------------------------------------------------ networks and speed
@@ -194,9 +196,9 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield the bounds of every network and the places that its summary names."""
     for name in NETWORKS:
         with np.load(REFERENCE / f"cifar10_{name}.npz") as arrays:
-            probs, labels = arrays["probs"], arrays["labels"]
+            probs, labels = arrays["probs"][: options.rows], arrays["labels"][: options.rows]
         found = caltest.miscalibration_bounds(
-            probs, labels, n_resamples=options.resamples, rng=options.seed
+            probs, labels, n_resamples=options.resamples or 499, rng=options.seed
         )
         print(f"\n{name}\n{found}", flush=True)
         for side in found.views[0].sides:
@@ -213,7 +215,7 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield the best time of three, and the largest memory so far, of a model that is wrong."""
-    for n in (10_000, 1_000_000):
+    for n in (options.rows,) if options.rows else (10_000, 1_000_000):
         rng = np.random.default_rng(options.seed)
         scores = rng.beta(5.0, 1.0, n)
         labels = (rng.random(n) < np.clip(scores - 0.1, 0.0, 1.0)).astype(int)
@@ -239,25 +241,22 @@ def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 STUDIES = {"size": sizes, "coverage": coverage, "networks": networks, "speed": speed}
 
 
-def main() -> None:
-    """Run one study."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_260_101)
     given.add_argument("study", choices=STUDIES)
-    given.add_argument("--repetitions", type=int, default=1000)
-    given.add_argument("--resamples", type=int, default=499)
-    given.add_argument("--jobs", type=int, default=1)
-    given.add_argument("--seed", type=int, default=20_260_101)
-    given.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="of coverage")
-    options = given.parse_args()
+    given.add_argument("--repetitions", type=int, default=2000, help="data sets of a cell, at most")
+    given.add_argument("--resamples", type=int, help="199 of size, 79 and 499 of coverage, 499 else")
+    given.add_argument("--rows", type=int, help="of networks (all) and speed")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study."""
+    options = parsed(arguments)
     rows = list(STUDIES[options.study](options))
     print(markdown(rows))
-    path = RESULTS / f"tolerance_{options.study}.csv"
-    kept: list[dict[str, Any]] = []
-    if options.study == "coverage" and path.exists():
-        with path.open(newline="") as file:
-            anew = {(row["model"], str(row["resamples"])) for row in rows}
-            kept = [row for row in csv.DictReader(file) if (row["model"], row["resamples"]) not in anew]
-    write_csv([*kept, *rows], path)
+    write_csv(rows, options.results / f"tolerance_{options.study}.csv")
 
 
 if __name__ == "__main__":

@@ -220,8 +220,13 @@ def tables(options: Options) -> tuple[Table, Table]:
     )
 
 
+def wanted(cell: Cell, options: Options) -> int:
+    """Return how many data sets of a cell are wanted."""
+    return options.datasets or (2 if options.quick else GROUPS[cell.group].datasets)
+
+
 def cells(options: Options, errors: Table) -> Iterator[Cell]:
-    """Yield the cells that are asked for."""
+    """Yield the cells that are asked for and not done."""
     for group in GROUPS:
         for number, design in enumerate(DESIGNS):
             if options.quick and design not in MODELS.values():
@@ -230,7 +235,8 @@ def cells(options: Options, errors: Table) -> Iterator[Cell]:
             if options.wants(str(cell)):
                 known = errors.where(**cell.key, seed=SEED)
                 cell.done = int(known[0]["datasets"]) if known else 0
-                yield cell
+                if cell.done < wanted(cell, options):
+                    yield cell
 
 
 def run(options: Options) -> None:
@@ -238,17 +244,15 @@ def run(options: Options) -> None:
     estimates, errors = tables(options)
     todo = list(cells(options, errors))
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
-        while not options.over:
-            cell = min(todo, key=_urgency, default=None)
-            block = 2 if options.quick else GROUPS[cell.group].block if cell else 0
-            wanted = 2 if options.quick else GROUPS[cell.group].datasets if cell else 0
-            if cell is None or cell.done >= wanted:
-                break
-            last = min(cell.done + block, wanted)
+        while todo and not options.over:
+            cell = min(todo, key=_urgency)
+            end = wanted(cell, options)
+            last = min(cell.done + GROUPS[cell.group].block, end)
             task = partial(GROUPS[cell.group].run, cell.design)
             found = spread(task, seeds(SEED, (cell.number,), cell.done, last), parallel)
             _add(found, cell, estimates, errors)
-            print(f"{cell}: {cell.done} of {wanted}, {options.seconds:.0f} s", flush=True)
+            todo = [each for each in todo if each.done < wanted(each, options)]
+            print(f"{cell}: {cell.done} of {end}, {options.seconds:.0f} s", flush=True)
     if options.pictures:
         from validation import widmann_compared, widmann_figures
 

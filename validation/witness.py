@@ -24,10 +24,8 @@ set.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -41,19 +39,15 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.localisation.places import Places, kernels_of
 from caltest.simulation import Simulated, classwise, local, m1
-from validation._study import CONFIDENCE, RESULTS, markdown, write_csv
-from validation.size import of_one_probability, with_zeros_and_ones
+from validation._designs import Draw, of_one_probability, with_zeros_and_ones
+from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
-Draw = Callable[[np.random.SeedSequence], Simulated]
 
 LEVEL = 0.05
 TRADED = 0.3
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 NETWORKS = ("resnet18", "googlenet")
-REFERENCE = Path(
-    os.environ.get("CALTEST_REFERENCE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 
 
 def traded(n: int, seed: np.random.SeedSequence) -> Simulated:
@@ -117,7 +111,7 @@ def claims(simulated: Simulated, resamples: int, seed: np.random.SeedSequence) -
     return found
 
 
-def rates(options: argparse.Namespace, designs: dict[str, Draw]) -> Iterable[dict[str, Any]]:
+def rates(designs: dict[str, Draw], options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield how often each thing happened, of the data sets in which it could."""
     for name, draw in designs.items():
         start = perf_counter()
@@ -130,7 +124,6 @@ def rates(options: argparse.Namespace, designs: dict[str, Draw]) -> Iterable[dic
             known = [bool(outcome[what]) for outcome in outcomes if what in outcome]
             interval = binomtest(sum(known), len(known)).proportion_ci(CONFIDENCE)
             yield {
-                "study": options.study,
                 "design": name,
                 "what": what,
                 "count": sum(known),
@@ -150,7 +143,8 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Print what is said of the networks, and yield the claims of the places told."""
     for network in NETWORKS:
         with np.load(REFERENCE / f"cifar10_{network}.npz") as arrays:
-            probs, labels = pd.DataFrame(arrays["probs"], columns=CLASSES), arrays["labels"]
+            probs = pd.DataFrame(arrays["probs"][: options.rows], columns=CLASSES)
+            labels = arrays["labels"][: options.rows]
         start = perf_counter()
         w = caltest.witness(
             probs, labels, n_resamples=options.resamples, rng=options.seed, n_jobs=options.jobs
@@ -170,32 +164,29 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 }
 
 
-def main() -> None:
-    """Run one study, and replace its rows in the results."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    given.add_argument("study", choices=("size", "found", "networks"))
+STUDIES = {
+    "size": partial(rates, CALIBRATED),
+    "found": partial(rates, WRONG),
+    "networks": networks,
+}
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
+    given = command_line(__doc__, seed=20_120_313)
+    given.add_argument("study", choices=STUDIES)
     given.add_argument("--repetitions", type=int, default=1000)
     given.add_argument("--resamples", type=int, default=999)
-    given.add_argument("--jobs", type=int, default=1)
-    given.add_argument("--seed", type=int, default=20_120_313)
-    options = given.parse_args()
-    if options.study == "networks":
-        rows = list(networks(options))
-        write_csv(rows, RESULTS / "witness_networks.csv")
-    else:
-        rows = list(rates(options, CALIBRATED if options.study == "size" else WRONG))
-        path = RESULTS / "witness.csv"
-        kept = [row for row in _written(path) if row["study"] != options.study]
-        write_csv([*kept, *rows], path)
+    given.add_argument("--rows", type=int, help="of networks: the first so many (all)")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study, write its table."""
+    options = parsed(arguments)
+    rows = list(STUDIES[options.study](options))
+    write_csv(rows, options.results / f"witness_{options.study}.csv")
     print(markdown(rows))
-
-
-def _written(path: Path) -> list[dict[str, str]]:
-    """Return the rows that are there already."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 .. code-block:: markdown
 
-    ```{results} size.csv
-    :command: python -m validation.size
-    :table: table.query("level == 0.05")[["statistic", "rate"]]
+    ```{results} validity_summary.csv
+    :command: python -m validation validity
+    :table: table.query("level == 0.05")[["null", "largest_rate"]]
     ```
 
-    In the text {value}`size.csv | len(table)` tests.
+    In the text {value}`validity.csv | len(table)` cells.
 
     ```{picture} widmann_figure1.png
     :command: python -m validation widmann
@@ -19,7 +19,7 @@
 
 ``table`` is the file as a data frame; what is shown is a data frame (its index is left out) or, in the
 text, anything that prints. So nothing that is shown can differ from the file beside it. A study that
-has not been run says so instead.
+has not been run says so instead, and a command that does not write the file is an error.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ RESULTS = ROOT / "validation" / "results"
 
 sys.path.insert(0, str(ROOT))
 
+from validation.__main__ import writes  # noqa: E402
 from validation._registry import STUDIES  # noqa: E402
 
 
@@ -53,7 +54,9 @@ def shown(name: str, expression: str | None) -> Any:
 def cell(value: object) -> str:
     """Return a number as text, short; nothing for what is missing."""
     if isinstance(value, float):
-        return "" if pd.isna(value) else f"{value:.4g}"
+        if pd.isna(value):
+            return ""
+        return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
     return str(value)
 
 
@@ -70,6 +73,7 @@ class ResultsTable(SphinxDirective):
         """Read and show it."""
         name = self.arguments[0]
         self.env.note_dependency(str(RESULTS / name))
+        _checked(self, name)
         if not (RESULTS / name).exists():
             return [_made_by(self.options["command"], name, " has not been run; it writes ")]
         try:
@@ -90,6 +94,7 @@ class Picture(SphinxDirective):
         """Show it."""
         name, command = self.arguments[0], self.options["command"]
         caption = " ".join(self.content)
+        _checked(self, name)
         if not (RESULTS / name).exists():
             return [_made_by(command, name, " has not been run; it writes ")]
         path = "/" + os.path.relpath(RESULTS / name, self.env.srcdir)
@@ -110,6 +115,17 @@ class Studies(SphinxDirective):
             (f"python -m validation {name}", study.title, study.full) for name, study in STUDIES.items()
         ]
         return [_table(pd.DataFrame(rows, columns=["command", "what it shows", "a full run"]))]
+
+
+def _checked(directive: SphinxDirective, name: str) -> None:
+    """See that the command beside a file is one that writes it."""
+    command = directive.options["command"]
+    try:
+        written = writes(command)
+    except ValueError as error:
+        raise directive.severe(str(error)) from error
+    if name not in written:
+        raise directive.severe(f"{command} does not write {name}, but {', '.join(written)}")
 
 
 def _table(frame: pd.DataFrame) -> nodes.table:

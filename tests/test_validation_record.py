@@ -1,0 +1,180 @@
+"""The record of the studies: what it says holds, and every printed command makes the file beside it."""
+
+import csv
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "validation").exists(), reason="validation is part of the source"
+)
+PAGES = [
+    *(path for path in (ROOT / "docs").rglob("*.md") if not {"generated", "gallery"} & set(path.parts)),
+    *(ROOT / ".github").glob("*.md"),
+    ROOT / "README.md",
+]
+NOT_OF_STUDIES = ("benchmarks", "tiles.csv", "runs.csv", "commands.csv")
+BENCHMARKS = "python -m validation.benchmarks"  # has a registry and tests of its own
+
+
+@pytest.fixture(autouse=True)
+def _from_the_root(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ------------------------------------------------------------------ printed commands
+
+
+def printed():
+    """Return every command of a study: in prose, in blocks, and beside a file."""
+    found = {}
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        commands = re.findall(r"`(python -m validation[^`]*)`", text)
+        commands += re.findall(r"^(?::command: )?(python -m validation.*)$", text, flags=re.MULTILINE)
+        found |= dict.fromkeys(command for command in commands if not command.startswith(BENCHMARKS))
+    return list(found)
+
+
+def beside():
+    """Return the files shown on pages, each with the command beside it."""
+    pattern = r"^```\{(?:results|picture)\} (\S+)\n:command: (.*)$"
+    texts = [path.read_text(encoding="utf-8") for path in PAGES]
+    return [pair for text in texts for pair in re.findall(pattern, text, flags=re.MULTILINE)]
+
+
+@pytest.mark.parametrize("command", printed())
+def test_printed_commands_are_accepted_and_write_something(command):
+    from validation.__main__ import writes
+
+    assert writes(command)
+
+
+@pytest.mark.parametrize(("name", "command"), beside())
+def test_the_command_beside_a_file_writes_it(name, command):
+    from validation.__main__ import writes
+
+    assert name in writes(command)
+
+
+def test_shown_files_have_a_command():
+    shown = re.findall(
+        r"^```\{(?:results|picture)\} (\S+)$",
+        "\n".join(path.read_text(encoding="utf-8") for path in PAGES),
+        flags=re.MULTILINE,
+    )
+    assert sorted(shown) == sorted(name for name, _ in beside())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python -m validation validty",
+        "python -m validation validity --datset 5",
+        "python -m validation.audit sise",
+        "python -m validation.size",
+    ],
+)
+def test_commands_that_are_none_are_found_out(command):
+    from validation.__main__ import writes
+
+    with pytest.raises(ValueError, match=re.escape(command)):
+        writes(command)
+
+
+def test_only_narrows_what_a_command_writes():
+    from validation.__main__ import writes
+
+    assert writes("python -m validation audit --only size") == ("audit_size.csv",)
+    assert writes("python -m validation.audit speed --rows 9") == ("audit_speed.csv",)
+    assert "audit_power.csv" in writes("python -m validation audit")
+
+
+# ------------------------------------------------------------------ one registry
+
+
+def test_every_file_of_the_record_is_left_by_one_study():
+    from validation._registry import STUDIES
+    from validation._study import RESULTS
+
+    left = [name for study in STUDIES.values() for name in study.files]
+    assert len(left) == len(set(left))
+    there = {path.name for path in RESULTS.iterdir() if not path.name.startswith(NOT_OF_STUDIES)}
+    assert there <= set(left)
+
+
+def test_every_command_of_the_registry_is_accepted_in_either_mode():
+    import importlib
+
+    from validation._cells import Options
+    from validation._registry import STUDIES
+
+    for command in (each for study in STUDIES.values() for each in study.commands):
+        module = importlib.import_module(f"validation.{command.module}")
+        for quick in (True, False):
+            given = module.parsed(command.words(Options(Path("elsewhere"), quick=quick, jobs=2)))
+            assert (given.jobs, given.results) == (2, Path("elsewhere"))
+            assert getattr(given, "study", "") == command.part
+
+
+# ------------------------------------------------------------------ what the record says
+
+
+def test_no_exact_pair_of_the_record_is_outside_the_limits():
+    from validation._cells import Table
+    from validation._study import RESULTS
+    from validation.validity import KEY, judged, pooled
+
+    rows = judged(Table(RESULTS / "validity.csv", KEY))
+    exact = [row for row in rows if row["guarantee"] == "exact"]
+    assert len(exact) > 200
+    assert [row for row in exact if row["verdict"] in ("above", "below")] == []
+    assert [row for row in pooled(rows) if row["verdict"] in ("above", "below")] == []
+
+
+def test_every_difference_from_published_numbers_has_a_cause():
+    from validation._study import RESULTS
+
+    rows = rows_of(RESULTS / "widmann_compared.csv")
+    assert len(rows) > 400
+    assert [row for row in rows if row["cause"] == "unexplained"] == []
+
+
+AGAIN = {
+    "validity": {
+        "design": "few rows: Dir(1), m=3, n=12",
+        "statistic": "skce_uq",
+        "null": "monte_carlo",
+    },
+    "power_curves": {
+        "alternative": "under-confident, t = 1.25",
+        "statistic": "ecd",
+        "rows": "50",
+    },
+}
+
+
+@pytest.mark.parametrize("study", AGAIN)
+def test_a_row_is_made_again_by_the_command_on_the_page(study, tmp_path):
+    """With as many data sets as the row of the record has, which may still grow."""
+    from validation.__main__ import main
+    from validation._study import RESULTS
+
+    (command,) = [each for each in printed() if re.match(f".* {study} .*--results again", each)]
+    (there,) = [r for r in rows_of(RESULTS / f"{study}.csv") if AGAIN[study].items() <= r.items()]
+    arguments = shlex.split(command.removesuffix("again"))[3:]
+    arguments += [str(tmp_path), "--datasets", there["datasets"], "--no-pictures"]
+    assert main(arguments) == 0
+    (again,) = rows_of(tmp_path / f"{study}.csv")
+    for row in (again, there):
+        row.pop("caltest")
+        row["ties"] = round(float(row.get("ties", 0.0)), 4)  # a mean over blocks
+    assert again == there
