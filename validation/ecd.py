@@ -139,7 +139,7 @@ def _weighted_sums(ax: Any, rows: list[Row]) -> None:
             ax.annotate(
                 f"σ = {row['sigma']:g}",
                 (x, y),
-                xytext=(7, -5),
+                xytext=(7, -5) if row["sigma"] > 1.0 else (-4, 10),
                 size="small",
                 textcoords="offset points",
             )

@@ -18,6 +18,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import NullLocator
+from scipy.stats import binomtest
 
 import caltest
 from caltest.named import possible_nulls
@@ -178,7 +179,11 @@ def draw(table: Table, rows: list[Row], path: Path) -> None:
         _rows_needed(lower, [r for r in rows if r["alternative"] == alternative], order)
     axes[0, 0].set_ylabel("power at level .05")
     counts = [int(row["datasets"]) for row in rows]
-    title = f"{min(counts)} to {max(counts)} data sets a point; grey: the other statistics"
+    several = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{min(counts)}"
+    title = (
+        f"{several} data sets a point; bars: 95 % intervals; grey: the other statistics; "
+        f"▶: more than {4 * SIZES[-1]} rows, or no sign of power"
+    )
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(),
         loc="outside upper center",
@@ -194,25 +199,26 @@ def draw(table: Table, rows: list[Row], path: Path) -> None:
 
 def _curves(ax: Any, table: Table, alternative: str, order: list[str]) -> None:
     for statistic in order:
-        points = sorted(
-            (int(r["rows"]), int(r["rejections"]) / int(r["datasets"]))
-            for r in table.where(alternative=alternative, statistic=statistic, seed=SEED)
-        )
-        color, style = HIGHLIGHTED.get(statistic, (PALE, "-"))
-        above = statistic in HIGHLIGHTED
-        ax.plot(
-            *np.array(points).T,
-            color=color,
-            linestyle=style,
-            zorder=3 if above else 1,
-            linewidth=1.8 if above else 0.8,
-            label=statistic if above else None,
-        )
+        found = table.where(alternative=alternative, statistic=statistic, seed=SEED)
+        points = np.array(sorted((int(r["rows"]), *_estimate(r)) for r in found)).T
+        if statistic not in HIGHLIGHTED:
+            ax.plot(*points[:2], color=PALE, zorder=1, linewidth=0.8)
+            continue
+        color, style = HIGHLIGHTED[statistic]
+        look = {"color": color, "linestyle": style, "linewidth": 1.8, "elinewidth": 0.9}
+        ax.errorbar(*points[:2], points[2:], zorder=3, label=statistic, **look)
     ax.set(xscale="log", ylim=(-0.02, 1.02), xlabel="rows n")
     ax.set_title(alternative, loc="left", size="medium")
     ax.set_xticks(SIZES, [str(n) for n in SIZES], fontsize="small")
     ax.xaxis.set_minor_locator(NullLocator())
     ax.axhline(WANTED, color=PALE, linewidth=0.9, linestyle=(0, (4, 3)))
+
+
+def _estimate(row: Row) -> tuple[float, float, float]:
+    """Return a power, and how far below and above it its interval reaches."""
+    found = binomtest(int(row["rejections"]), int(row["datasets"]))
+    interval, rate = found.proportion_ci(0.95), found.statistic
+    return rate, rate - interval.low, interval.high - rate
 
 
 def _rows_needed(ax: Any, rows: list[Row], order: list[str]) -> None:

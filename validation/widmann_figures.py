@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from scipy.stats import beta as beta_distribution
 
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from caltest.simulation import true_ece_tv, true_skce
@@ -231,9 +232,16 @@ def appendix_errors(errors: Table, path: Path) -> None:
         for pi in (0.0, 0.5, 1.0)
         for alpha in (0.1, 1.0)
         for beta in (("any",) if pi == 0.0 else ("uniform", "e1"))
+        if any(errors.where(alpha=alpha, beta=beta, pi=pi, seed=SEED))
     ]
     figure, axes = plt.subplots(
-        len(lines), len(APPENDIX), figsize=(14.5, 16.0), sharex=True, sharey=True, layout="constrained"
+        len(lines),
+        len(APPENDIX),
+        figsize=(14.5, 1.6 * len(lines) + 0.4),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+        squeeze=False,
     )
     for place, (line, (alpha, beta, pi)) in enumerate(zip(axes, lines, strict=True)):
         for ax, method in zip(line, APPENDIX, strict=True):
@@ -242,6 +250,7 @@ def appendix_errors(errors: Table, path: Path) -> None:
                 found = curve(errors, Design(alpha, beta, m, pi), method)
                 if found is not None:
                     ax.plot(LEVELS, found[0], color=color, linestyle=style, linewidth=1.4)
+                    ax.fill_between(LEVELS, *_interval_of(*found), color=color, alpha=0.15, linewidth=0)
             if place == 0:
                 ax.set_title(method.removesuffix(" median"), loc="left", size="medium")
         kind = "type I" if pi == 0.0 else "type II"
@@ -250,9 +259,17 @@ def appendix_errors(errors: Table, path: Path) -> None:
     axes[0, 0].set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])  # of all, for they share them
     styles = [axes[0, 0].plot([], [], color=c, linestyle=s)[0] for c, s in LOOKS.values()]
     names = [f"m = {m}" for m in LOOKS]
-    figure.legend(styles, names, loc="outside upper center", ncols=4, frameon=False)
+    text = "bands: 95 % intervals, level by level; where there is no line, nothing has been run"
+    figure.legend(styles, names, loc="outside upper center", ncols=4, frameon=False, title=text)
     figure.supxlabel("level", size="medium")
     _save(figure, path, dpi=80)
+
+
+def _interval_of(rates: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of Clopper–Pearson intervals of rates in n data sets."""
+    counts = np.rint(rates * n)
+    low = np.nan_to_num(beta_distribution.ppf(0.025, counts, n - counts + 1), nan=0.0)
+    return low, np.nan_to_num(beta_distribution.ppf(0.975, counts + 1, n - counts), nan=1.0)
 
 
 def run(options: Options) -> None:
