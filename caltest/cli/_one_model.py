@@ -14,6 +14,7 @@ from caltest.cli._options import (
     Columns,
     Example,
     File,
+    FileOrFolder,
     Jobs,
     Label,
     LensName,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def run_test(
-    file: File = None,
+    file: FileOrFolder = None,
     label: Label = None,
     columns: Columns = None,
     statistic: Annotated[

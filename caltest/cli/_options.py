@@ -67,6 +67,15 @@ File = Annotated[
         show_default=False,
     ),
 ]
+FileOrFolder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, Parquet, Arrow, NPZ or NPY, or a directory of Parquet or Arrow files: a column of "
+        "probabilities a class, and one of labels.",
+        show_default=False,
+    ),
+]
 Label = Annotated[
     str | None,
     typer.Option(
