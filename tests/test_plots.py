@@ -437,3 +437,22 @@ def test_predictions_objects_are_read_too():
     checked = sample(*SMALL)
     display = ReliabilityDisplay.from_predictions(checked.predictions, checked.labels, rng=0)
     assert display.panels[0].counts.tolist() == [2, 2]
+
+
+def test_narrow_axes_have_few_words_and_points_are_not_covered():
+    import matplotlib.pyplot as plt
+
+    probs = dirichlet(300, 3, seed=2)
+    labels = labels_from(probs, np.random.default_rng(3))
+    figure, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
+    display = ReliabilityDisplay.from_predictions(probs, labels, ax=axes[0], rng=0)
+    NullDisplay.from_result(caltest.test(probs, labels, "brier", rng=0), ax=axes[1])
+    assert axes[1].get_legend() is None
+    assert axes[1].get_title(loc="left").startswith("p = ")
+    assert "\n" not in axes[1].get_title(loc="left")
+    legend = axes[0].get_legend()
+    assert [t.get_text() for t in legend.get_texts()] == ["95%, each alone", "95%, all together"]
+    figure.canvas.draw()
+    (panel,) = display.panels
+    points = axes[0].transData.transform(np.column_stack([panel.predicted, panel.observed]))
+    assert not any(legend.get_window_extent().contains(*point) for point in points)

@@ -162,10 +162,14 @@ def add_legend(figure: Any, panels: tuple[Panel, ...], percent: str) -> None:
     figure.legend(handles=entries, loc=f"outside {loc} center", ncols=columns, **style)
 
 
-def add_legend_inside(ax: Any, panels: tuple[Panel, ...], percent: str) -> None:
-    """Explain the marks in the emptier corner of axes."""
+def add_legend_inside(ax: Any, panels: tuple[Panel, ...], percent: str, *, short: bool) -> None:
+    """Explain the marks in the emptier corner of axes; ``short``: the bands only, in few words."""
     above = float((panels[0].observed - panels[0].predicted).sum()) > 0
     entries = _entries(panels, f"{percent} band if calibrated:")
+    if short:
+        entries = entries[:2]
+        for entry, words in zip(entries, ("each alone", "all together"), strict=True):
+            entry.set_label(f"{percent}, {words}")
     ax.legend(handles=entries, loc="lower right" if above else "upper left", fontsize="x-small")
 
 

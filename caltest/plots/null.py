@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.exceptions import InputError
 from caltest.plots.bands import Array
-from caltest.plots.style import BLUE, PALE, VERMILION
+from caltest.plots.style import BLUE, PALE, VERMILION, is_narrow
 from caltest.result import CalibrationResult
 
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ class NullDisplay:
         Which draws are at least as extreme as the observed value: those that p counts.
     figure_, axes_
         The picture; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.test(sure.probs, sure.labels, "ecd", rng=0)
+    >>> display = caltest.NullDisplay.from_result(found)
+    >>> len(display.draws), int(display.extreme.sum())
+    (999, 0)
+    >>> plt.close(display.figure_)
     """
 
     result: CalibrationResult
@@ -89,7 +99,7 @@ class NullDisplay:
         Parameters
         ----------
         ax
-            Axes to draw in. Default: a new figure.
+            Axes to draw in; narrow ones get the p-value as title, and no legend. Default: a new figure.
 
         Returns
         -------
@@ -127,10 +137,14 @@ class NullDisplay:
             ax.axvline(result.statistic, label="observed", **line)
         else:
             ax.plot([], [], label=f"observed: {result.statistic}, off the axis", **line)
-        ax.set_xlabel(f"{result.measures or result.name} ({result.name})")
         ax.set_ylabel("resamples")
-        ax.set_title(_words(result), loc="left", size="medium")
         ax.margins(y=0.15)
+        if is_narrow(ax):
+            ax.set_xlabel(result.name, size="small")
+            ax.set_title(_words(result)[0].partition(",")[0], loc="left", size="small")
+            return
+        ax.set_xlabel(f"{result.measures or result.name} ({result.name})")
+        ax.set_title("\n".join(_words(result)), loc="left", size="medium")
         below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": 3}
         ax.legend(fontsize="small", frameon=False, columnspacing=1.2, **below)
 
@@ -164,7 +178,7 @@ def _edges(draws: Array, observed: float, extreme: NDArray[np.bool_]) -> Array:
     return edges
 
 
-def _words(result: CalibrationResult) -> str:
+def _words(result: CalibrationResult) -> list[str]:
     lines = [f"p = {result.pvalue:.3g} ({result.guarantee}), observed {result.statistic:.4g}"]
     if result.pvalue_interval is not None:
         low, high = result.pvalue_interval
@@ -176,4 +190,4 @@ def _words(result: CalibrationResult) -> str:
             if result.alternative == "two-sided"
             else "one-sided: small values count against calibration"
         )
-    return "\n".join(lines)
+    return lines

@@ -18,6 +18,7 @@ from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.drawing import add_legend, add_legend_inside, draw_panel, grid_of_axes
 from caltest.plots.panel import Panel, Plan
+from caltest.plots.style import is_narrow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +49,15 @@ class ReliabilityDisplay:
         Of the bands.
     figure_, axes_
         The picture: the figure, and the panels' main axes; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> display = caltest.ReliabilityDisplay.from_predictions(sure.probs, sure.labels, rng=0)
+    >>> display.curve, [int(panel.outside.sum()) for panel in display.panels]
+    ('binned', [3])
+    >>> plt.close(display.figure_)
     """
 
     panels: tuple[Panel, ...]
@@ -173,11 +183,15 @@ class ReliabilityDisplay:
             raise InputError(
                 f"panels: {len(self.panels)}, axes: {len(axes)}; give axes for each panel."
             )
+        narrow = given and is_narrow(axes[0])  # before the counts take a part of them
         for each, panel in zip(axes, self.panels, strict=True):
-            draw_panel(each, panel, small=not single, labelled=single or given)
+            draw_panel(each, panel, small=narrow or not single, labelled=single or given)
         figure: Any = axes[0].figure
         percent = confidence_text(self.confidence)
-        (add_legend_inside if given else add_legend)(axes[0] if given else figure, self.panels, percent)
+        if given:
+            add_legend_inside(axes[0], self.panels, percent, short=narrow)
+        else:
+            add_legend(figure, self.panels, percent)
         if not (single or given):
             figure.supxlabel("predicted probability of the class", size="medium")
             figure.supylabel("share in the class", size="medium")

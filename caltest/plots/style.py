@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 BLUE = "#0072B2"  # Okabe and Ito's palette
 VERMILION = "#D55E00"
 BLACK = "#222222"
@@ -9,6 +11,12 @@ WIDE_BAND = "#DADADA"
 NARROW_BAND = "#A3A3A3"
 PALE = "#C4C4C4"
 FAINT = "#777777"
+NARROW = 4.0  # inches: axes of less have short titles and legends
+
+
+def is_narrow(ax: Any) -> bool:
+    """Say whether axes are too narrow for sentences."""
+    return bool(ax.get_window_extent().width < NARROW * ax.figure.dpi)
 
 
 def short(number: float) -> str:
