@@ -11,7 +11,7 @@ from scipy.special import gammaincc, ndtri
 
 from caltest._parallel import single_threaded_blas
 from caltest._prose import paragraph, plain, row
-from caltest.data import sample
+from caltest.data import Sample, sample
 from caltest.forms.logistic import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.statistics import CoxRecalibration
@@ -84,6 +84,16 @@ class Recalibration:
         Label of the lens; None for binary predictions as they are.
     warnings
         Sentences a reader should know.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=1000, temperature=0.5, rng=0)
+    >>> fit = caltest.recalibration(sure.probs, sure.labels)  # through "top_label"
+    >>> round(fit.slope, 2), [round(end, 2) for end in fit.slope_interval]
+    (0.61, [0.51, 0.72])
+    >>> fit.test_slope.pvalue < 0.001, fit.lens
+    (True, 'top_label')
     """
 
     intercept: float
@@ -197,7 +207,12 @@ def recalibration(probs: object, labels: object, *, lens: str | Lens | None = No
     >>> fit.slope_interval[1] < 1.0
     True
     """
-    view, lens_label = seen(sample(probs, labels), lens, CoxRecalibration.default_lens)
+    return recalibration_of(sample(probs, labels), lens)
+
+
+def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
+    """Fit the line to predictions and labels that were checked already; see :func:`recalibration`."""
+    view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
     two_classes(CoxRecalibration(), view.predictions)
     with single_threaded_blas():
         logits = Logits.of(view.predictions.probs)

@@ -69,6 +69,16 @@ class CalibrationResult:
     parts
         Of a combined statistic ("omnibus") with the exact null, each part's name, value, own p-value
         and p-value adjusted for their number; else empty.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.test(sure.probs, sure.labels, "ecd", rng=0)
+    >>> round(found.statistic, 2), found.pvalue, found.guarantee, found.rejects(0.05)
+    (0.69, 0.002, 'exact', True)
+    >>> found.null_distribution.shape, found.seed
+    ((999,), 0)
     """
 
     statistic: float

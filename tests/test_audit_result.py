@@ -277,7 +277,11 @@ def test_words_of_a_finding():
         "('ks', adjusted p = 0.01)."
     )
     noise = words.finding(replace(check, view=replace(view, share=0.11)))
-    assert "; in which direction it errs on average cannot be told ('ks'" in noise
+    assert "and 11.0% came true; these means are not told apart ('ks'" in noise
+    for value, told in ((0.02, ", but it is too sure"), (-0.02, ", but it is too timid"), (0.0, "")):
+        entropic = replace(check, view=replace(view, share=0.11), statistic="ecd", value=value)
+        assert f"these means are not told apart{told} ('ecd'" in words.finding(entropic)
+    assert "too sure" not in words.finding(replace(entropic, value=0.02, found=False))
     whole = words.View("canonical", None, None, 1, direction="over")
     assert words.finding(replace(check, view=whole, statistic="ecd")).startswith(
         "The full probabilities (1 row): over-confident on average ("

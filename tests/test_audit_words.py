@@ -114,7 +114,7 @@ def test_advice_follows_the_findings(wrong):
     assert words.worst(replace(wrong, checks=(kernel, untold))) == (kernel,)
     top = words.View("top_label", "the top class is right", None, 1000, 0.80, 0.79, "over")
     noise = replace(check, view=top, statistic="ks", found=True)
-    assert "cannot be told" in words.finding(noise)
+    assert "; these means are not told apart ('ks'" in words.finding(noise)
     assert words.advice(replace(wrong, checks=(noise,)))[0] == quiet[0]
     opposite = replace(noise, view=replace(top, share=0.95, direction="under"))
     assert words.advice(replace(wrong, checks=(opposite, told)))[0] == quiet[0]
@@ -174,7 +174,9 @@ def test_certainty_carries_the_condition(right, correction):
     text = words.certainty(replace(right, correction=correction))
     condition = CORRECTIONS[correction]
     if condition == CORRECTIONS["holm"]:
-        assert text.startswith("If the model were calibrated, the chance of finding any error")
+        assert text.startswith(
+            "If the model were calibrated in every group, the chance of finding any error"
+        )
     else:
         assert f"Adjusted by {correction!r}, which controls the {condition}: " in text
 

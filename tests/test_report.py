@@ -79,7 +79,9 @@ def test_first_screen_says_verdict_certainty_place_and_advice():
     assert words.verdict(audit) in first
     assert "✗ Rejected" in first
     assert "0.005 At or below alpha = 0.05; the smallest that 199 draws can show." in first
-    assert "family-wise error If the model were calibrated, the chance of any finding among 22" in first
+    assert (
+        "error If the model were calibrated in every group, the chance of any finding among 22" in first
+    )
     worst = next(check for check in audit.found if check.view.lens == "class:2")
     for check in (worst, next(c for c in audit.found if c.view.group)):
         assert words.finding(check) in first

@@ -34,7 +34,7 @@ def run(name: str, monkeypatch) -> ModuleType:
 
 def said(name: str) -> list[str]:
     """Return what the comments of a page's Python say is printed."""
-    return re.findall(r"print\(.*\)  # (.*)", "\n".join(blocks(page(name), "python")))
+    return re.findall(r"print\(.*\)(?:  |\n)# (.*)", "\n".join(blocks(page(name), "python")))
 
 
 START = "docs/start.md"
@@ -102,6 +102,18 @@ def test_the_table_of_forms_is_right():
         assert hasattr(caltest.forms, name)
 
 
+#: Told by what they are made of: :class:`caltest.planning.result.Simulation`.
+WITHOUT_EXAMPLE = {"PowerResult", "SampleSizeResult"}
+
+
+def test_every_public_name_has_an_example():
+    named = {name: getattr(caltest, name) for name in caltest.__all__ if not name.startswith("_")}
+    named = {name: value for name, value in named.items() if callable(value)}
+    assert len(named) > 30
+    missing = {name for name, value in named.items() if ">>>" not in (value.__doc__ or "")}
+    assert missing <= WITHOUT_EXAMPLE
+
+
 def test_statistics_that_the_decision_names_exist():
     (_, decision, *_) = page("docs/choosing.md").split("\n## ")
     names = re.findall(r'`"([a-z_]+)"`', decision)
@@ -139,6 +151,16 @@ def test_commands_beside_numbers_are_there(command):
         assert arguments[0] in studies or arguments[0] == "all"
 
 
+def test_the_setup_of_the_start_is_that_of_the_first_page():
+    (shell,) = blocks(page(START), "shell")
+    typed = shell.splitlines()
+    assert typed[1] == ". .venv/bin/activate"
+    for name in ("README.md", "docs/index.md"):
+        first = blocks(page(name), "console")[0]
+        assert first.startswith(f"{typed[0]} && .venv/bin/{typed[2]} && ")
+        assert "`. .venv/bin/activate`" in page(name)
+
+
 def test_every_picture_of_the_studies_is_shown():
     shown = re.findall(r"\{picture\} (\S+)", page("docs/validation.md"))
     assert {path.name for path in (ROOT / "validation" / "results").glob("*.png")} <= set(shown)
@@ -148,5 +170,9 @@ def test_the_citation_is_of_this_version():
     citation = yaml.safe_load(page("CITATION.cff"))
     assert citation["version"] == caltest.__version__
     assert citation["cff-version"] == "1.2.0"
+    (bibtex,) = blocks(page("docs/cite.md"), "bibtex")
+    told = dict(re.findall(r"^  (\w+) = \{+(.*?)\}+,?$", bibtex, flags=re.MULTILINE))
+    assert (told["title"], told["version"]) == (citation["title"], citation["version"])
+    assert (told["author"], told["license"]) == (citation["authors"][0]["name"], citation["license"])
     assert {"message", "title", "authors", "license"} <= set(citation)
     assert all(author["name"] for author in citation["authors"])

@@ -25,7 +25,10 @@ SITE = Path(os.environ.get("CALTEST_SITE", "nowhere")).resolve()
 pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="CALTEST_SITE names no built site")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PAGES = ("index", "start", "choosing", "reading", "validation", "theory/exact", "theory/many")
+PAGES = (
+    "index", "start", "audit", "choosing", "reading", "validation", "theory/exact", "theory/kernel",
+    "theory/many", "generated/benchmarks", "genindex", "gallery/index",
+)  # fmt: skip
 #: Wider than the screen, and not inside something that scrolls.
 OVERFLOWING = """[...document.querySelectorAll('article *')].filter(each => {
     for (let up = each; up; up = up.parentElement)
@@ -179,6 +182,36 @@ def test_pages_fit_a_phone(visit, name, scheme):
         opened.wait_for_selector("mjx-container svg", timeout=20_000)
     assert opened.evaluate(OVERFLOWING) == []
     assert opened.evaluate("document.documentElement.scrollWidth") <= 391
+
+
+@pytest.mark.parametrize("name", ["start", "audit", "readme", "theory/kernel"])
+def test_nothing_is_cut_on_a_wide_screen(visit, name):
+    opened = visit(name)
+    if name.startswith("theory"):
+        opened.wait_for_selector("mjx-container svg", timeout=20_000)
+    cut = """[...document.querySelectorAll('article pre, article div.math')].filter(each =>
+        each.scrollWidth > each.clientWidth + 1).map(each => each.textContent.slice(0, 200))"""
+    assert opened.evaluate(cut) == []
+
+
+def test_numbers_are_not_broken_over_lines():
+    text = (SITE / "generated" / "benchmarks.html").read_text(encoding="utf-8")
+    cells = re.findall(r"<td><p>([^<]*)</p></td>", text)
+    assert "10\N{NO-BREAK SPACE}000" in cells
+    assert not [each for each in cells if re.search(r"\d (\d{3}\b|ms|s\b|MB)", each)]
+
+
+def test_thumbnails_have_words():
+    text = (SITE / "gallery" / "index.html").read_text(encoding="utf-8")
+    told = re.findall(r'<img alt="([^"]*)"[^>]*thumb', text)
+    assert len(told) == len(list((SITE / "gallery").glob("plot_*.html")))
+    assert all(" " in each for each in told)
+
+
+def test_pages_have_titles_of_their_own():
+    titles = [re.search("<title>(.*?)</title>", path.read_text(encoding="utf-8"), re.DOTALL)[1]
+              for path in (SITE / "index.html", SITE / "readme.html")]  # fmt: skip
+    assert len(set(titles)) == 2
 
 
 def test_pictures_are_there(visit):

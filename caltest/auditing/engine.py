@@ -21,6 +21,7 @@ from caltest.auditing.plan import Plan, make_plan
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.tolerated import tolerated
 from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
+from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.named import MOST_RESAMPLES
@@ -172,8 +173,10 @@ def audit(
         bounded = bounds(source, whole.labels, family(plan.looks, level), level, seed, workers)
         views = _views(source, whole, plan, found, bounded, level)
     impossible = 0 if error else len(whole.predictions.impossible(whole.labels))
+    pvalue = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
+    two_classes = whole.predictions.n_classes == 2
     return Audit(
-        pvalue=min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0),
+        pvalue=pvalue,
         alpha=level,
         checks=_checks(plan, views, found, level),
         views=tuple(views[look] for look in plan.looks),
@@ -203,6 +206,7 @@ def audit(
         ),
         warnings=_warnings(whole, groupings, error),
         impossible=impossible,
+        recalibration=recalibration_of(whole) if two_classes and pvalue <= level else None,
     )
 
 

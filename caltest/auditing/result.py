@@ -17,6 +17,8 @@ from caltest.forms import Side
 if TYPE_CHECKING:
     import pandas as pd
 
+    from caltest.cox import Recalibration
+
 
 @dataclass(frozen=True)
 class Group:
@@ -194,6 +196,20 @@ class Audit:
     impossible
         Rows whose label has probability 0, which rejects calibration whatever the checks found; 0
         with a tolerance above 0, within which a small probability may be meant.
+    recalibration
+        Of two classes, where calibration is rejected: the line that would recalibrate all rows, by
+        which the summary advises (:func:`caltest.recalibration`). None else.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> audit = caltest.audit(sure.probs, sure.labels, lenses="top_label", n_resamples=99, rng=0)
+    >>> audit.verdict
+    'The model is not calibrated: 2 of 2 checks found an error (p = 0.01).'
+    >>> view = audit.found[0].view
+    >>> view.lens, round(view.says, 2), round(view.share, 2), view.direction
+    ('top_label', 0.85, 0.71, 'over')
     """
 
     pvalue: float
@@ -216,6 +232,7 @@ class Audit:
     call: str
     warnings: tuple[str, ...] = ()
     impossible: int = 0
+    recalibration: Recalibration | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

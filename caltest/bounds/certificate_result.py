@@ -100,6 +100,16 @@ class Certificate:
         Rows it would need, as :meth:`samples_for` says; None if none was asked for, or no number does.
     warnings
         Sentences a reader should know.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.certificate(sure.probs, sure.labels)
+    >>> found.method, round(found.distance, 2), round(found.over, 2), round(found.under, 2)
+    ('bins', 0.59, 0.59, 0.17)
+    >>> found.counts[:3].tolist(), found.estimates[:3].round(2).tolist()
+    ([30.0, 30.0, 30.0], [0.4, 0.5, 0.77])
     """
 
     method: Method

@@ -127,6 +127,17 @@ class MiscalibrationBounds:
         Integer that, given as ``rng``, repeats the numbers.
     warnings
         Sentences a reader should know.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.miscalibration_bounds(sure.probs, sure.labels, rng=0)
+    >>> found.over, found.under, found.confidence
+    (0.146, 0.0, 0.95)
+    >>> place = found.views[0].over.places[0]
+    >>> place.rows, round(place.says, 2), round(place.share, 2)
+    (76, 0.9, 0.61)
     """
 
     views: tuple[ViewBounds, ...]

@@ -74,6 +74,17 @@ class Comparison:
         Integer that, given as ``rng``, repeats the numbers.
     warnings
         Sentences a reader should know.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> models = {"sure": sure.probs, "true": sure.truth}
+    >>> found = caltest.compare(models, sure.labels, "skce_uq", n_resamples=50, rng=0)
+    >>> found.ranking, found.first_proportions.tolist()
+    (('true', 'sure'), [0.0, 1.0])
+    >>> float(found.adjusted_pvalues[0, 1]) < 0.05
+    True
     """
 
     names: tuple[str, ...]

@@ -180,7 +180,17 @@ class Fitted:
 
 
 class EstimationFunction(ABC):
-    """A calibration estimation function before it has seen data: a frozen dataclass of options."""
+    """A calibration estimation function before it has seen data: a frozen dataclass of options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.estimation import Binning
+    >>> stated = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+    >>> fitted = Binning(n_bins=2).fit(stated, [0, 0, 1, 0])
+    >>> fitted.diagonal(stated).round(4).tolist()
+    [0.0225, 0.0225, 0.1225, 0.1225]
+    """
 
     #: Registered name.
     name: ClassVar[str]

@@ -30,6 +30,15 @@ class Kernel(ABC):
 
     A kernel of your own derives from this class and defines ``__call__``, ``paired`` and ``bound``;
     make it a frozen dataclass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.kernels import Exponential
+    >>> kernel = Exponential(bandwidth=0.5)
+    >>> points = np.array([[0.9, 0.1], [0.4, 0.6]])
+    >>> kernel(points, points).round(3).tolist(), kernel.bound
+    ([[1.0, 0.368], [0.368, 1.0]], 1.0)
     """
 
     __array_ufunc__ = None  # numpy scalars leave their product with a kernel to the kernel

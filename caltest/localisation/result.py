@@ -62,6 +62,17 @@ class Witness:
         Integer that, given as ``rng``, repeats the numbers.
     warnings
         Sentences a reader should know.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.witness(sure.probs, sure.labels, n_resamples=99, rng=0)
+    >>> found.pvalue, len(found.told)
+    (0.01, 3)
+    >>> place = found.told[0]
+    >>> float(found.pvalues[place].min()), int(found.pvalues[place].argmin())
+    (0.01, 3)
     """
 
     rows: NDArray[np.intp] = field(repr=False)

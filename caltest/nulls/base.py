@@ -121,7 +121,17 @@ class Answer:
 
 
 class Null(ABC):
-    """A way to a p-value, with its one assumption. Subclasses are frozen dataclasses of options."""
+    """A way to a p-value, with its one assumption. Subclasses are frozen dataclasses of options.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> null = caltest.nulls.MonteCarlo()
+    >>> null.name, null.guarantee
+    ('monte_carlo', 'exact')
+    >>> print(null.assumption)
+    none: rows are independent, that is all
+    """
 
     #: Registered name.
     name: ClassVar[str]

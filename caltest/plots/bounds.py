@@ -35,6 +35,16 @@ class BoundsDisplay:
         Which of its probabilities, counted from 0.
     figure_, ax_
         The picture: the figure and the axes; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.miscalibration_bounds(sure.probs, sure.labels, rng=0)
+    >>> display = caltest.BoundsDisplay.from_bounds(found)
+    >>> display.bounds is found, display.view
+    (True, 0)
+    >>> plt.close(display.figure_)
     """
 
     bounds: MiscalibrationBounds

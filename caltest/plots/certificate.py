@@ -38,6 +38,16 @@ class CertificateDisplay:
         "scores" or "rows".
     figure_, ax_
         The picture: the figure and the axes; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.certificate(sure.probs, sure.labels)
+    >>> display = caltest.CertificateDisplay.from_certificate(found)
+    >>> display.certificate is found, display.against
+    (True, 'scores')
+    >>> plt.close(display.figure_)
     """
 
     certificate: Certificate

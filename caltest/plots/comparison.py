@@ -33,6 +33,17 @@ class ComparisonDisplay:
         What is shown.
     figure_, axes_
         The picture: the figure, and its left and right axes; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> models = {"sure": sure.probs, "true": sure.truth}
+    >>> found = caltest.compare(models, sure.labels, "skce_uq", n_resamples=50, rng=0)
+    >>> display = caltest.ComparisonDisplay.from_comparison(found)
+    >>> display.comparison is found, len(display.axes_)
+    (True, 2)
+    >>> plt.close(display.figure_)
     """
 
     comparison: Comparison

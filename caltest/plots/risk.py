@@ -34,6 +34,18 @@ class RiskDisplay:
         What is shown.
     figure_, axes_
         The picture: the figure, and its axes, those of the estimates last; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.estimate_squared_error(
+    ...     sure.probs, sure.labels, functions="binning", lens="top_label", rng=0
+    ... )
+    >>> display = caltest.RiskDisplay.from_estimate(found)
+    >>> display.result is found, len(display.axes_)
+    (True, 2)
+    >>> plt.close(display.figure_)
     """
 
     result: SquaredErrorEstimate

@@ -32,6 +32,16 @@ class WitnessDisplay:
         What is shown.
     figure_, ax_
         The picture: the figure, and its axes; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.witness(sure.probs, sure.labels, n_resamples=99, rng=0)
+    >>> display = caltest.WitnessDisplay.from_witness(found)
+    >>> display.witness is found, len(display.ax_.get_yticks()) == len(found.told)
+    (True, True)
+    >>> plt.close(display.figure_)
     """
 
     witness: Witness

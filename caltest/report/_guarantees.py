@@ -27,7 +27,7 @@ def claim(audit: Audit) -> str:
     """Return the hypothesis as a clause, after "if"."""
     if audit.tolerance:
         return f"no probability looked at were wrong by more than {points(audit.tolerance)}"
-    return "the model were calibrated"
+    return f"the model were calibrated{' in every group' if audit.groups else ''}"
 
 
 def _pvalue(audit: Audit) -> Fact:

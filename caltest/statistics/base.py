@@ -41,6 +41,15 @@ class Statistic(ABC):
     """A measure of miscalibration. It knows no p-value.
 
     Subclasses are frozen dataclasses whose fields are the options.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> statistic = caltest.statistics.ECE(distance="l2")
+    >>> statistic.name, statistic.measures
+    ('ece', 'expected calibration error')
+    >>> round(caltest.estimate([0.9, 0.9], [1, 0], statistic), 4)
+    0.5657
     """
 
     #: Registered name.

@@ -1,4 +1,7 @@
-"""What is written when the site is built: the report that a page explains, and the table of times."""
+"""What is written when the site is built: the report that a page explains, and the table of times.
+
+And in what is read, numbers are kept whole: "10 000" and "3 ms" are not broken over two lines.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,21 @@ import re
 import shlex
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parents[1]
 BENCHMARKS = DOCS.parent / "validation" / "results" / "benchmarks.md"
 REPORT = "report.html"
+
+#: Spaces inside a number, and between a number and its unit.
+_INSIDE = re.compile(r"(?<=\d) (?=\d{3}\b)|(?<=\d) (?=(?:ms|s|kB|MB|GB|TB)\b)|(?<=\d) (?=· 10)")
+_TITLE = re.compile(r'"sphx-glr-thumbnail-title">(.*?)</div>')
+_AS_TYPED = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
 _NO_TIMES = """# Time, memory and growth
 
@@ -46,8 +56,28 @@ def write_report(app: Sphinx, exception: Exception | None) -> None:
         (Path(app.outdir) / REPORT).write_bytes((Path(folder) / REPORT).read_bytes())
 
 
+def keep_numbers_whole(app: Sphinx, doctree: nodes.document) -> None:
+    """Put spaces that do not break into numbers, but for code and formulas."""
+    for text in list(doctree.findall(nodes.Text)):
+        whole = _INSIDE.sub("\N{NO-BREAK SPACE}", text)
+        if whole != text and not isinstance(text.parent, _AS_TYPED):
+            text.parent.replace(text, nodes.Text(whole))
+
+
+def describe_thumbnails(app: Sphinx, doctree: nodes.document) -> None:
+    """Give every thumbnail of the gallery's index the title under it as its text."""
+    untold: list[nodes.image] = []
+    for node in doctree.findall(lambda each: isinstance(each, nodes.image | nodes.raw)):
+        if isinstance(node, nodes.image):
+            untold += [] if node.get("alt") else [node]
+        elif untold and (title := _TITLE.search(node.astext())):
+            untold.pop(0)["alt"] = unescape(title[1])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write before the pages are read, and after they are written."""
     app.connect("builder-inited", write_benchmarks)
+    app.connect("doctree-read", keep_numbers_whole)
+    app.connect("doctree-read", describe_thumbnails)
     app.connect("build-finished", write_report)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

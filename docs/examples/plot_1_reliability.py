@@ -6,8 +6,9 @@ A reliability diagram shows, for rows with about the same stated probability, ho
 true. Points off the diagonal are errors, or chance. The bands tell which: labels are drawn from the
 predictions, which are held fixed, so they hold in every finite sample.
 
-A point leaves the dark band by chance in 5% of all cases; *any* point leaves the light one in at most
-5%. So the light band is a test, the dark one is for a point that was chosen beforehand.
+A point leaves the dark band by chance in at most 5% of all cases (in less, where a bin has few rows:
+labels are counted); *any* point leaves the light one in at most 5%. So the light band is a test, the
+dark one is for a point that was chosen beforehand.
 """
 
 import caltest

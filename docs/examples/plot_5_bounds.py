@@ -7,6 +7,8 @@ A p-value says that there is an error, not how large it is. These two say what i
 every bin it is *at most* so much.
 """
 
+import math
+
 import caltest
 
 bayes = caltest.datasets.load_digits_predictions("naive_bayes")
@@ -23,5 +25,5 @@ caltest.BoundsDisplay.from_bounds(least)
 
 network = caltest.datasets.load_digits_predictions("neural_network")
 most = caltest.certificate(network.probs, network.labels)
-print(f"{most.distance:.3f}")
+print(f"{math.ceil(1000 * most.distance) / 1000:.1%}")  # an upper bound, so rounded up
 caltest.CertificateDisplay.from_certificate(most)

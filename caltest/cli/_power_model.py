@@ -1,0 +1,174 @@
+"""What `caltest power` draws data sets from: a pilot in a file, or a generative model."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from caltest._choices import choose
+from caltest.cli._input import read_sample
+from caltest.cli._options import column_names
+from caltest.exceptions import InputError
+
+if TYPE_CHECKING:
+    from caltest.planning.models import ModelLike
+    from caltest.planning.pilot import Kind
+
+#: Generative models, and the option that each of them needs.
+_SIMULATED: dict[str, str | None] = {
+    "m2": None,
+    "m3": None,
+    "tempered": "temperature",
+    "classwise": "bias",
+}
+#: What an argument of Python is called here, in messages.
+_OPTIONS = {
+    "n": "--n",
+    "power": "--power",
+    "n_resamples": "--resamples",
+    "n_datasets": "--datasets",
+    "min_n": "--min-n",
+    "max_n": "--max-n",
+    "temperature": "--temperature",
+    "bias": "--bias",
+    "target": "--target",
+    "overconfidence": "--overconfidence",
+    "recalibration": "--recalibration",
+    "alpha": "--alpha",
+    "statistic": "--statistic",
+    "null": "--null",
+    "lens": "--lens",
+    "alternative": "--alternative",
+    "tolerance": "--tolerance",
+}
+_MOST_CLASSES = 100_000
+_NO_LABELS = "say which holds the labels"  # in the messages of files without any
+
+
+def find_model(
+    file: Path | None,
+    label: str | None,
+    columns: str | None,
+    example: str | None,
+    simulate: str | None,
+    classes: int | None,
+    assumed: dict[str, Any],
+) -> ModelLike:
+    """Return the pilot of a file or an example, or the model to simulate."""
+    if simulate is None:
+        if classes is not None:
+            raise InputError(f"--classes {classes} is for --simulate; leave it out.")
+        states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
+        whole = _read(file, label, columns, example, needs_labels=not states)
+
+        from caltest.planning import pilot
+
+        kind = cast("Kind | None", assumed.pop("recalibration"))
+        try:
+            return pilot(whole, recalibration=kind, **assumed)
+        except InputError as error:
+            raise InputError(as_typed(str(error))) from error
+    for name, value in {
+        "FILE": file,
+        "--example": example,
+        "--label": label,
+        "--columns": columns,
+    }.items():
+        if value is not None:
+            raise InputError(f"both {name} ({value}) and --simulate ({simulate}) are given; give one.")
+    return _generated(simulate, 10 if classes is None else classes, assumed)
+
+
+def _read(
+    file: Path | None,
+    label: str | None,
+    columns: str | None,
+    example: str | None,
+    *,
+    needs_labels: bool,
+) -> object:
+    """Read a pilot; where an error is stated, of a file without labels its predictions alone."""
+    try:
+        return read_sample(file, label, columns, example)
+    except InputError as error:
+        if needs_labels or label is not None or file is None or _NO_LABELS not in str(error):
+            raise
+    try:
+        return _predictions(file, column_names(columns))
+    except InputError as error:
+        raise InputError(f"{file.name}: {error}") from error
+
+
+def _predictions(file: Path, columns: list[str] | None) -> object:
+    """Read a file that can be read, and has no labels."""
+    import numpy as np
+    import pandas as pd
+
+    from caltest.data import Predictions, sample
+    from caltest.data.columns import check_columns, chosen_columns, chosen_probs
+
+    suffix = file.suffix.lower()
+    if suffix == ".npy":
+        return np.load(file, allow_pickle=False)
+    if suffix == ".npz":
+        with np.load(file, allow_pickle=False) as archive:
+            probs = archive[chosen_probs(list(archive.files))]
+            names = archive["classes"].tolist() if "classes" in archive.files else None
+        found = sample(probs, np.zeros(len(probs), dtype=np.intp)).predictions  # any labels do
+        return found if names is None else Predictions(found.probs, tuple(map(str, names)))
+    if suffix == ".csv":
+        frame = pd.read_csv(file, low_memory=False, keep_default_na=False, na_values=[""])
+    else:
+        frame = pd.read_parquet(file)
+    if columns is not None:
+        return frame[chosen_columns(list(frame.columns), columns)]
+    import narwhals as nw
+
+    check_columns(nw.from_native(frame, eager_only=True))
+    return frame
+
+
+def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLike:
+    """Return a generative model with its one option."""
+    choose("model to simulate", simulate, _SIMULATED)
+    needed = _SIMULATED[simulate]
+    allowed = {needed, "target"} if needed == "bias" else {needed}
+    for name, value in assumed.items():
+        if value is not None and value is not False and name not in allowed:
+            raise InputError(
+                f"--{name}{'' if value is True else f' {value}'} does not go with --simulate {simulate}; leave one of them out."
+            )
+    if needed and assumed[needed] is None:
+        raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
+
+    if classes > _MOST_CLASSES:
+        raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
+
+    from caltest import simulation
+    from caltest.simulation.draws import equal
+
+    alpha = equal(classes).tolist()
+    if needed is None:
+        return partial(simulation.m2 if simulate == "m2" else simulation.m3, n_classes=classes)
+    if simulate == "tempered":
+        return partial(simulation.tempered, alpha=alpha, temperature=assumed["temperature"])
+    target = assumed["target"] or "0"
+    if not target.isdecimal() or int(target) >= classes:
+        raise InputError(f"--target is {target!r}; give a class from 0 to {classes - 1}.")
+    return partial(simulation.classwise, alpha=alpha, target=int(target), bias=assumed["bias"])
+
+
+def as_typed(message: str) -> str:
+    """Put a message in the words of who typed the options.
+
+    >>> as_typed("min_n is 1; give n_resamples=19, or both bias= and target=.")
+    '--min-n is 1; give --resamples 19, or both --bias and --target.'
+    """
+    message = message.replace("careful=True", "--careful")
+    for name, option in _OPTIONS.items():
+        message = re.sub(rf"\b{name}=(?=['\d])", f"{option} ", message)
+        message = re.sub(rf"\b{name}=", option, message)
+        message = re.sub(rf"(^| and ){name} (?=is |\d)", rf"\1{option} ", message)
+    return message
