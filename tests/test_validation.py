@@ -234,6 +234,59 @@ def test_no_cell_begins_after_the_time(tmp_path):
     assert not (tmp_path / "power_curves.csv").exists()
 
 
+# ------------------------------------------------------------------ accuracy of the analytic null
+
+
+@pytest.mark.parametrize(("statistic", "by"), [("skce_uq", "Pearson III"), ("brier", "saddlepoint")])
+def test_the_pvalue_of_the_study_is_the_package_s(statistic, by):
+    import caltest
+    from caltest.simulation import m1
+    from validation._study import fixed
+    from validation.moments import answers
+
+    drawn = m1(rng=1)
+    form, predictions = fixed(statistic, drawn)
+    answered, pvalue = answers(statistic, form, predictions, predictions.sampler(0).draw(0, 1)[0])
+    result = caltest.test(drawn.probs, drawn.labels, statistic, null="moments")
+    assert (answered, pvalue(result.statistic)) == (by, pytest.approx(result.pvalue, rel=1e-9))
+
+
+def test_where_the_package_draws_no_level_is_shown():
+    from caltest._parallel import ALONE
+    from validation.moments import cases, study
+
+    case = next(each for each in cases(100, 100) if each.name.startswith("Beta(1, 99)"))
+    rows = list(study(case, "skce_uq", ALONE))
+    assert {(row["answered_by"], row["rate"], row["verdict"]) for row in rows} == {
+        ("999 draws", "", "exact")
+    }
+
+
+def test_the_exact_level_counts_ties_for_the_null():
+    from validation.moments import exact_pvalues, verdict
+
+    values = np.array([0.0, 1.0, 1.0, 2.0])
+    assert exact_pvalues(values, 1e-9, "greater").tolist() == [1.0, 0.75, 0.75, 0.25]
+    assert exact_pvalues(values, 1e-9, "less").tolist() == [0.25, 0.75, 0.75, 1.0]
+    assert exact_pvalues(values, 1e-9, "two-sided").tolist() == [0.5, 1.0, 1.0, 0.5]
+    assert verdict(0.65, 0.7, 0.01, 0.1) == verdict(1.09, 0.7, 0.01, 0.1) == "met"
+    assert verdict(0.57, 0.7, 0.01, 0.1) == verdict(1.13, 0.7, 0.01, 0.1) == "missed"
+    assert verdict(0.59, 0.7, 0.01, 0.1) == "undecided"
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_rejected_values_are_counted_on_either_side(two_sided):
+    from validation.moments import rejected
+
+    values = np.sort(np.random.default_rng(0).normal(size=1001))
+
+    def pvalue(x):
+        return min(1.0, np.exp(-abs(x)) if two_sided or x > 0 else 1.0)
+
+    for level in (1.0, 0.3, 0.05, 1e-9):
+        assert rejected(values, pvalue, level) == sum(pvalue(x) <= level for x in values)
+
+
 # ------------------------------------------------------------------ verdicts
 
 
@@ -270,6 +323,25 @@ def test_the_published_bound_squares_what_is_negative():
     assert _squared(-0.2) == _squared(0.2) == pytest.approx(np.exp(-(ROWS // 2) * 0.04 / 8.0))
 
 
+def test_what_is_published_for_either_beta_counts_once():
+    from validation.widmann_compared import once
+
+    row = {
+        "test": "T",
+        "alpha": "0.1",
+        "beta": "e1",
+        "m": "2",
+        "pi": "0",
+        "level": "0.05",
+        "error": "0.3",
+    }
+    same = {**row, "beta": "uniform", "pi": "0.0"}
+    others = [{**same, "level": "0.1"}, {**row, "pi": "0.5"}, {**same, "pi": "0.5"}]
+    assert once([row, same, *others]) == [row, *others]
+    with pytest.raises(ValueError, match="two numbers"):
+        once([row, {**same, "error": "0.4"}])
+
+
 def test_verdicts_follow_binomial_limits():
     from validation.validity import verdict
 
@@ -299,23 +371,39 @@ def cell(design, statistic, null, datasets, rejections, ties=0.0):
     return {**what, "datasets": datasets, **counts, "ties": ties}
 
 
-def test_pairs_are_pooled_over_designs(tmp_path):
+def test_pairs_are_pooled_over_designs_without_ties(tmp_path):
     """Each cell of 0.068 is inside its limits, their sum is not: 272 of 4000 at .05 is 5.2 sd off."""
     from validation._cells import Table
     from validation.validity import KEY, judged, pooled, summary
 
     table = Table(tmp_path / "validity.csv", KEY)
     table.put(cell(f"d{k}", "ecd", "monte_carlo", 1000, 68) for k in range(4))
-    table.put(cell(f"d{k}", "brier", "monte_carlo", 1000, 10, ties=0.1 * k) for k in range(2))
+    table.put(cell(f"d{k}", "brier", "monte_carlo", 1000, 10 + 40 * k, 0.1 * (1 - k)) for k in range(2))
     table.put([cell("d0", "ecd", "moments", 1000, 500)])
     rows = judged(table)
     assert [row["verdict"] for row in rows if row["null"] == "monte_carlo"][:8] == ["inside"] * 8
     (sharp,) = [row for row in pooled(rows) if row["statistic"] == "ecd" and row["level"] == 0.05]
-    assert (sharp["designs"], sharp["datasets"], sharp["rejections"]) == (4, 4000, 272)
+    assert (sharp["designs_without_ties"], sharp["datasets"], sharp["rejections"]) == (4, 4000, 272)
     assert sharp["verdict"] == "above"
     assert 0.05 < sharp["low"] < 0.068 < sharp["high"]
-    (tied,) = [row for row in pooled(rows) if row["statistic"] == "brier" and row["level"] == 0.05]
-    assert (tied["verdict"], tied["designs_with_ties"], tied["ties"]) == ("below (ties)", 1, 0.05)
+    (untied,) = [row for row in pooled(rows) if row["statistic"] == "brier" and row["level"] == 0.05]
+    assert (untied["designs_without_ties"], untied["rejections"], untied["verdict"]) == (
+        1,
+        50,
+        "inside",
+    )
     exact, *_ = [row for row in summary(rows) if (row["null"], row["level"]) == ("monte_carlo", 0.05)]
-    assert (exact["cells"], exact["inside"], exact["below"], exact["below (ties)"]) == (6, 4, 1, 1)
+    assert (exact["cells"], exact["inside"], exact["below"], exact["below (ties)"]) == (6, 5, 0, 1)
     assert (exact["smallest_rate"], exact["largest_rate"]) == (0.01, 0.068)
+
+
+def test_cells_with_ties_do_not_hide_an_excess(tmp_path):
+    """700 of 10 000 without ties is too many; with 100 of 10 000 of a design with ties it is not."""
+    from validation._cells import Table
+    from validation.validity import KEY, judged, pooled
+
+    table = Table(tmp_path / "validity.csv", KEY)
+    table.put([cell("a", "ecd", "monte_carlo", 10_000, 700)])
+    table.put([cell("b", "ecd", "monte_carlo", 10_000, 100, ties=0.2)])
+    (of_five,) = [row for row in pooled(judged(table)) if row["level"] == 0.05]
+    assert (of_five["rejections"], of_five["verdict"]) == (700, "above")

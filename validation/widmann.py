@@ -6,7 +6,10 @@ probability π and of Cat(g) else, for α = 0.1 and 1, β = e₁ and uniform, π
 
 Methods have the paper's names: D bounds, A asymptotic approximations, C consistency resampling; b, uq
 and ul the estimators; "median" (with the zero diagonal, as published) or "mean" the bandwidth. Ours:
-"exact" by 199 draws of labels, and "moments", which draws nothing. In the authors' conventions:
+"exact" by 199 draws of labels, and "moments", which draws nothing where a curve fits. None fits SKCE_ul
+where few unlikely labels decide: with α = 0.1 in nine of ten data sets of two classes and in a few of a
+thousand of ten, and always with 100 classes or more; 999 draws answer there, as the package has it. In
+the authors' conventions:
 
 * "square": Hoeffding's bound with t² whatever the sign of t (ours is 1 for t ≤ 0);
 * "share": resampling p-values b/B (ours (1 + b)/(B + 1));
@@ -114,14 +117,17 @@ def closed(design: Design, seed: np.random.SeedSequence) -> Found:
     for name, binning in BINNINGS.items():
         estimate = caltest.estimate(drawn.probs, drawn.labels, ECE(binning))
         found[f"estimate ECE_{name}"] = estimate
+    (draws,) = seed.spawn(1)
     for bandwidth in ("median", "mean"):
-        found |= _closed(drawn, design.kernel(bandwidth), bandwidth)
+        found |= _closed(drawn, design.kernel(bandwidth), bandwidth, draws)
     return found
 
 
-def _closed(drawn: Simulated, kernel: Exponential, bandwidth: str) -> Found:
+def _closed(
+    drawn: Simulated, kernel: Exponential, bandwidth: str, draws: np.random.SeedSequence
+) -> Found:
     def ask(statistic: Any, null: Any) -> CalibrationResult:
-        return caltest.test(drawn.probs, drawn.labels, statistic, null=null)
+        return caltest.test(drawn.probs, drawn.labels, statistic, null=null, rng=draws)
 
     b, uq, ul = BiasedSKCE(kernel), UnbiasedSKCE(kernel), LinearSKCE(kernel)
     bounds = {"b": ask(b, Bound()), "uq": ask(uq, Bound()), "ul": ask(ul, Bound())}
