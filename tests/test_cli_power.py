@@ -70,6 +70,53 @@ def test_the_pilots_own_error_and_other_options(file):
     assert "2 points" in tolerant.stdout
 
 
+def test_the_careful_end(tmp_path):
+    sure = tempered(n_samples=500, alpha=[2.0, 2.0, 2.0], temperature=0.5, rng=0)
+    pd.DataFrame(sure.probs).assign(label=sure.labels).to_csv(tmp_path / "p.csv", index=False)
+    result = run(tmp_path / "p.csv", "--n", 30, "--careful", *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "the careful end of" in result.stdout
+    assert "--careful" in run(tmp_path / "p.csv", "--n", 30, *QUICK).stdout
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz", "npy"])
+def test_a_stated_error_needs_no_labels(tmp_path, kind):
+    probs = np.random.default_rng(1).dirichlet(np.ones(3), size=50)
+    path, names = tmp_path / f"pilot.{kind}", ["ant", "bee", "cat"]
+    frame = pd.DataFrame(probs, columns=names)
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    elif kind == "npz":
+        np.savez(path, probs=probs, classes=names)
+    else:
+        np.save(path, probs)
+    result = run(path, "--n", 30, "--overconfidence", 0.2, *QUICK, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    expected = caltest.power(pilot(probs, overconfidence=0.2), 30, "ecd", n_datasets=20, rng=3)
+    assert json.loads(result.stdout)["points"] == expected.to_dict()["points"]
+    if kind != "npy":
+        named = run(path, "--n", 30, "--bias", 1, "--target", "cat", *QUICK)
+        assert "log-odds of class cat" in named.stdout
+    refused = run(path, "--n", 30, *QUICK)
+    assert refused.exit_code == 2
+    assert "say which holds the labels" in refused.stderr
+
+
+def test_a_file_without_labels_is_checked(tmp_path):
+    path = tmp_path / "pilot.csv"
+    pd.DataFrame({"a": [0.5, 0.2], "b": [0.5, 0.8], "verdict": ["a", "b"]}).to_csv(path, index=False)
+    asked = ("--n", 30, "--temperature", 0.5, *QUICK)
+    wrong = run(path, *asked)
+    assert (wrong.exit_code, len(wrong.stderr.splitlines())) == (2, 1)
+    assert "pilot.csv: column 'verdict' holds 'a'" in wrong.stderr
+    assert run(path, *asked, "--columns", "a,b").exit_code == 0
+    pd.DataFrame({"a": [0.5, 2.2], "b": [0.5, 0.8]}).to_csv(path, index=False)
+    wrong = run(path, *asked)
+    assert (wrong.exit_code, len(wrong.stderr.splitlines())) == (2, 1)
+
+
 @pytest.mark.parametrize(
     "arguments", [("m2",), ("m3", "--classes", 3), ("classwise", "--bias", 2, "--target", 1)]
 )
@@ -123,6 +170,13 @@ def test_the_picture(tmp_path):
         (("--simulate", "m2", "--sample-size", "--power", 2), "--power is 2.0; give a probability"),
         (("--simulate", "m2", "--n", 9, "--jobs", 0), "--jobs is 0"),
         (("--simulate", "m2", "--n", 9, "--plot", "picture.doc"), "ends in .png, .pdf or .svg"),
+        (("--simulate", "m2", "--n", 10**9), "--n is 1000000000; give at most 100,000,000 rows"),
+        (("--simulate", "m2", "--sample-size", "--max-n", 10**9), "--max-n is 1000000000; give at"),
+        (("--simulate", "m2", "--n", 9, "--classes", 10**9), "--classes is 1000000000; give at most"),
+        (("--simulate", "m2", "--n", 9, "--alpha", 0), "--alpha is 0.0; give a level"),
+        (("--simulate", "m2", "--n", 9, "--careful"), "--careful does not go with --simulate m2"),
+        ((*DIGITS, "--n", 9, "--temperature", 2, "--careful"), "--careful is for an error as fitted"),
+        (("missing.csv", "--n", 9, "--temperature", 2), "missing.csv"),
         (("missing.csv", "--n", 9), "missing.csv"),
     ],
 )

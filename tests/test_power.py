@@ -1,62 +1,39 @@
-"""`power` and `sample_size`: closed forms, levels, seeds, pilots, and wrong input."""
+"""`power`: closed forms, levels, seeds, models, and wrong input."""
 
 from __future__ import annotations
 
 import json
 from functools import partial
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+from planned import P, citl, constant, exact_power
 from support import binomial_limits, dirichlet
 
 import caltest
 from caltest import InputError, PowerDisplay
 from caltest.planning import Pilot, pilot
-from caltest.planning.curve import Curve, fit
-from caltest.planning.datasets import Counted
-from caltest.planning.result import PowerPoint
-from caltest.planning.search import _Search
 from caltest.simulation import m1, m2, tempered
-
-P, Q = 0.3, 0.4  # what a constant model says, and what is true
-
-
-def constant(truth=Q, rows=10):
-    """A pilot whose predictions are all P, where ``truth`` is right."""
-    return pilot(np.full(rows, P), truth=np.tile([1.0 - truth, truth], (rows, 1)))
-
-
-def exact_power(n, truth=Q, alpha=0.05, resamples=199):
-    """Power of the exact one-sided test of so many draws of the count of events, a binomial."""
-    events = np.arange(n + 1)
-    reached = binom.sf(events - 1, n, P)  # that a draw's count is as large
-    allowed = round(alpha * (resamples + 1), 9) // 1 - 1
-    return float(binom.pmf(events, n, truth) @ binom.cdf(allowed, resamples, reached))
-
-
-citl = {"statistic": "citl", "alternative": "greater"}
 
 # ------------------------------------------------------------------ power
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(40, 0.05), (150, 0.05), (150, 0.01)])
 def test_power_of_a_binomial_test(n, alpha):
-    found = caltest.power(constant(), n, **citl, alpha=alpha, n_datasets=400, rng=1, under_null=True)
+    found = caltest.power(constant(), n, **citl, alpha=alpha, n_datasets=250, rng=1, under_null=True)
     assert found.n_resamples == (199 if alpha == 0.05 else 999)
-    low, high = binomial_limits(400, exact_power(n, alpha=alpha, resamples=found.n_resamples))
+    low, high = binomial_limits(250, exact_power(n, alpha=alpha, resamples=found.n_resamples))
     assert low <= found.power <= high
     assert found.interval[0] < found.power < found.interval[1]
-    low, high = binomial_limits(400, exact_power(n, P, alpha, found.n_resamples))
+    low, high = binomial_limits(250, exact_power(n, P, alpha, found.n_resamples))
     assert low <= found.size <= high
 
 
 def test_the_size_of_the_default_test():
-    found = caltest.power(m1, 60, n_datasets=150, rng=2, under_null=True)
+    found = caltest.power(m1, 60, n_datasets=60, rng=2, under_null=True)
     assert (found.statistic, found.null, found.error) == ("omnibus", "monte_carlo", 0.0)
-    low, high = binomial_limits(150, 0.05)
+    low, high = binomial_limits(60, 0.05)
     assert low <= found.power <= high
     assert low <= found.size <= high
     (point,) = found.points
@@ -123,91 +100,6 @@ def test_a_data_set_hangs_on_seed_size_and_number_alone():
     assert other.points != caltest.power(constant(), 50, **citl, n_datasets=200, rng=9).points
 
 
-# ------------------------------------------------------------------ sample size
-
-
-def test_sample_size_of_a_binomial_test():
-    found = caltest.sample_size(constant(), **citl, n_datasets=600, rng=0)
-    low, high = found.interval
-    assert found.reached == "yes"
-    assert low < found.n < high < 1.3 * low
-    assert abs(exact_power(found.n) - 0.8) < 0.06
-    closed = norm.isf(0.05) * np.sqrt(P * (1 - P)) + norm.ppf(0.8) * np.sqrt(Q * (1 - Q))
-    assert found.n == pytest.approx((closed / (Q - P)) ** 2, rel=0.15)
-    assert found.curve(found.n) == pytest.approx(0.8, abs=0.01)
-    assert sum(point.n_datasets for point in found.points) >= 600
-
-
-def test_a_higher_power_takes_more_rows():
-    some, more = (
-        caltest.sample_size(constant(), **citl, power=power, n_datasets=150, rng=0)
-        for power in (0.5, 0.95)
-    )
-    assert 2 * some.n < more.n
-
-
-def test_a_power_that_is_not_reached():
-    found = caltest.sample_size(m1, "ecd", min_n=20, max_n=80, n_datasets=50, rng=0)
-    assert (found.n, found.reached, found.interval[1]) == (None, "no", None)
-    assert [point.n for point in found.points] == [20, 40, 80]
-    assert "A power of 0.8 is not reached with max_n = 80 rows" in found.summary()
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["n"] is None
-
-
-def test_a_power_that_is_reached_at_once():
-    found = caltest.sample_size(m2, "ecd", min_n=200, n_datasets=50, rng=0)
-    assert (found.n, found.reached) == (200, "at the smallest")
-    assert found.interval[0] is None
-    assert len(found.points) == 1
-    assert "is reached with min_n = 200 rows already" in found.summary()
-
-
-class Oracle:
-    """Counts rejections of a test whose power is known."""
-
-    asked = SimpleNamespace(alpha=0.05)
-
-    def __init__(self, at, seed):
-        self.at, self.rng = at, np.random.default_rng(seed)
-
-    def count(self, n, start, stop):
-        power = norm.cdf(norm.ppf(0.05) + (norm.ppf(0.8) - norm.ppf(0.05)) * np.sqrt(n / self.at))
-        hits = int(self.rng.binomial(stop - start, power))
-        return Counted(PowerPoint(n, stop - start, hits), None, None)
-
-
-def test_intervals_hold_what_they_should():
-    held, answers = 0, []
-    for seed in range(40):
-        search = _Search(Oracle(700.0, seed), 0.8, 50, 20_000)
-        search.double()
-        search.refine(400)
-        found = search.answer()
-        held += found["interval"][0] <= 700 <= found["interval"][1]
-        answers.append(found["n"])
-    low, high = binomial_limits(40, 0.94)
-    assert low <= held / 40 <= high
-    assert np.mean(np.log(np.array(answers) / 700.0)) == pytest.approx(0.0, abs=0.03)
-
-
-def test_the_curve():
-    truth = Curve(0.05, 0.8, 300.0, 0.5)
-    assert truth(300.0) == pytest.approx(0.8)
-    assert truth(1e-9) == pytest.approx(0.05, abs=1e-4)
-    n = [100, 200, 300, 400, 800]
-    counts = [round(100_000 * float(truth(rows))) for rows in n]
-    found = fit(n, counts, [100_000] * 5, 0.05, 0.8)
-    assert found.curve.n == pytest.approx(300.0, rel=0.01)
-    assert found.curve.exponent == pytest.approx(0.5, rel=0.1)
-    assert found.low < found.curve.n < found.high < 1.03 * found.low
-    nothing = fit([50, 100], [2, 1], [24, 24], 0.05, 0.8)
-    assert nothing.high == np.inf
-    assert nothing.low > 100
-    everything = fit([50], [24], [24], 0.05, 0.8)
-    assert everything.low == 0.0
-    assert everything.high < 60
-
-
 # ------------------------------------------------------------------ results
 
 
@@ -226,28 +118,6 @@ def test_results_are_plain_and_frozen():
     assert isinstance(constant(), Pilot)
 
 
-@pytest.mark.usefixtures("pictures")
-def test_pictures():
-    found = caltest.power(constant(), [30, 60, 90], **citl, n_datasets=20, rng=0, under_null=True)
-    display = PowerDisplay.from_result(found)
-    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert "rejected if calibrated" in named
-    search = caltest.sample_size(constant(), **citl, n_datasets=40, rng=0)
-    display = PowerDisplay.from_result(search)
-    display.figure_.canvas.draw()
-    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert {f"{search.n} rows", "power wanted, 0.8", "its 95% interval"} <= set(named)
-    drawn = [
-        line.get_xdata()[0] for line in display.ax_.lines if line.get_label() == f"{search.n} rows"
-    ]
-    assert drawn == [search.n]
-    used = display.figure_.get_tightbbox()
-    assert min(used.x0, used.y0) >= 0.0
-    assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
-    none = caltest.sample_size(m1, "ecd", min_n=20, max_n=40, n_datasets=20, rng=0)
-    PowerDisplay.from_result(none).figure_.canvas.draw()
-
-
 # ------------------------------------------------------------------ wrong input
 
 
@@ -257,6 +127,33 @@ def ask(model=m2, n=20, statistic="ecd", **options):
 
 def search(**options):
     return caltest.sample_size(m2, "ecd", **{"n_datasets": 2, "rng": 0} | options)
+
+
+def everywhere(n, rng):
+    return dirichlet(n, 3, 0), np.random.randint(0, 3, n)  # noqa: NPY002
+
+
+def changing(n, rng):
+    return np.full((n, m := int(rng.integers(2, 5))), 1.0 / m), rng.integers(0, m, n)
+
+
+def coins(n, rng):
+    return np.full(n, 0.5), rng.integers(0, 2, n)
+
+
+def test_models_that_draw_as_they_should():
+    """Few rows whose labels are equal by chance, a size as an array, a callable object."""
+    assert ask(coins, np.array(2), "citl", n_datasets=4).points[0].n == 2
+    assert ask(coins, [2, 2, 3], "citl", n_datasets=4).points[1].n == 3
+    assert ask(partial(coins), 5, "citl").points == ask(coins, 5, "citl").points
+    calls = []
+
+    def counted(n, rng):
+        calls.append(n)
+        return coins(n, rng)
+
+    ask(counted, [30, 20], "citl", n_datasets=3)
+    assert sorted(calls) == [20] * 5 + [30] * 3  # two draws to look at the model
 
 
 G = dirichlet(20, 3, 0)
@@ -269,6 +166,17 @@ Y = np.arange(20) % 3
         (lambda: ask(model=G), "the model is a ndarray; give a function"),
         (lambda: ask(model=lambda n, rng: G), "the model drew ndarray; return"),
         (lambda: ask(model=lambda n, rng: (G, Y), n=7), "asked for 7 rows and drew 20"),
+        (lambda: ask(model=dict), "the model is the class dict; give"),
+        (lambda: ask(model=lambda n: (G, Y)), "the model <lambda> cannot be called .* rng="),
+        (lambda: ask(model=lambda n, generator: (G, Y)), "cannot be called with a number of rows"),
+        (lambda: ask(model=lambda n, rng: (G, Y)), "draws the same data from every rng"),
+        (lambda: ask(model=everywhere), "everywhere drew other data the second time from the same rng"),
+        (lambda: ask(model=changing, n_datasets=20), "data sets of 2 and of 4 classes"),
+        (lambda: ask(n=b"20"), "n is b'20'; give a whole number"),
+        (lambda: ask(n=10**9), "n is 1000000000; give at most 100,000,000 rows"),
+        (lambda: ask(under_null="no"), "under_null is 'no'; give True or False"),
+        (lambda: search(max_n=10**9), "max_n is 1000000000; give at most 100,000,000 rows"),
+        (lambda: PowerDisplay.from_result(None), "the result is a NoneType; give what caltest.power"),
         (lambda: ask(n=1), "n is 1; give a whole number of rows, at least 2"),
         (lambda: ask(n=[]), "n is empty"),
         (lambda: ask(n="many"), "n is 'many'"),

@@ -121,9 +121,11 @@ _AUDIT = of_commands(
     Command("audit", "speed", ("audit_speed.csv",), "--cases linear --rows 2000"),
 )  # fmt: skip
 _PLANNING = of_commands(
-    "sample sizes where the answer is known, and the time they take", "20 minutes",
+    "sample sizes where the answer is known, the time they take; pilots", "40 minutes",
     Command("planning", "coverage", ("planning_coverage.csv",), "--repetitions 2"),
     Command("planning", "speed", ("planning_speed.csv",), "--statistics ecd --datasets 24"),
+    Command("planning", "pilots", ("planning_pilots.csv",),
+            "--repetitions 10 --datasets 20 --largest 200"),
 )  # fmt: skip
 
 STUDIES: dict[str, Study] = {

@@ -1,15 +1,27 @@
-"""Sample sizes: do their intervals hold the right answer, and how long does it take?
+"""Sample sizes: do their intervals hold the right answer, how long does it take, what are pilots worth?
 
 ``python -m validation.planning coverage``: the design of ``caltest.sample_size`` with
 its default numbers of data sets, on tests whose power is known: of a one- and a two-sided z-test, of a
 χ² with 20 degrees of freedom, of a test with a power that is normal in n, and of one whose true level
-is .0013 where .05 is claimed (a bound). Rows needed for a power of .8 or .9: 120, 700 and 4 000.
-Columns: share of answers whose 95% interval holds the truth, mean and standard deviation of the
-logarithm of answer over truth, median ratio of the interval's ends.
+is .0013 where .05 is claimed (a bound). Rows needed for a power of .8 or .9: 120, 700 and 4 000. And
+where the power does not go on as it began: it levels off at .85, at .81, or at .78, below the .8 that
+is wanted, or grows with the logarithm of n.
+Columns: answers whose 95% interval holds the truth, intervals without an upper end, answers "not
+reached", mean and standard deviation of the logarithm of answer over truth, median ratio of the
+interval's ends.
 
 ``python -m validation.planning speed``: seconds of ``caltest.sample_size`` with the defaults, ten
 classes, predictions Dir(0.1), an error of temperature that takes about 600, 1 000 and 2 000 rows by the
-default statistic on one core, and by "ecd" and "ks".
+default statistic on one core, and by "ecd" and "ks"; and of a model that is calibrated, temperature 1,
+so that no number of rows is found, by the default statistic and by one whose time grows with n².
+
+``python -m validation.planning pilots``: binary models that state p of Beta(2, 2), where the truth is
+logit P = slope · logit p: calibrated (slope 1), or a little over-confident (.85). Of each, pilots with
+labels, whose own error is estimated, and power planned with it for "ecd". Columns: the error and the
+power that are true; the mean error that pilots show, the mean and the 10% and 90% quantiles of the
+power planned, pilots that are said not to show that their model is miscalibrated; and of
+``careful=True``, how many pilots have such an end, the mean power planned at it, and how many promise
+more than is true by more than two standard errors.
 """
 
 from __future__ import annotations
@@ -23,17 +35,36 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit, logit
 from scipy.stats import chi2, ncx2, norm
 
 import caltest
+from caltest.planning import PowerResult, pilot
 from caltest.planning.datasets import Counted
+from caltest.planning.pilot import Kind
 from caltest.planning.result import PowerPoint
 from caltest.planning.search import _Search
 from caltest.simulation import tempered
 from validation._study import command_line, markdown, write_csv
 
 LEVEL = 0.05
-TEMPERATURES = {"omnibus": (0.82, 0.87, 0.91), "ecd": (0.87,), "ks": (0.87,)}
+TEMPERATURES = {
+    "omnibus": (0.82, 0.87, 0.91, 1.0),
+    "ecd": (0.87,),
+    "ks": (0.87,),
+    "skce_uq": (1.0,),
+}
+
+#: How an error is estimated, the slope that is true, rows of a pilot, and rows that are planned.
+PILOTS: tuple[tuple[Kind, float, int, int], ...] = (
+    ("logistic", 1.0, 50, 200),
+    ("logistic", 1.0, 200, 1000),
+    ("logistic", 1.0, 1000, 4000),
+    ("isotonic", 1.0, 200, 1000),
+    ("logistic", 0.85, 200, 1000),
+    ("logistic", 0.85, 1000, 2000),
+)
+DATASETS = 100  # of a power that is planned
 
 #: Power as a function of a strength d and the number of rows.
 FAMILIES: dict[str, Callable[[float, float], float]] = {
@@ -44,7 +75,14 @@ FAMILIES: dict[str, Callable[[float, float], float]] = {
     "chi-square, 20": lambda d, n: ncx2.sf(chi2.isf(LEVEL, 20), 20, n * d * d),
     "normal in n": lambda d, n: norm.cdf(norm.ppf(LEVEL) + d * n),
     "bound": lambda d, n: norm.cdf(-3.0 + d * np.sqrt(n)),
+    "levels off at .85": lambda d, n: LEVEL + 0.80 * -np.expm1(-d * n),
+    "levels off at .81": lambda d, n: LEVEL + 0.76 * -np.expm1(-d * n),
+    "levels off at .78": lambda d, n: LEVEL + 0.73 * -np.expm1(-d * n),
+    "logarithm": lambda d, n: np.minimum(LEVEL + d * np.log(n), 1.0),
 }
+#: Those that are such as the fitted curve takes for granted, and one that never has a power of .8.
+USUAL = ("z, one side", "z, two sides", "chi-square, 20", "normal in n", "bound")
+NEVER = "levels off at .78"
 
 
 class Known:
@@ -70,29 +108,42 @@ def coverage(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Search again and again where the answer is known."""
     for place, family in enumerate(FAMILIES):
         for rows, power in ((120, 0.8), (700, 0.8), (4000, 0.8), (700, 0.9)):
-            of_rows = partial(FAMILIES[family], strength(family, rows, power))
+            if family not in USUAL and power > 0.8:
+                continue
+            seen = 0.7 if family == NEVER else power
+            of_rows = partial(FAMILIES[family], strength(family, rows, seen))
             rng = np.random.default_rng([options.seed, place, rows, round(100 * power)])
-            held, errors, widths = 0, [], []
-            for _ in range(options.repetitions):
-                search = _Search(Known(of_rows, rng), power, 50, 20_000)  # type: ignore[arg-type]
-                search.double()
-                if search.undecided:
-                    search.refine(400)
-                found = search.answer()
-                low, high = found["interval"][0] or 1, found["interval"][1] or 10**9
-                held += low <= rows <= high
-                errors.append(np.log(found["n"] / rows))
-                widths.append(high / low)
-            yield {
-                "test": family,
-                "rows": rows,
-                "power": power,
-                "held": held,
-                "of": options.repetitions,
-                "mean_log_error": round(float(np.mean(errors)), 4),
-                "sd_log_error": round(float(np.std(errors)), 4),
-                "width": round(float(np.median(widths)), 3),
-            }
+            truth = np.inf if family == NEVER else rows
+            found = [searched(of_rows, power, rng) for _ in range(options.repetitions)]
+            yield {"test": family, "rows": truth, "power": power} | held(found, truth)
+
+
+def searched(
+    power: Callable[[float], float], wanted: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Search once, with the defaults."""
+    search = _Search(Known(power, rng), wanted, 50, 20_000)  # type: ignore[arg-type]
+    search.double()
+    if search.undecided:
+        search.refine(400)
+    return search.answer()
+
+
+def held(found: Sequence[dict[str, Any]], truth: float) -> dict[str, Any]:
+    """Summarise answers whose truth is known."""
+    ends = np.array([[low or 1, high or np.inf] for low, high in (each["interval"] for each in found)])
+    answers = np.array([each["n"] for each in found if each["n"] is not None])
+    errors = np.log(answers / truth) if np.isfinite(truth) and len(answers) else np.array([np.nan])
+    closed = np.isfinite(ends[:, 1])
+    return {
+        "held": int(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).sum()),
+        "of": len(found),
+        "open": int((~closed).sum()),
+        "not_reached": len(found) - len(answers),
+        "mean_log_error": round(float(errors.mean()), 4),
+        "sd_log_error": round(float(errors.std()), 4),
+        "width": round(float(np.median(ends[closed, 1] / ends[closed, 0])), 3) if closed.any() else "",
+    }
 
 
 def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
@@ -116,15 +167,71 @@ def speed(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             }
 
 
-STUDIES = {"coverage": coverage, "speed": speed}
+def pilots(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Plan with the error that a pilot shows, again and again."""
+    for kind, slope, size, rows in PILOTS:
+        if size > options.largest:
+            continue
+        rng = np.random.default_rng([options.seed, size, rows, round(100 * slope), len(kind)])
+        whole = rng.beta(2.0, 2.0, 20_000)
+        true = pilot(whole, truth=expit(slope * logit(whole)))
+        ask = partial(caltest.power, n=rows, statistic="ecd", n_jobs=options.jobs)
+        power = ask(true, n_datasets=options.datasets, rng=options.seed).power
+        made = [planned(kind, slope, size, rng, ask) for _ in range(2 * options.repetitions // 5)]
+        best = np.array([each[0] for each in made])
+        careful = np.array([each[1] for each in made if each[1] is not None])
+        limit = power + 2.0 * np.sqrt(0.25 / DATASETS)
+        yield {
+            "recalibration": kind,
+            "slope": slope,
+            "pilot_rows": size,
+            "rows": rows,
+            "pilots": len(made),
+            "true_error": round(true.error, 4),
+            "true_power": power,
+            "mean_error": round(float(np.mean([each[2] for each in made])), 4),
+            "mean_power": round(float(best.mean()), 3),
+            "power_10": round(float(np.quantile(best, 0.1)), 3),
+            "power_90": round(float(np.quantile(best, 0.9)), 3),
+            "not_shown": sum(each[3] for each in made),
+            "careful": len(careful),
+            "mean_careful": round(float(careful.mean()), 3) if len(careful) else "",
+            "too_much": int((careful > limit).sum()),
+        }
+
+
+def planned(
+    kind: Kind, slope: float, size: int, rng: np.random.Generator, ask: Callable[..., PowerResult]
+) -> tuple[float, float | None, float, bool]:
+    """Plan with a new pilot: the power, that at its careful end, the error, and whether it is noted."""
+    while True:
+        p = rng.beta(2.0, 2.0, size)
+        labels = (rng.random(size) < expit(slope * logit(p))).astype(int)
+        seed = int(rng.integers(2**32))
+        try:
+            found = pilot(p, labels, recalibration=kind)
+        except caltest.InputError:  # separated
+            continue
+        doubts = any("does not show" in note for note in found.notes)
+        best = ask(found, n_datasets=DATASETS, rng=seed).power
+        if doubts or kind == "isotonic":
+            return best, None, found.error, doubts
+        end = pilot(p, labels, recalibration=kind, careful=True)
+        return best, ask(end, n_datasets=DATASETS, rng=seed).power, found.error, doubts
+
+
+STUDIES = {"coverage": coverage, "speed": speed, "pilots": pilots}
 
 
 def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options."""
     given = command_line(__doc__, seed=20_260_101)
     given.add_argument("study", choices=STUDIES)
-    given.add_argument("--repetitions", type=int, default=300, help="of coverage")
-    given.add_argument("--datasets", type=int, default=400, help="of speed")
+    given.add_argument(
+        "--repetitions", type=int, default=100, help="of coverage; two fifths are pilots"
+    )
+    given.add_argument("--datasets", type=int, default=400, help="of speed and pilots")
+    given.add_argument("--largest", type=int, default=1000, help="rows of pilots")
     given.add_argument(
         "--statistics", nargs="+", choices=TEMPERATURES, default=list(TEMPERATURES), help="of speed"
     )

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest._choices import choose
-from caltest.cli._input import read_sample, source
+from caltest.cli._input import source
 from caltest.cli._options import (
     AsJson,
     Columns,
@@ -24,34 +20,11 @@ from caltest.cli._options import (
 )
 from caltest.cli._output import errors_reported, to_json, write
 from caltest.cli._picture import Plot, check_picture, draw
+from caltest.cli._power_model import as_typed, find_model
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
     from caltest.planning import PowerResult, SampleSizeResult
-    from caltest.planning.datasets import ModelLike
-    from caltest.planning.pilot import Kind
-
-#: Generative models, and the option that each of them needs.
-_SIMULATED: dict[str, str | None] = {
-    "m2": None,
-    "m3": None,
-    "tempered": "temperature",
-    "classwise": "bias",
-}
-#: What an argument of Python is called here, in messages.
-_OPTIONS = {
-    "n": "--n",
-    "power": "--power",
-    "n_resamples": "--resamples",
-    "n_datasets": "--datasets",
-    "min_n": "--min-n",
-    "max_n": "--max-n",
-    "temperature": "--temperature",
-    "bias": "--bias",
-    "target": "--target",
-    "overconfidence": "--overconfidence",
-    "recalibration": "--recalibration",
-}
 
 
 def _option(kind: str, help_text: str, *names: str) -> Any:
@@ -92,6 +65,13 @@ def run_power(
             "[default, if nothing else is assumed: logistic of two classes, temperature of more]",
         ),
     ] = None,
+    careful: Annotated[
+        bool,
+        typer.Option(
+            "--careful",
+            help="Of a fit, assume the end of its 95% interval that is nearest to calibrated.",
+        ),
+    ] = False,
     simulate: Annotated[
         str | None,
         _option(
@@ -151,12 +131,13 @@ def run_power(
     FILE is a pilot set: its predictions are drawn with replacement, and labels as if the model were
     wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
     """
-    assumed = {
+    assumed: dict[str, Any] = {
         "temperature": temperature,
         "bias": bias,
         "target": target,
         "overconfidence": overconfidence,
         "recalibration": recalibration,
+        "careful": careful,
     }
     test: dict[str, Any] = {
         "statistic": statistic,
@@ -177,7 +158,7 @@ def run_power(
         check_picture(plot)
         search = {name: value for name, value in only.items() if value is not None}
         _check_question(n, sample_size, search, under_null)
-        model = _model(file, label, columns, example, simulate, classes, assumed)
+        model = find_model(file, label, columns, example, simulate, classes, assumed)
 
         from caltest import planning
         from caltest.plots import PowerDisplay
@@ -189,7 +170,7 @@ def run_power(
             else:
                 found = planning.power(model, n or [], under_null=under_null, **test)
         except InputError as error:
-            raise InputError(_as_typed(str(error))) from error
+            raise InputError(as_typed(str(error))) from error
         problem = draw(plot, lambda: PowerDisplay.from_result(found))
         origin = {**source(file, example), "simulate": simulate}
         write(to_json({**origin, **found.to_dict()}) if as_json else found.summary())
@@ -216,76 +197,3 @@ def _check_question(
         )
     if sample_size and under_null:
         raise InputError("--under-null is for --n, and --sample-size is given; leave one out.")
-
-
-def _model(
-    file: Path | None,
-    label: str | None,
-    columns: str | None,
-    example: str | None,
-    simulate: str | None,
-    classes: int | None,
-    assumed: dict[str, Any],
-) -> ModelLike:
-    """Return the pilot of a file or an example, or the model to simulate."""
-    if simulate is None:
-        if classes is not None:
-            raise InputError(f"--classes {classes} is for --simulate; leave it out.")
-        whole = read_sample(file, label, columns, example)
-
-        from caltest.planning import pilot
-
-        kind = cast("Kind | None", assumed.pop("recalibration"))
-        try:
-            return pilot(whole, recalibration=kind, **assumed)
-        except InputError as error:
-            raise InputError(_as_typed(str(error))) from error
-    for name, value in {
-        "FILE": file,
-        "--example": example,
-        "--label": label,
-        "--columns": columns,
-    }.items():
-        if value is not None:
-            raise InputError(f"both {name} ({value}) and --simulate ({simulate}) are given; give one.")
-    return _generated(simulate, 10 if classes is None else classes, assumed)
-
-
-def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLike:
-    """Return a generative model with its one option."""
-    choose("model to simulate", simulate, _SIMULATED)
-    needed = _SIMULATED[simulate]
-    allowed = {needed, "target"} if needed == "bias" else {needed}
-    for name, value in assumed.items():
-        if value is not None and name not in allowed:
-            raise InputError(
-                f"--{name} {value} does not go with --simulate {simulate}; leave one of them out."
-            )
-    if needed and assumed[needed] is None:
-        raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
-
-    from caltest import simulation
-    from caltest.simulation.draws import equal
-
-    alpha = equal(classes).tolist()
-    if needed is None:
-        return partial(simulation.m2 if simulate == "m2" else simulation.m3, n_classes=classes)
-    if simulate == "tempered":
-        return partial(simulation.tempered, alpha=alpha, temperature=assumed["temperature"])
-    target = assumed["target"] or "0"
-    if not target.isdecimal() or int(target) >= classes:
-        raise InputError(f"--target is {target!r}; give a class from 0 to {classes - 1}.")
-    return partial(simulation.classwise, alpha=alpha, target=int(target), bias=assumed["bias"])
-
-
-def _as_typed(message: str) -> str:
-    """Put a message in the words of who typed the options.
-
-    >>> _as_typed("min_n is 1; give n_resamples=19, or both bias= and target=.")
-    '--min-n is 1; give --resamples 19, or both --bias and --target.'
-    """
-    for name, option in _OPTIONS.items():
-        message = re.sub(rf"\b{name}=(?=['\d])", f"{option} ", message)
-        message = re.sub(rf"\b{name}=", option, message)
-        message = re.sub(rf"(^| and ){name} (?=is |\d)", rf"\1{option} ", message)
-    return message

@@ -137,9 +137,8 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
     allowed = {needed, "target"} if needed == "bias" else {needed}
     for name, value in assumed.items():
         if value is not None and value is not False and name not in allowed:
-            raise InputError(
-                f"--{name}{'' if value is True else f' {value}'} does not go with --simulate {simulate}; leave one of them out."
-            )
+            given = f"--{name}" if value is True else f"--{name} {value}"
+            raise InputError(f"{given} does not go with --simulate {simulate}; leave one of them out.")
     if needed and assumed[needed] is None:
         raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
 

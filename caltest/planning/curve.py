@@ -1,13 +1,16 @@
 """A curve of power against the number of rows, and the number of rows at which it reaches a power.
 
-The curve is Φ(−z_α + (z_α + z_w)(n/n*)^γ), with z_α the upper α quantile and z_w the w quantile of the
-normal distribution: α without data, the wanted power w at n*, 1 in the end. γ = ½ is the power of a
-one-sided z-test exactly; quadratic statistics rise faster. Near the answer, where most data sets are
-simulated, the form hardly matters.
+The curve is α + s(Φ(−z_α + r·n^γ) − α), with z_α the upper α quantile of the normal distribution: α
+without data, α + s(1 − α) in the end. Where s = 1 and γ = ½ it is the power of a one-sided z-test
+exactly; quadratic statistics rise faster. A share s below 1 is the power against a model that is wrong
+in a share s of its data sets only, and levels off: the power wanted is reached late, or never. Near the
+answer, where most data sets are simulated, the form hardly matters.
 
 The likelihood of binomial counts is evaluated on a grid, so that it cannot fail to converge. The
-interval of n* holds what a likelihood ratio does not reject, γ at its best for every n*. What is
-likely of γ beforehand (log-normal about 0.7) counts as little as a few data sets do.
+interval of the number of rows, n*, holds what a likelihood ratio does not reject, γ and s at their best
+for every n*; it has no upper end if a curve that levels off below the power wanted is not rejected.
+What is likely of γ beforehand (log-normal about 0.7) counts as little as a few data sets do, and so
+does that s is 1. Counts that lie on no such curve (a power in steps, say) widen the interval.
 """
 
 from __future__ import annotations
@@ -18,18 +21,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import gammaincc, ndtr, ndtri, xlogy
+
+from caltest._prose import plain
 
 Array = NDArray[np.float64]
 
 _LIKELY, _SPREAD = np.log(0.7), 0.8  # mean and standard deviation of log γ beforehand
-_EXPONENTS = np.geomspace(0.2, 4.0, 25)
-_COARSE, _FINE = 120, 200  # points of the grids of n*
+_EXPONENTS = np.geomspace(0.2, 32.0, 24)  # the last is nearly a step
+_PENALTY = 1.0  # of s < 1, in units of log-likelihood
+# Heights where curves level off: between the power wanted (0) and 1, and as shares of the power wanted.
+_ABOVE = np.array([1.0, 0.95, 0.85, 0.7, 0.5, 0.3, 0.1, 0.02])
+_BELOW = np.array([0.999, 0.97, 0.93, 0.85, 0.6])
+_COARSE, _FINE, _SCALES = 60, 150, 30  # points of the grids of n*, and of where a curve is half-way
 # Half the 95% quantile of χ² with one degree of freedom is 1.92. Where data sets lie hangs on earlier
 # counts, and the curve is no more than close to the truth: with 1.92, 89 to 95 of 100 intervals held.
-_DROP = 2.25
+_DROP = 2.5
+_SIMPLE = 1.92  # a curve with s = 1 is the answer unless others are so much more likely
+UNLIKELY = 0.01  # p-value of the deviance, below which counts lie on no curve
+_WIDEST = 1e3  # times a likelihood ratio: enough for any interval to be open
 _BEYOND = 16.0  # the grid goes so many times beyond the numbers of rows simulated
-_MOST_Z = 38.0  # beyond, the normal tail is 0
+_MOST_Z = 37.0  # beyond, the normal tail is 0
+_SHORTEST = 1e-16  # a power is not closer to 1: one data set that is not rejected is enough against it
 
 
 @dataclass(frozen=True)
@@ -40,41 +53,62 @@ class Curve:
     ----------
     alpha
         Its height without data: the level.
-    power
-        The power wanted, w.
-    n
-        Where it is reached, n*: not a whole number.
+    highest
+        Where it levels off: 1 unless the counts say otherwise.
+    middle
+        Number of rows with which it is half-way between the two: not a whole number.
     exponent
         How steep it is, γ.
+    power
+        The power wanted.
     """
 
     alpha: float
-    power: float
-    n: float
+    highest: float
+    middle: float
     exponent: float
+    power: float
+
+    @property
+    def n(self) -> float:
+        """Where it reaches the power wanted: not a whole number; infinite if it does not."""
+        share = (self.highest - self.alpha) / (1.0 - self.alpha)
+        if share * (1.0 - self.alpha) <= self.power - self.alpha:
+            return float("inf")
+        rise = _rise(self.alpha, self.alpha + (self.power - self.alpha) / share)
+        return float(self.middle * (rise / _half(self.alpha)) ** (1.0 / self.exponent))
 
     def __call__(self, n: ArrayLike) -> Array:
         """Return the power with ``n`` rows."""
         rows = np.asarray(n, dtype=np.float64)
-        return np.asarray(ndtr(_height(self.alpha, self.power, rows, self.n, self.exponent)))
+        with np.errstate(over="ignore"):
+            height = ndtri(self.alpha) + _half(self.alpha) * (rows / self.middle) ** self.exponent
+        share = (self.highest - self.alpha) / (1.0 - self.alpha)
+        return np.asarray(self.alpha + share * (ndtr(height) - self.alpha))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
+        """Return plain data, ready for strict JSON."""
+        return {name: plain(value) for name, value in (asdict(self) | {"n": self.n}).items()}
 
 
 class Fit(NamedTuple):
-    """The best curve, and the 95% interval of n*; an end may be infinite or 0."""
+    """The best curve, and the 95% interval of n*; an end may be infinite or 0.
+
+    ``misfit`` is the p-value of the deviance: small if the counts lie on no such curve.
+    """
 
     curve: Curve
     low: float
     high: float
+    misfit: float
 
 
-def _height(alpha: float, power: float, n: Any, at: Any, exponent: Any) -> Any:
-    start, rise = ndtri(alpha), ndtri(power) - ndtri(alpha)
-    with np.errstate(over="ignore"):
-        return np.minimum(start + rise * (n / at) ** exponent, _MOST_Z)
+def _rise(alpha: float, power: Any) -> Any:
+    return ndtri(power) - ndtri(alpha)
+
+
+def _half(alpha: float) -> float:
+    return float(_rise(alpha, 0.5 * (1.0 + alpha)))
 
 
 def fit(
@@ -84,31 +118,114 @@ def fit(
 
     Examples
     --------
-    >>> found = fit([100, 200, 400], [40, 64, 91], [100, 100, 100], alpha=0.05, power=0.8)
+    >>> found = fit([100, 200, 400, 800], [40, 64, 91, 100], [100] * 4, alpha=0.05, power=0.8)
     >>> round(found.curve.n), round(found.curve(200).item(), 2)
-    (291, 0.65)
+    (285, 0.64)
     """
-    counts = np.array([n, rejections, of], dtype=np.float64)
-    low, high = counts[0].min() / _BEYOND, counts[0].max() * _BEYOND
-    grid = np.geomspace(low, high, _COARSE)
-    profile, _ = _profile(grid, counts, alpha, power)
+    rows, place = np.unique(np.asarray(n, dtype=np.float64), return_inverse=True)
+    counts = np.array([rows, np.bincount(place, rejections), np.bincount(place, of)])
+    likelihood = _Likelihood(counts, alpha, power)
+    never, flat = likelihood.level_off()
+    grid = np.geomspace(rows[0] / _BEYOND, rows[-1] * _BEYOND, _COARSE)
+    coarse = likelihood.reaching(grid, _EXPONENTS)
+    steep = coarse.max(axis=(0, 2))
+    exponents = _EXPONENTS[steep >= steep.max() - 3.0 * _DROP]
+    profile = coarse.max(axis=(1, 2))
     kept = np.flatnonzero(profile >= profile.max() - 2.0 * _DROP)
     first, last = max(kept[0] - 1, 0), min(kept[-1] + 1, _COARSE - 1)
     fine = np.geomspace(grid[first], grid[last], _FINE)
-    profile, exponents = _profile(fine, counts, alpha, power)
-    best = int(profile.argmax())
-    inside = np.flatnonzero(profile >= profile[best] - _DROP)
-    curve = Curve(alpha, power, float(fine[best]), float(exponents[best]))
+    found = likelihood.reaching(fine, exponents)
+    best = max(float(found.max()), never)
+    curve = _best(likelihood, fine, exponents, found, best) or flat
+    misfit, wider = likelihood.misfit(curve)
+    inside = np.flatnonzero(found.max(axis=(1, 2)) >= best - _DROP * wider)
+    if not len(inside):  # no curve that reaches the power is likely
+        return Fit(curve, float(fine[-1]), np.inf, misfit)
     lowest = 0.0 if inside[0] == 0 and first == 0 else float(fine[inside[0]])
-    highest = np.inf if inside[-1] == _FINE - 1 and last == _COARSE - 1 else float(fine[inside[-1]])
-    return Fit(curve, lowest, highest)
+    open_end = inside[-1] == _FINE - 1 and last == _COARSE - 1
+    highest = np.inf if open_end or never >= best - _DROP * wider else float(fine[inside[-1]])
+    return Fit(curve, lowest, highest, misfit)
 
 
-def _profile(at: Array, counts: Array, alpha: float, power: float) -> tuple[Array, Array]:
-    """Return the log-likelihood of every n* with its best exponent, and that exponent."""
-    n, rejections, of = counts
-    heights = _height(*(alpha, power, n[None, None, :], at[:, None, None], _EXPONENTS[None, :, None]))
-    found = log_ndtr(heights) @ rejections + log_ndtr(-heights) @ (of - rejections)
-    found -= 0.5 * ((np.log(_EXPONENTS) - _LIKELY) / _SPREAD) ** 2
-    best = found.argmax(axis=1)
-    return found[np.arange(len(at)), best], _EXPONENTS[best]
+def _best(
+    likelihood: _Likelihood, at: Array, exponents: Array, found: Array, best: float
+) -> Curve | None:
+    """Return the most likely curve with s = 1 if it is likely enough, else any; None: a flat one is."""
+    if found[:, :, 0].max() >= best - _SIMPLE:
+        row, column = np.unravel_index(found[:, :, 0].argmax(), found.shape[:2])
+        share = 1.0
+    elif found.max() >= best:
+        row, column, last = np.unravel_index(found.argmax(), found.shape)
+        share = float(likelihood.shares[last])
+    else:
+        return None
+    return likelihood.curve(float(at[row]), float(exponents[column]), share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Likelihood:
+    """Log-likelihoods of curves, given counts: rows, rejections and data sets, (3, points)."""
+
+    counts: Array
+    alpha: float
+    power: float
+
+    @property
+    def least(self) -> float:
+        """The share s with which a curve levels off at the power wanted."""
+        return (self.power - self.alpha) / (1.0 - self.alpha)
+
+    @property
+    def shares(self) -> Array:
+        """Shares of curves that reach the power wanted, the first of them 1."""
+        return np.asarray(np.where(_ABOVE == 1.0, 1.0, self.least + (1.0 - self.least) * _ABOVE))
+
+    def curve(self, at: float, exponent: float, share: float) -> Curve:
+        """Return the curve that reaches the power wanted at ``at``."""
+        rise = _rise(self.alpha, self.alpha + (self.power - self.alpha) / share)
+        middle = at * float(_half(self.alpha) / rise) ** (1.0 / exponent)
+        highest = self.alpha + share * (1.0 - self.alpha)
+        return Curve(self.alpha, highest, middle, exponent, self.power)
+
+    def reaching(self, at: Array, exponents: Array) -> Array:
+        """Return those of curves that reach the power wanted at ``at``, (at, exponents, shares)."""
+        rises = _rise(self.alpha, self.alpha + (self.power - self.alpha) / self.shares)
+        return self._of(at, exponents, self.shares, rises)
+
+    def level_off(self) -> tuple[float, Curve]:
+        """Return that of the best curve that never reaches the power wanted, and the curve."""
+        n, shares = self.counts[0], self.least * _BELOW
+        middles = np.geomspace(n[0] / _BEYOND, n[-1] * _BEYOND, _SCALES)
+        rises = np.full(len(shares), _half(self.alpha))
+        found = self._of(middles, _EXPONENTS, shares, rises)
+        row, column, last = np.unravel_index(found.argmax(), found.shape)
+        highest = self.alpha + float(shares[last]) * (1.0 - self.alpha)
+        curve = Curve(self.alpha, highest, float(middles[row]), float(_EXPONENTS[column]), self.power)
+        return float(found.max()), curve
+
+    def _of(self, at: Array, exponents: Array, shares: Array, rises: Array) -> Array:
+        n, rejections, of = self.counts
+        with np.errstate(over="ignore"):
+            growth = (n / at[:, None, None]) ** exponents[:, None]
+        growth = np.minimum(growth[:, :, None, :], 2.0 * _MOST_Z / rises[:, None])
+        risen = ndtr(ndtri(self.alpha) + rises[:, None] * growth)
+        power = self.alpha + shares[:, None] * (risen - self.alpha)
+        short = np.maximum(1.0 - power, _SHORTEST)
+        found = np.log(power) @ rejections + np.log(short) @ (of - rejections)
+        found -= 0.5 * ((np.log(exponents[:, None]) - _LIKELY) / _SPREAD) ** 2
+        return np.asarray(found - np.where(shares < 1.0, _PENALTY, 0.0))
+
+    def misfit(self, curve: Curve) -> tuple[float, float]:
+        """Return the p-value of the deviance, and by how much the counts scatter too much, at least 1.
+
+        The heterogeneity factor of Finney's probit analysis: it widens the interval where the counts
+        lie on no curve.
+        """
+        n, rejections, of = self.counts
+        others, power = of - rejections, curve(n)
+        found = xlogy(rejections, power).sum() + xlogy(others, 1.0 - power).sum()
+        saturated = xlogy(rejections, rejections / of).sum() + xlogy(others, others / of).sum()
+        deviance, degrees = max(2.0 * float(saturated - found), 0.0), max(len(n) - 2, 1)
+        pvalue = float(gammaincc(0.5 * degrees, 0.5 * deviance))
+        wider = max(deviance / degrees, 1.0) if pvalue < UNLIKELY else 1.0
+        return pvalue, min(wider, _WIDEST)

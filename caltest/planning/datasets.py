@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from caltest._parallel import Workers
 from caltest._seeds import child_seed, generator
-from caltest.data import Sample, sample
+from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
 from caltest.named import MOST_RESAMPLES, StatisticLike, check_resamples, find_null, find_statistic
 from caltest.nulls import Null
-from caltest.planning.pilot import Pilot, pilot
+from caltest.planning.models import Model, check_rows_drawn, drawn_by
 from caltest.planning.result import PowerPoint
-from caltest.predictive import PredictiveSample, recognised
+from caltest.predictive import recognised
 from caltest.result import CalibrationResult
-from caltest.simulation import Simulated
 from caltest.testing import test
-
-#: Takes a number of rows and ``rng``, a generator, and returns simulated data.
-Model: TypeAlias = "Callable[..., object]"
-ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
 _MOST_ROWS = 100_000_000
@@ -154,6 +149,7 @@ class Simulator:
         tasks = [(n, number) for number in range(start, stop)]
         description = f"{stop - start} data sets of {n:,} rows"
         found: list[Outcome] = list(self.workers.map(one, tasks, description))
+        check_classes([each.result for each in found])
         falsely = sum(bool(each.falsely) for each in found) if self.under_null else None
         errors = [each.error for each in found if each.error is not None]
         point = PowerPoint(n, len(found), sum(each.rejected for each in found), falsely)
@@ -162,13 +158,9 @@ class Simulator:
 
 def _outcome(model: Model, asked: Asked, under_null: bool, seed: int, n: int, number: int) -> Outcome:
     own = child_seed(seed, n, number)
-    probs, labels, error = _read(model(n, rng=generator(own, _DATA)))
+    probs, labels, error = drawn_by(model, n, generator(own, _DATA))
     result = asked.tested(probs, labels, child_seed(own, _TEST))
-    if result.n_samples != n:
-        raise InputError(
-            f"the model was asked for {n} rows and drew {result.n_samples}; draw as many as its first "
-            "argument says."
-        )
+    check_rows_drawn(n, result.n_samples)
     asked.check_reach(result)
     falsely = None
     if under_null:
@@ -179,52 +171,21 @@ def _outcome(model: Model, asked: Asked, under_null: bool, seed: int, n: int, nu
     return Outcome(result.rejects(asked.alpha), falsely, error, result)
 
 
-def _read(drawn: object) -> tuple[object, object, float | None]:
-    """Return predictions, labels and the error, where the truth is known, of what a model drew."""
-    if isinstance(drawn, Simulated):
-        return drawn.probs, drawn.labels, drawn.ece
-    if isinstance(drawn, Sample | PredictiveSample):
-        return drawn.predictions, drawn.labels, None
-    if isinstance(drawn, tuple) and len(drawn) == 2:
-        return drawn[0], drawn[1], None
-    raise InputError(
-        f"the model drew {type(drawn).__name__}; return caltest.simulation.Simulated, or a pair "
-        "(probs, labels)."
-    )
-
-
-def find_model(model: ModelLike) -> Model:
-    """Return a model of a function, a pilot or data that are one."""
-    if isinstance(model, Simulated | Sample):
-        return pilot(model)
-    if isinstance(model, tuple) and len(model) == 2:
-        return pilot(*model)
-    if callable(model):
-        return model
-    raise InputError(
-        f"the model is a {type(model).__name__}; give a function such as caltest.simulation.m2, a pair "
-        "(probs, labels), or caltest.planning.pilot(probs, temperature=0.8)."
-    )
-
-
-def described(model: Model) -> str:
-    """Return what a model assumes, as a clause."""
-    if isinstance(model, Pilot):
-        pilots = model.predictions
-        return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
-    function: Any = model
-    options: list[str] = []
-    while isinstance(function, partial):
-        options = [*(f"{key}={value!r}" for key, value in function.keywords.items()), *options]
-        options = [*map(repr, function.args), *options]
-        function = function.func
-    name = getattr(function, "__name__", type(function).__name__)
-    return f"{name}({', '.join(options)})" if options else name
+def check_classes(results: Iterable[CalibrationResult]) -> None:
+    """Raise if data sets have different numbers of classes."""
+    counts = sorted({each.n_classes for each in results if each.n_classes is not None})
+    if len(counts) > 1:
+        raise InputError(
+            f"the model drew data sets of {counts[0]} and of {counts[-1]} classes; draw as many "
+            "classes each time."
+        )
 
 
 def check_rows(name: str, value: object, least: int = 2) -> int:
     """Return a number of rows."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not least <= int(cast("int", value)) <= _MOST_ROWS:
+    if not whole or int(cast("int", value)) < least:
         raise InputError(f"{name} is {value!r}; give a whole number of rows, at least {least}.")
+    if int(cast("int", value)) > _MOST_ROWS:
+        raise InputError(f"{name} is {value!r}; give at most {_MOST_ROWS:,} rows.")
     return int(cast("int", value))

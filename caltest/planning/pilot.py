@@ -6,22 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose, positive_number
+from caltest._choices import positive_number
 from caltest._frozen import freeze_arrays
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
 from caltest.data import Predictions, Sample, sample
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError
+from caltest.planning.fits import estimated
 from caltest.planning.truths import (
-    RECALIBRATIONS,
     Array,
     Truth,
+    mean_distance,
     of_bias,
     of_overconfidence,
     of_temperature,
@@ -31,6 +32,7 @@ from caltest.simulation import Simulated
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]
 Assumption: TypeAlias = "Callable[[Array], object] | NDArray[np.float64]"
 
+_LONG = 60  # characters of what a message repeats
 _WAYS = (
     "temperature=0.8, bias=0.5, overconfidence=0.05 or, with the pilot's labels, "
     "recalibration='temperature'"
@@ -67,7 +69,7 @@ class Pilot:
     @property
     def error(self) -> float:
         """By how much it is assumed to be wrong: the mean total variation distance to the truth."""
-        return float(0.5 * np.abs(self.predictions.probs - self.truth).sum(axis=1).mean())
+        return mean_distance(self.predictions.probs, self.truth)
 
     def __call__(self, n_samples: int, *, rng: np.random.Generator) -> Sample:
         """Draw a data set of ``n_samples`` rows."""
@@ -87,6 +89,7 @@ def pilot(
     overconfidence: float | None = None,
     truth: Assumption | None = None,
     recalibration: Kind | None = None,
+    careful: bool = False,
 ) -> Pilot:
     """Say what a model says, and what is assumed to be true: a model for :func:`caltest.power`.
 
@@ -112,11 +115,16 @@ def pilot(
         The top class is stated too surely by this difference of probabilities, 0.05 for five points;
         negative: not surely enough. No probability leaves [0, 1].
     truth
-        P(Y = k | probs), (N, m), or a function that takes probabilities (N, m) and returns it.
+        P(Y = k | probs), (N, m), or of two classes P(Y = 1 | probs), (N,); or a function that takes
+        probabilities (N, m) and returns it.
     recalibration
         "temperature" (maximum likelihood of t), "logistic" (Cox's intercept and slope, of two classes)
         or "isotonic" (of two classes). Default None: if nothing else is assumed and there are labels,
         "logistic" of two classes, "temperature" of more.
+    careful
+        Of a recalibration by "temperature" or "logistic", assume the end of its 95% interval that is
+        nearest to calibrated, so that the pilot's noise is not planned for: of 100 such plans few
+        promise too much. Default False: the best fit, whose power is overstated.
 
     Returns
     -------
@@ -144,7 +152,7 @@ def pilot(
     ('the top class is stated 5 points too surely', 0.05)
     >>> own = pilot(digits.probs, digits.labels)
     >>> own.assumed
-    'as fitted to the pilot, a temperature of 1.15 (95% interval 1.03 to 1.28)'
+    'as fitted to the pilot, a temperature of 1.15 (95% interval 1.04 to 1.29)'
     """
     if isinstance(probs, Simulated):
         probs, labels, truth = _of_simulated(probs, labels, truth)
@@ -163,11 +171,14 @@ def pilot(
     if truth is not None:
         stated["truth"] = partial(_with_truth, predictions, truth)
     if recalibration is not None or (not stated and known is not None):
-        stated["recalibration"] = partial(_estimated, known, recalibration)
+        stated["recalibration"] = partial(estimated, known, recalibration, careful)
     if len(stated) != 1:
         both = " and ".join(f"{name}=" for name in stated)
         found = f"both {both} are assumed" if stated else "nothing is assumed to be true"
         raise InputError(f"{found} of the pilot; give one of {_WAYS}.")
+    if careful and "recalibration" not in stated:
+        (way,) = stated
+        raise InputError(f"careful=True is for an error as fitted, and {way}= states one; give one.")
     (made,) = (make() for make in stated.values())
     return Pilot(predictions, made.probs, made.assumed, (*predictions.notes, *made.notes))
 
@@ -221,9 +232,15 @@ def _with_overconfidence(predictions: Predictions, excess: float) -> Truth:
 def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
     given = truth(predictions.probs.copy()) if callable(truth) else truth
     try:
+        if np.iscomplexobj(cast("Any", given)):
+            raise TypeError
         read = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"truth is {given!r}; give probabilities (N, m), or a function.") from None
+        shown = repr(given)
+        shown = f"a {type(given).__name__} of other things" if len(shown) > _LONG else shown
+        raise InputError(f"truth is {shown}; give probabilities (N, m), or a function.") from None
+    if predictions.n_classes == 2 and read.shape == (predictions.n_samples,):
+        read = np.column_stack([1.0 - read, read])
     if read.shape != predictions.probs.shape:
         raise InputError(
             f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}; "
@@ -239,18 +256,6 @@ def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
         )
     name = getattr(truth, "__name__", None)
     return Truth(read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}")
-
-
-def _estimated(known: Sample | None, recalibration: str | None) -> Truth:
-    if recalibration is not None:
-        fit = choose("recalibration", recalibration, RECALIBRATIONS)
-    if known is None:
-        raise InputError(
-            f"recalibration is {recalibration!r}, which needs the pilot's labels; give them."
-        )
-    if recalibration is None:
-        fit = RECALIBRATIONS["logistic" if known.predictions.n_classes == 2 else "temperature"]
-    return fit(known)
 
 
 def _column(predictions: Predictions, target: int | str | None) -> int:

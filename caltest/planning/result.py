@@ -152,6 +152,15 @@ class PowerResult(Simulation):
     """The power of a test, by number of rows: how often it rejects the model that is assumed.
 
     The attributes are those of :class:`Simulation`.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from functools import partial
+    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> found = caltest.power(too_sure, [20, 100], "ecd", n_datasets=50, rng=0)
+    >>> [(point.n, point.power) for point in found.points]
+    [(20, 0.68), (100, 1.0)]
     """
 
     @property
@@ -186,8 +195,10 @@ class SampleSizeResult(Simulation):
     n
         The number of rows; None if the power is not reached with ``max_n``.
     interval
-        95% interval of the simulation: between how many rows the number lies. An end is None where it
-        is beyond ``min_n`` or ``max_n``.
+        95% interval of the simulation: between how many rows the number lies. The lower end is None
+        where fewer than ``min_n`` may do, the upper one where it may take more than ``max_n``, or no
+        number may do: the power may level off below the one wanted. ``(80, None)`` with ``max_n=80``
+        says that it takes more, ``(None, 50)`` with ``min_n=50`` that 50 do.
     reached
         "yes"; "at the smallest": the power is reached with ``min_n``, and fewer might do; "no".
     power
@@ -196,6 +207,15 @@ class SampleSizeResult(Simulation):
         Between how many rows it was looked for.
     curve
         The fitted curve of power; ``curve(n)`` is its height.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from functools import partial
+    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> found = caltest.sample_size(too_sure, "ecd", n_datasets=50, rng=0, min_n=10, max_n=200)
+    >>> found.n, found.interval, found.reached
+    (25, (21, 33), 'yes')
     """
 
     n: int | None

@@ -3,8 +3,9 @@
 A sequential design. First the numbers of rows double from the smallest on, with few data sets each,
 until the power wanted is seen: no size far beyond the answer is ever simulated, and those are what
 takes time. Then come batches of data sets, each where the curve fitted to the counts so far reaches the
-power. The curve fitted in the end gives the answer and, by a likelihood ratio, its interval. Data sets
-are independent, so that the likelihood of the counts is what it is for a design fixed beforehand.
+power, and one at twice that, which tells a power that goes on rising from one that levels off. The
+curve fitted in the end gives the answer and, by a likelihood ratio, its interval. Data sets are
+independent, so that the likelihood of the counts is what it is for a design fixed beforehand.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.named import StatisticLike
 from caltest.nulls import Null
-from caltest.planning.curve import Fit, fit
-from caltest.planning.datasets import Asked, Counted, ModelLike, Simulator, check_rows, find_model
+from caltest.planning.curve import UNLIKELY, Fit, fit
+from caltest.planning.datasets import Asked, Counted, Simulator, check_rows
+from caltest.planning.models import ModelLike, check_draws, find_model
 from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
 from caltest.planning.simulate import common
 
 _COARSE = 24  # data sets of each of the doubling sizes
 _NEAR = 3.0  # times as many rows, or as few, still tell of the answer
 _BATCHES = 6  # of the data sets near the answer; the first are small, for where they lie is a guess
+_BEYOND, _SHARE = 2, 8  # so many times as many rows have one in so many of these data sets
 
 
 def sample_size(
@@ -59,10 +62,13 @@ def sample_size(
     power
         The probability wanted, between ``alpha`` and 1. Default 0.8.
     min_n, max_n
-        Fewest and most rows that are looked at. Default 50 and 20 000.
+        Fewest and most rows that are looked at. Default 50 and 20 000. Where the power is not reached,
+        24 data sets of ``max_n`` rows are tested: with a statistic whose time grows with the square of
+        the rows, such as "skce_uq", give less.
     n_datasets
-        Data sets near the answer, after a few on the way there. Default 400: the answer is known to
-        about an eighth (95% interval); four times as many halve that.
+        Data sets near the answer, an eighth of them with twice as many rows, after a few on the way
+        there. Default 400: the answer is known to about an eighth (95% interval); four times as many
+        halve that.
 
     Returns
     -------
@@ -78,7 +84,12 @@ def sample_size(
 
     Notes
     -----
-    The power is taken to grow with n, as Φ(−z_α + (z_α + z_w)(n/n*)^γ) (:mod:`caltest.planning.curve`).
+    The power is taken to grow with n as Φ(−z_α + r·n^γ) does, or to level off below 1 on the way, as it
+    does if the model is wrong in a share of its data sets only; the interval allows for both, and has
+    no upper end where the counts do not exclude that the power wanted is never reached. It takes for
+    granted that the power does not fall again and has no steps between the numbers of rows simulated;
+    a note says where counts contradict it (:mod:`caltest.planning.curve`).
+
     With the default statistic, ten classes, and an answer of 1 000 rows it takes less than a minute on
     two cores; a signed or cumulative statistic ("ecd", "ks") takes seconds.
 
@@ -90,7 +101,7 @@ def sample_size(
     >>> sure = partial(tempered, temperature=0.8)
     >>> found = caltest.sample_size(sure, "ecd", n_datasets=100, rng=0)
     >>> found.n, found.interval
-    (244, (211, 304))
+    (233, (200, 284))
     """
     chosen = find_model(model)
     asked = Asked.of(statistic, null, lens, alternative, tolerance, alpha, n_resamples)
@@ -100,12 +111,15 @@ def sample_size(
         raise InputError(f"min_n is {min_n} and max_n {max_n}; give a smaller and a larger number.")
     datasets = positive_integer("n_datasets", n_datasets)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    check_draws(chosen, least, seed)
     search = _Search(Simulator(chosen, asked, False, seed, workers), wanted, least, most)
     search.double()
     if search.undecided:
         search.refine(datasets)
+    facts = common(chosen, asked, search.counted, seed)
+    facts["warnings"] += search.notes()
     return SampleSizeResult(
-        **common(chosen, asked, search.counted, seed),
+        **facts,
         **search.answer(),
         power=wanted,
         min_n=least,
@@ -170,24 +184,57 @@ class _Search:
         return fit(n, rejections, of, self.simulator.asked.alpha, self.power)
 
     def refine(self, datasets: int) -> None:
-        """Simulate data sets where the fitted curve reaches the power, in batches."""
-        ends = np.unique((datasets * (np.arange(_BATCHES + 1) / _BATCHES) ** 1.5).round().astype(int))
+        """Simulate data sets where the fitted curve reaches the power, in batches, and a few beyond.
+
+        None has more than twice the rows with which doubling saw the power: if it levels off, the
+        answer may be anywhere, and the work would have no end.
+        """
+        furthest = min(_BEYOND * self.points[-1].n, self.most)
+        beyond = datasets // _SHARE
+        near = datasets - beyond
+        ends = np.unique((near * (np.arange(_BATCHES + 1) / _BATCHES) ** 1.5).round().astype(int))
         for start, stop in pairwise(ends.tolist()):
-            n = _rounded(self.fit().curve.n)
-            self.simulate(min(max(n, self.least), self.most), stop - start)
+            n = max(_rounded(min(self.fit().curve.n, furthest)), self.least)
+            if beyond and stop == ends[-2]:
+                self.simulate(min(_BEYOND * n, furthest), beyond)
+            self.simulate(min(n, furthest), stop - start)
 
     def answer(self) -> dict[str, Any]:
         """Return the number of rows, its interval, and whether the power is reached."""
         found = self.fit()
-        n: int | None = max(int(np.ceil(found.curve.n)), 2)
-        reached: Reached = "yes"
-        if (not self.undecided and self.points[-1].n == self.most) or cast("int", n) > self.most:
-            n, reached = None, "no"
-        elif cast("int", n) <= self.least:
-            n, reached = self.least, "at the smallest"
-        low = int(np.ceil(found.low)) if found.low > self.least else None
-        high = int(np.ceil(found.high)) if found.high < self.most else None
-        return {"n": n, "interval": (low, high), "reached": reached, "curve": found.curve}
+        n: int | None = None
+        reached: Reached = "no"
+        if found.curve.n <= self.most and (self.undecided or self.points[-1].n < self.most):
+            n = max(int(np.ceil(found.curve.n)), self.least)
+            reached = "yes" if n > self.least else "at the smallest"
+        return {
+            "n": n,
+            "interval": self._interval(found),
+            "reached": reached,
+            "curve": found.curve,
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader of the answer should know."""
+        found, notes = self.fit(), []
+        if found.misfit < UNLIKELY:
+            notes.append(
+                f"The counts lie on no curve of the kind that is fitted (p = {found.misfit:.1g}): the "
+                "power may rise in steps, or fall again; look at points, and simulate the power near "
+                "the answer."
+            )
+        if found.curve.n <= self.most < found.high:
+            notes.append(
+                f"The simulation does not exclude that the power levels off below {self.power:g}, or "
+                f"reaches it with more than max_n = {self.most:,} rows only; more data sets would tell."
+            )
+        return tuple(notes)
+
+    def _interval(self, found: Fit) -> tuple[int | None, int | None]:
+        """Return the interval of the answer: an end beyond what is looked at is None."""
+        low = min(int(np.ceil(found.low)), self.most) if found.low > self.least else None
+        high = max(int(np.ceil(found.high)), self.least) if found.high < self.most else None
+        return low, high
 
 
 def _rounded(n: float) -> int:

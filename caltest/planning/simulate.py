@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from caltest._choices import positive_integer
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
@@ -12,16 +14,8 @@ from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.named import StatisticLike
 from caltest.nulls import Null
-from caltest.planning.datasets import (
-    Asked,
-    Counted,
-    Model,
-    ModelLike,
-    Simulator,
-    check_rows,
-    described,
-    find_model,
-)
+from caltest.planning.datasets import Asked, Counted, Simulator, check_classes, check_rows
+from caltest.planning.models import Model, ModelLike, check_draws, described, find_model
 from caltest.planning.pilot import Pilot
 from caltest.planning.result import PowerPoint, PowerResult
 
@@ -110,7 +104,10 @@ def power(
     asked = Asked.of(statistic, null, lens, alternative, tolerance, alpha, n_resamples)
     sizes = _sizes(n)
     datasets = positive_integer("n_datasets", n_datasets)
+    if not isinstance(under_null, bool | np.bool_):
+        raise InputError(f"under_null is {under_null!r}; give True or False.")
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    check_draws(chosen, sizes[0], seed)
     simulator = Simulator(chosen, asked, bool(under_null), seed, workers)
     counted = [simulator.count(size, 0, datasets) for size in sizes]
     return PowerResult(**common(chosen, asked, counted, seed))
@@ -118,7 +115,9 @@ def power(
 
 def _sizes(n: int | Sequence[int]) -> list[int]:
     """Return the numbers of rows, rising."""
-    given = list(n) if isinstance(n, Iterable) and not isinstance(n, str) else [n]
+    if isinstance(n, np.ndarray) and n.ndim == 0:
+        n = n.item()
+    given = list(n) if isinstance(n, Iterable) and not isinstance(n, str | bytes) else [n]
     if not given:
         raise InputError("n is empty; give a number of rows, or several.")
     return sorted({check_rows("n", each) for each in given})
@@ -129,6 +128,7 @@ def common(model: Model, asked: Asked, counted: Sequence[Counted], seed: int) ->
     points: dict[int, PowerPoint] = {}
     for each in counted:
         points[each.point.n] = merged(points.get(each.point.n), each.point)
+    check_classes([each.result for each in counted])
     last = counted[-1].result
     return {
         "points": tuple(points[n] for n in sorted(points)),

@@ -31,7 +31,7 @@ def _facts(result: Simulation) -> list[str]:
         amount = points(float(f"{result.error:.2g}"))
         rows.append(("error", f"{amount} on average (total variation distance)"))
     lens = f", seen through the lens {result.lens}" if result.lens else ""
-    rows.append(("test", f"{result.statistic}{lens}, at level {result.alpha:g}"))
+    rows.append(("test", f"{result.statistic}{lens}, {result.alternative}, at level {result.alpha:g}"))
     if result.tolerance is not None:
         rows.append(("tolerance", points(result.tolerance)))
     draws = f", {result.n_resamples:,} resamples" if result.n_resamples else ""
@@ -72,9 +72,15 @@ def _answer(result: SampleSizeResult) -> str:
     wanted = f"A power of {result.power:g}"
     first, last = result.points[0], result.points[-1]
     if result.n is None:
+        curve = result.curve
+        after = (
+            f", and the fitted curve levels off at {percent(curve.highest, 0)}"
+            if curve.n == float("inf")
+            else ""
+        )
         return (
             f"{wanted} is not reached with max_n = {result.max_n:,} rows: with {last.n:,} the test "
-            f"rejects {percent(last.power, 1)} of {counted(last.n_datasets, 'data set')}."
+            f"rejects {percent(last.power, 1)} of {counted(last.n_datasets, 'data set')}{after}."
         )
     if result.reached == "at the smallest":
         return (

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest.exceptions import InputError
 from caltest.planning import PowerResult, SampleSizeResult
-from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
+from caltest.plots.style import BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _TICKS = 8  # numbers of rows of which each has a tick of its own
+_TICK_ROOM, _ENTRY_ROOM, _LETTER = 0.5, 1.7, 0.08  # inches: of a tick, a legend's entry, a letter
+_SMALL = 2.0  # inches: narrower or lower axes have no legend
+_LONG = 2.6  # inches: of the label of the vertical axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,16 @@ class PowerDisplay:
         What is shown.
     figure_, ax_
         The picture; None before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> from caltest.simulation import m3
+    >>> found = caltest.power(m3, [50, 100], "ecd", n_datasets=20, rng=0)
+    >>> display = caltest.PowerDisplay.from_result(found)
+    >>> display.result is found
+    True
+    >>> plt.close(display.figure_)
     """
 
     result: PowerResult | SampleSizeResult
@@ -44,7 +59,9 @@ class PowerDisplay:
         result
             Of :func:`caltest.power` or :func:`caltest.sample_size`.
         ax
-            Axes to draw in. Default: a new figure.
+            Axes to draw in; their figure should have a layout that makes room for labels and the legend
+            below, such as "constrained": without one, the legend is put inside. Axes of less than two
+            inches get none. Default: a new figure.
 
         Returns
         -------
@@ -53,6 +70,11 @@ class PowerDisplay:
             95% Clopper–Pearson intervals; of a power, with a band between these, and as diamonds the
             shares of calibrated models rejected, if asked for. Of a sample size, the fitted curve, the
             power wanted, and the number of rows found in its interval. The dotted line is the level.
+
+        Raises
+        ------
+        InputError
+            If the result is none of a power or a sample size.
 
         Examples
         --------
@@ -64,6 +86,11 @@ class PowerDisplay:
         'rows'
         >>> plt.close(display.figure_)
         """
+        if not isinstance(result, PowerResult | SampleSizeResult):
+            raise InputError(
+                f"the result is a {type(result).__name__}; give what caltest.power or "
+                "caltest.sample_size returns."
+            )
         return cls(result).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> PowerDisplay:
@@ -72,7 +99,7 @@ class PowerDisplay:
         Parameters
         ----------
         ax
-            Axes to draw in. Default: a new figure.
+            As in :meth:`from_result`.
 
         Returns
         -------
@@ -90,6 +117,7 @@ class PowerDisplay:
             _draw_band(axes, self.result)
         _draw_points(axes, self.result)
         _finish(axes, self.result)
+        _draw_legend(axes, new=ax is None)
         object.__setattr__(self, "figure_", axes.figure)
         object.__setattr__(self, "ax_", axes)
         return self
@@ -97,17 +125,21 @@ class PowerDisplay:
 
 def _draw_answer(ax: Any, result: SampleSizeResult) -> None:
     """Draw the curve, the power wanted, and the number of rows with its interval."""
+    shown = [point.n for point in result.points]
     if result.n is not None:
         low, high = result.interval
-        ends = (result.min_n if low is None else low, result.max_n if high is None else high)
-        ax.axvspan(*ends, color=WIDE_BAND, linewidth=0, zorder=0, label="its 95% interval")
+        ends = (result.min_n if low is None else low, max(shown) if high is None else high)
+        if result.reached == "yes":
+            label = f"its 95% interval{', open' if high is None else ''}"
+            ax.axvspan(*ends, color=WIDE_BAND, linewidth=0, zorder=0, label=label)
+            shown += ends
         label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
         ax.axvline(result.n, color=VERMILION, linewidth=1.8, zorder=1, label=label)
     wanted = f"power wanted, {result.power:g}"
     ax.axhline(result.power, color=VERMILION, linewidth=1.2, linestyle=(0, (5, 2)), label=wanted)
-    sizes = [point.n for point in result.points]
-    rows = np.geomspace(min(sizes), max(sizes), 200)
-    ax.plot(rows, result.curve(rows), color=BLUE, linewidth=1.4, zorder=2, label="fitted curve")
+    if min(shown) < max(shown):
+        rows = np.geomspace(min(shown), max(shown), 200)
+        ax.plot(rows, result.curve(rows), color=BLUE, linewidth=1.4, zorder=2, label="fitted curve")
 
 
 def _draw_band(ax: Any, result: PowerResult) -> None:
@@ -135,6 +167,30 @@ def _draw_points(ax: Any, result: PowerResult | SampleSizeResult) -> None:
 
 
 def _finish(ax: Any, result: PowerResult | SampleSizeResult) -> None:
+    label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
+    ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
+    _set_ticks(ax, result)
+    ax.set_ylim(-0.02, 1.02)
+    width, height = _inches(ax)
+    ax.set_xlabel("rows")
+    ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
+    lens = f", {result.lens}" if result.lens else ""
+    heading = f"{result.statistic}{lens}: {result.null}, level {result.alpha:g}"
+    lines = textwrap.wrap(heading, max(int(width / _LETTER), 12), max_lines=3, placeholder=" …")
+    ax.set_title("\n".join(lines), loc="left", size="medium", parse_math=False)
+    ax.grid(axis="y", color=PALE, linewidth=0.6, zorder=0)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _inches(ax: Any) -> tuple[float, float]:
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return float(box.width), float(box.height)
+
+
+def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:
+    """Make the horizontal axis logarithmic; a few sizes that were asked for have their own ticks."""
     from matplotlib.ticker import (
         FixedLocator,
         LogLocator,
@@ -143,25 +199,47 @@ def _finish(ax: Any, result: PowerResult | SampleSizeResult) -> None:
         StrMethodFormatter,
     )
 
-    label = f"level, {result.alpha:g}"
-    ax.axhline(result.alpha, color=BLACK, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
     ax.set_xscale("log")
-    if isinstance(result, PowerResult) and len(result.points) <= _TICKS:
-        ax.xaxis.set_major_locator(FixedLocator([point.n for point in result.points]))
+    sizes = [point.n for point in result.points]
+    room = max(_inches(ax)[0] / _TICK_ROOM, 2.0)  # so many ticks
+    if len(sizes) == 1:
+        ax.set_xlim(sizes[0] / 2.0, sizes[0] * 2.0)
+    if len(sizes) == 1 or (isinstance(result, PowerResult) and len(sizes) <= _TICKS):
+        ax.xaxis.set_major_locator(FixedLocator(_spaced(sizes, room)))
         ax.xaxis.set_minor_locator(NullLocator())
     else:
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+        subs = (1.0, 2.0, 5.0) if room > 2.5 * np.log10(sizes[-1] / sizes[0]) else (1.0,)
+        ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("rows")
-    ax.set_ylabel("power: share of data sets rejected")
-    lens = f", {result.lens}" if result.lens else ""
-    heading = f"{result.statistic}{lens}: {result.null}, level {result.alpha:g}"
-    ax.set_title(heading, loc="left", size="medium", parse_math=False)
-    ax.grid(axis="y", color=PALE, linewidth=0.6, zorder=0)
-    ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.15), "ncols": 3}
-    ax.legend(fontsize="small", frameon=False, columnspacing=1.2, **below)
+
+
+def _spaced(sizes: list[int], most: float) -> list[int]:
+    """Return the sizes that have room for a tick: the first, the last, and what lies well between.
+
+    >>> _spaced([50, 52, 54, 60, 200, 1000, 1005], 8)
+    [50, 200, 1005]
+    """
+    places = np.log(sizes)
+    least = (places[-1] - places[0]) / most
+    chosen = [0]
+    for place in range(1, len(sizes) - 1):
+        if min(places[place] - places[chosen[-1]], places[-1] - places[place]) >= least:
+            chosen.append(place)
+    return [sizes[place] for place in sorted({*chosen, len(sizes) - 1})]
+
+
+def _draw_legend(ax: Any, *, new: bool) -> None:
+    """Put the legend below, where there is room for it."""
+    width, height = _inches(ax)
+    style = {"fontsize": "small", "columnspacing": 1.2}
+    if new:
+        ax.figure.legend(loc="outside lower left", ncols=3, frameon=False, **style)
+    elif min(width, height) < _SMALL:
+        return
+    elif ax.figure.get_layout_engine() is None:
+        ax.legend(loc="best", framealpha=0.7, **style)
+    else:
+        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.15)}
+        columns = max(1, min(3, int(width / _ENTRY_ROOM)))
+        ax.legend(ncols=columns, frameon=False, **below, **style)

@@ -1,0 +1,224 @@
+"""What is true of a pilot's predictions as its labels tell: errors as estimated, and how surely.
+
+Every fit of one or two numbers has a careful end: of what a likelihood ratio does not reject at 5%,
+what is nearest to calibrated. All functions return probabilities of the shape of those stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, isotonic_regression, minimize_scalar
+from scipy.special import chdtri, expit, logit, softmax
+
+from caltest._choices import choose
+from caltest._prose import points
+from caltest.cox import Recalibration, recalibration
+from caltest.data import Predictions, Sample
+from caltest.exceptions import InputError
+from caltest.planning.truths import Array, Truth, mean_distance, tempered
+from caltest.testing import test
+
+_STEEPEST = 100.0  # temperature that is looked for, and one over it
+_LEVEL = 0.05  # of the intervals of fits, and of the tests whether there is anything to fit
+_ISOTONIC = (
+    "Isotonic regression bends to every accident of the pilot, so that the power is overstated, much "
+    "so if the pilot is small; a stated error, or recalibration='logistic', is safer."
+)
+
+
+def by_temperature(pilot: Sample) -> Truth:
+    """Fit one temperature by maximum likelihood: the truth is stated^t, renormalised."""
+    stated, labels = pilot.predictions.probs, pilot.labels
+    possible = stated[np.arange(len(labels)), labels] > 0.0
+    t, low, high = _fitted_temperature(stated[possible], labels[possible])
+    interval = f"(95% interval {low:.3g} to {high:.3g})"
+    fit = f"a temperature of {t:.3g} {interval}"
+    careful = None
+    if not low <= 1.0 <= high:
+        end = low if low > 1.0 else high
+        clause = f"a temperature of {end:.3g}, the careful end of {t:.3g} {interval}"
+        careful = Truth(tempered(stated, end), f"as fitted to the pilot, {clause}")
+    notes: tuple[str, ...] = _noise(f"{fit} holds 1", stated, careful)
+    left_out = int(np.count_nonzero(~possible))
+    if left_out:
+        notes = (
+            f"{left_out} of {len(labels)} labels of the pilot were called impossible; the temperature "
+            "was fitted to the other rows, and no simulated label is an impossible one.",
+            *notes,
+        )
+    return Truth(tempered(stated, t), f"as fitted to the pilot, {fit}", notes, careful)
+
+
+def _fitted_temperature(stated: Array, labels: NDArray[np.intp]) -> tuple[float, float, float]:
+    """Return t and its 95% interval: what a likelihood ratio does not reject."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(stated)
+    finite = np.where(stated > 0.0, logs, 0.0)
+    own = finite[np.arange(len(labels)), labels].sum()
+
+    def surprise(log_t: float) -> float:
+        heights = np.exp(log_t) * logs
+        highest = heights.max(axis=1, keepdims=True)
+        return float((highest[:, 0] + np.log(np.exp(heights - highest).sum(axis=1))).sum()) - float(
+            np.exp(log_t) * own
+        )
+
+    end = np.log(_STEEPEST)
+    log_t = float(minimize_scalar(surprise, bounds=(-end, end), method="bounded").x)
+    weights = softmax(np.exp(log_t) * logs, axis=1)
+    means = (weights * finite).sum(axis=1, keepdims=True)
+    information = float((weights * (finite - means) ** 2).sum())
+    if abs(log_t) > 0.99 * end or information < 1e-9:
+        raise InputError(
+            "no temperature fits the pilot's labels: they do not tell how steep the probabilities "
+            "should be; state an error instead, temperature=0.8 for instance."
+        )
+    most = surprise(log_t) + 0.5 * _allowed(1)
+    low, high = (_crossing(surprise, most, log_t, side * end) for side in (-1.0, 1.0))
+    return float(np.exp(log_t)), float(np.exp(low)), float(np.exp(high))
+
+
+def _allowed(degrees: int) -> float:
+    """Return how large twice a difference of log-likelihoods may be: a quantile of χ²."""
+    return float(chdtri(degrees, _LEVEL))
+
+
+def _crossing(function: Callable[[float], float], height: float, start: float, end: float) -> float:
+    """Return where a function, lower at the start, reaches the height; the end if it does not."""
+    if function(end) <= height:
+        return end
+    return float(brentq(lambda x: function(x) - height, start, end))
+
+
+def by_line(pilot: Sample) -> Truth:
+    """Fit logit P(y = 1) = a + b · logit p (Cox); predictions of 0 and 1 stay."""
+    _check_two(pilot.predictions, "logistic")
+    found: Recalibration = recalibration(pilot.predictions, pilot.labels)
+    a, b = found.intercept, 1.0 if np.isnan(found.slope) else found.slope
+    if np.isnan(a):
+        raise InputError(
+            "no logistic recalibration fits the pilot's labels, which are separated by the "
+            "probabilities or all of one class; state an error instead, temperature=0.8 for instance."
+        )
+    p = pilot.predictions.probs[:, 1]
+    fit = _line_text(a, b)
+    careful, degrees = None, found.test_both.degrees
+    closer = _closest_line(p, pilot.labels, (a, b), degrees)
+    if closer is not None:
+        clause = f"as fitted to the pilot, {_line_text(*closer)}, the careful end of {fit}"
+        careful = Truth(_on_line(p, *closer), clause)
+    finding = f"{fit} may be 0 + 1 · logit p (p = {found.test_both.pvalue:.2g})"
+    if found.test_both.statistic == np.inf:
+        finding = f"{fit} may be 0 + 1 · logit p, where predictions are not 0 or 1"
+    notes = _noise(finding, pilot.predictions.probs, careful)
+    own = found.warnings[len(pilot.predictions.notes) :]  # the first are those of the predictions
+    return Truth(_on_line(p, a, b), f"as fitted to the pilot, {fit}", (*own, *notes), careful)
+
+
+def _line_text(a: float, b: float) -> str:
+    return f"logit P = {a:.3g} {'+' if b >= 0.0 else '−'} {abs(b):.3g} · logit p"
+
+
+def _on_line(p: Array, a: float, b: float) -> Array:
+    """Return the two columns of the truth on a line; predictions of 0 and 1 stay."""
+    inside = (p > 0.0) & (p < 1.0)
+    truth = p.copy()
+    truth[inside] = expit(a + b * logit(p[inside]))
+    return np.column_stack([1.0 - truth, truth])
+
+
+def _closest_line(
+    p: Array, labels: NDArray[np.intp], line: tuple[float, float], degrees: int
+) -> tuple[float, float] | None:
+    """Return the line nearest to calibrated, on the way from the fit, that is not rejected at 5%.
+
+    None: to be calibrated is not rejected either.
+    """
+    inside = (p > 0.0) & (p < 1.0)
+    logits, signs = logit(p[inside]), np.where(labels[inside] == 1, -1.0, 1.0)
+
+    def between(share: float) -> tuple[float, float]:
+        return share * line[0], 1.0 + share * (line[1] - 1.0)
+
+    def surprise(share: float) -> float:
+        a, b = between(share)
+        return float(np.logaddexp(0.0, signs * (a + b * logits)).sum())
+
+    share = _crossing(surprise, surprise(1.0) + 0.5 * _allowed(max(degrees, 1)), 1.0, 0.0)
+    return between(share) if share > 0.0 else None
+
+
+def by_isotonic(pilot: Sample) -> Truth:
+    """Fit the curve that never falls and has the least squared error."""
+    _check_two(pilot.predictions, "isotonic")
+    scores, group = np.unique(pilot.predictions.probs[:, 1], return_inverse=True)
+    sizes = np.bincount(group.reshape(-1)).astype(np.float64)
+    events = np.bincount(group.reshape(-1), weights=pilot.labels, minlength=len(scores))
+    fit = np.clip(isotonic_regression(events / sizes, weights=sizes).x, 0.0, 1.0)[group.reshape(-1)]
+    pair = np.column_stack([1.0 - fit, fit])
+    same = test(pilot.predictions, pilot.labels, "mcb_log", n_resamples=199, rng=0).pvalue
+    finding = f"an exact test of what isotonic regression gains has p = {same:.2g}"
+    notes = (_undecided(finding), _ISOTONIC) if same > _LEVEL else (_ISOTONIC,)
+    return Truth(pair, "as fitted to the pilot, an isotonic regression", notes)
+
+
+def _check_two(predictions: Predictions, name: str) -> None:
+    if predictions.n_classes != 2:
+        raise InputError(
+            f"recalibration={name!r} is for two classes, and the pilot has {predictions.n_classes}; "
+            "give 'temperature'."
+        )
+
+
+def _undecided(finding: str) -> str:
+    return (
+        f"The pilot does not show that its model is miscalibrated: {finding}. What is planned for "
+        "may be noise; state the smallest error that matters instead (temperature=, bias=, "
+        "overconfidence=)."
+    )
+
+
+def _noise(finding: str, stated: Array, careful: Truth | None) -> tuple[str, ...]:
+    """Say what an estimate is worth: noise of the pilot is taken for miscalibration."""
+    if careful is None:
+        return (_undecided(finding),)
+    error = points(float(f"{mean_distance(stated, careful.probs):.2g}"))
+    return (
+        "A fit takes some of the pilot's noise for miscalibration, so that the power is overstated, "
+        "the more so the smaller the pilot, and no interval of the simulation knows it. The end of the "
+        f"fit's 95% interval nearest to calibrated has an error of {error}: careful=True (--careful) "
+        "plans for that.",
+    )
+
+
+#: Ways to estimate, by name.
+RECALIBRATIONS = {"temperature": by_temperature, "logistic": by_line, "isotonic": by_isotonic}
+
+
+def estimated(known: Sample | None, recalibration: str | None, careful: bool) -> Truth:
+    """Return the truth as the pilot's labels tell it, or at the careful end of what they tell."""
+    if recalibration is not None:
+        choose("recalibration", recalibration, RECALIBRATIONS)
+    if known is None:
+        raise InputError(
+            f"recalibration is {recalibration!r}, which needs the pilot's labels; give them."
+        )
+    kind = recalibration or ("logistic" if known.predictions.n_classes == 2 else "temperature")
+    made = RECALIBRATIONS[kind](known)
+    if not careful:
+        return made
+    if kind == "isotonic":
+        raise InputError(
+            "careful=True needs a fit with an interval, and an isotonic regression has none; give "
+            "recalibration='logistic'."
+        )
+    if made.careful is None:
+        raise InputError(
+            "careful=True has nothing to plan for: the pilot does not show that its model is "
+            "miscalibrated; state the smallest error that matters instead, temperature=0.8 for "
+            "instance."
+        )
+    return made.careful._replace(notes=made.notes[:-1])  # the last says that there is this

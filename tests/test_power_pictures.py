@@ -1,0 +1,61 @@
+"""`PowerDisplay`: what is drawn, and where there is little room."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from planned import citl, constant
+
+import caltest
+from caltest import PowerDisplay
+from caltest.simulation import m1, m2
+
+
+@pytest.mark.usefixtures("pictures")
+def test_pictures():
+    found = caltest.power(constant(), [30, 60, 90], **citl, n_datasets=20, rng=0, under_null=True)
+    display = PowerDisplay.from_result(found)
+    named = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert "rejected if calibrated" in named
+    search = caltest.sample_size(constant(), **citl, n_datasets=40, rng=0)
+    display = PowerDisplay.from_result(search)
+    display.figure_.canvas.draw()
+    named = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert {f"{search.n} rows", "power wanted, 0.8"} <= set(named)
+    drawn = [
+        line.get_xdata()[0] for line in display.ax_.lines if line.get_label() == f"{search.n} rows"
+    ]
+    assert drawn == [search.n]
+    used = display.figure_.get_tightbbox()
+    assert min(used.x0, used.y0) >= 0.0
+    assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
+    none = caltest.sample_size(m1, "ecd", min_n=20, max_n=40, n_datasets=20, rng=0)
+    PowerDisplay.from_result(none).figure_.canvas.draw()
+
+
+@pytest.mark.usefixtures("pictures")
+def test_pictures_in_little_room():
+    import matplotlib.pyplot as plt
+
+    found = caltest.power(constant(), [50, 52, 54, 900, 905], **citl, n_datasets=4, rng=0)
+    display = PowerDisplay.from_result(found)
+    assert list(display.ax_.get_xticks()) == [50, 905]
+    axes = plt.subplots(2, 2, figsize=(9, 8))[1].flat
+    drawn = PowerDisplay.from_result(found, ax=axes[0]).ax_
+    assert drawn.get_legend().get_window_extent().y0 > drawn.get_window_extent().y0  # inside
+    small = plt.subplots(figsize=(2.5, 2))[1]
+    assert PowerDisplay.from_result(found, ax=small).ax_.get_legend() is None
+    one = caltest.power(constant(), 50, **citl, n_datasets=4, rng=0)
+    left, right = PowerDisplay.from_result(one).ax_.get_xlim()
+    assert left * right == pytest.approx(2500)
+    with plt.style.context("dark_background"):
+        dark = PowerDisplay.from_result(one).ax_
+    (level,) = [line for line in dark.lines if line.get_label() == "level, 0.05"]
+    assert level.get_color() == "white"
+    once = caltest.sample_size(m2, "ecd", min_n=200, n_datasets=24, rng=0)
+    assert not PowerDisplay.from_result(once).ax_.patches
+    search = caltest.sample_size(constant(), **citl, n_datasets=40, rng=0)
+    (band,) = PowerDisplay.from_result(search).ax_.patches
+    ax = plt.gcf().axes[0]
+    (curve,) = [line for line in ax.lines if line.get_label() == "fitted curve"]
+    assert curve.get_xdata()[-1] >= band.get_x() + band.get_width() - 1e-9
