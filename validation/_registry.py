@@ -35,9 +35,9 @@ _CKCE_FIGURES = of_commands(
 )  # fmt: skip
 _CKCE_TABLE = of_commands(
     "Moskvichev and Sejdinovic 2025, Table 1, DenseNet-40; features; time and memory", "20 minutes",
-    Command("ckce", "published", ("ckce.csv",), "--rows 300", reference=True),
-    Command("ckce", "features", ("ckce_features.csv",), "--rows 300", reference=True),
-    Command("ckce", "speed", ("speed_ckce.csv",), "--rows 300 --cases 0 4", reference=True),
+    Command("ckce_table", "published", ("ckce.csv",), "--rows 300", reference=True),
+    Command("ckce_table", "features", ("ckce_features.csv",), "--rows 300", reference=True),
+    Command("ckce_table", "speed", ("speed_ckce.csv",), "--rows 300 --cases 0 4", reference=True),
 )  # fmt: skip
 _RISK = of_commands(
     "Gruber and Bach 2024, Figure 1: risk of simulated models", "30 minutes",
@@ -132,7 +132,7 @@ STUDIES: dict[str, Study] = {
     "widmann": _WIDMANN,
     "widmann_networks": _NETWORKS,
     "timing": _TIMING,
-    "ckce": _CKCE,
+    "ckce_figure1": _CKCE,
     "ckce_figures": _CKCE_FIGURES,
     "ckce_table": _CKCE_TABLE,
     "risk": _RISK,

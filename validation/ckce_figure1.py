@@ -1,6 +1,6 @@
 """Figure 1 of Moskvichev and Sejdinovic (2025): reliability of three binary models, and their CKCE.
 
-``python -m validation ckce``: 1000 truths of Dir(1, 1), a label of each; the truth itself,
+``python -m validation ckce_figure1``: 1000 truths of Dir(1, 1), a label of each; the truth itself,
 softmax(clr/2) (under-confident) and softmax(2 clr) (over-confident); ten uniform bins; CKCE with λ
 = n^(−1/4) and γ half the median distance, on the same rows. The CKCE printed in the figure is not
 in the text; what its caption says, that lower is better calibrated, is counted over 200 such data
@@ -63,7 +63,7 @@ def draw(path: Path) -> None:
 
 def run(options: Options) -> None:
     """Count how often the calibrated model has the least CKCE, and draw."""
-    if not options.wants("ckce"):
+    if not options.wants("ckce_figure1"):
         return
     count = 5 if options.quick else 200
     with joblib.Parallel(n_jobs=options.jobs) as parallel:

@@ -1,10 +1,9 @@
 """CKCE and JKCE: published numbers, features beside the exact inverse, time and memory.
 
-``python -m validation.ckce published`` (or ``features``, ``speed``) needs the reference data, whose
-folder the environment variable CALTEST_REFERENCE_DATA names (default: ../shared/data beside the
+``python -m validation.ckce_table published`` (or ``features``, ``speed``) needs the reference data,
+whose folder the environment variable CALTEST_REFERENCE_DATA names (default: ../shared/data beside the
 project). Every timed case runs in a process of its own, through the public functions; memory is the
-peak above what was resident before. ``--rows`` takes the first rows of each data set; published numbers
-are of all.
+peak above what was resident before.
 """
 
 from __future__ import annotations
@@ -183,7 +182,7 @@ def timed(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for number in options.cases:
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-        command = [sys.executable, "-m", "validation.ckce", "case", "--cases", str(number)]
+        command = [sys.executable, "-m", "validation.ckce_table", "case", "--cases", str(number)]
         command += ["--jobs", str(options.jobs)]
         command += ["--rows", str(options.rows)] if options.rows else []
         output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
