@@ -51,19 +51,19 @@ TESTS = {
 
 
 def read(name: str) -> list[Row]:
-    """Read a published table: the numbers of π = 0 once, though they are printed for either β.
+    """Read a published table."""
+    with (REFERENCE / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def once(rows: Iterable[Row]) -> list[Row]:
+    """Return the numbers of π = 0 once, though they are published for either β.
 
     Raises
     ------
     ValueError
         If the two differ.
     """
-    with (REFERENCE / name).open(newline="") as file:
-        return once(csv.DictReader(file))
-
-
-def once(rows: Iterable[Row]) -> list[Row]:
-    """Drop rows that differ in β alone where π = 0; refuse them if their numbers differ."""
     kept: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         what = {k: v for k, v in row.items() if k not in NUMBERS} | where(row)
@@ -83,7 +83,7 @@ def where(published: Row) -> Row:
 def of_estimates(estimates: Table) -> list[Row]:
     """Compare the means."""
     rows = []
-    for published in read("widmann2019_mean_estimates.csv"):
+    for published in once(read("widmann2019_mean_estimates.csv")):
         theirs, name = float(published["mean_estimate"]), published["estimator"]
         known = estimates.where(**where(published), estimator=name, seed=SEED)
         if not known:
@@ -98,7 +98,7 @@ def of_estimates(estimates: Table) -> list[Row]:
 def of_errors(errors: Table) -> list[Row]:
     """Compare the test errors."""
     rows = []
-    for published in read("widmann2019_test_errors.csv"):
+    for published in once(read("widmann2019_test_errors.csv")):
         ours_name, their_name, convention = TESTS[published["test"]]
         level = f"p<={float(published['level']):g}"
         found = []

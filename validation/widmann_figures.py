@@ -20,7 +20,7 @@ from caltest.simulation import true_ece_tv, true_skce
 from validation._cells import Options, Row, Table
 from validation._study import REFERENCE
 from validation.widmann import LEVELS, MODELS, SEED, Design, tables
-from validation.widmann_compared import TESTS, read, where
+from validation.widmann_compared import TESTS, once, read, where
 
 GREEN, PURPLE, SKY = "#009E73", "#CC79A7", "#56B4E9"  # of the same palette
 
@@ -86,7 +86,7 @@ def _save(figure: Any, path: Path, dpi: int = 100) -> None:
 
 
 def _published(name: str) -> list[Row]:
-    return read(name) if REFERENCE.is_dir() else []
+    return once(read(name)) if REFERENCE.is_dir() else []
 
 
 # ------------------------------------------------------------------ Figure 1
