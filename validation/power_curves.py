@@ -21,13 +21,12 @@ from matplotlib.ticker import NullLocator
 from scipy.stats import binomtest
 
 import caltest
-from caltest.named import possible_nulls
 from caltest.planning.curve import fit
 from caltest.plots.style import BLACK, BLUE, PALE, VERMILION
 from caltest.simulation import classwise, local, m1, mixture, noisy, tempered
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table
-from validation._study import fixed, markdown, write_csv
+from validation._study import fitting_pairs, markdown, write_csv
 
 SEED = 20_190_423
 SIZES = (50, 100, 200, 500, 1000, 2000)
@@ -69,16 +68,10 @@ class Cell:
 
 def nulls() -> dict[str, str]:
     """Return the null of every statistic that fits ten classes."""
-    example = m1(60, 10, rng=0)
-    found = {}
-    for name in STATISTICS:
-        try:
-            form, _ = fixed(name, example)
-        except caltest.InputError as error:
-            print(f"{name} is left out: {error}", flush=True)
-            continue
-        found[name] = "moments" if "moments" in possible_nulls(form) else "monte_carlo"
-    return found
+    pairs = fitting_pairs(m1(60, 10, rng=0), list(STATISTICS), ["monte_carlo", "moments"])
+    return dict.fromkeys((name for name, _ in pairs), "monte_carlo") | {
+        name: null for name, null in pairs if null == "moments"
+    }
 
 
 def run(options: Options) -> None:
