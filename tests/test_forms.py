@@ -106,7 +106,7 @@ def test_gram(parts):
 def test_terms_of_the_linear_skce():
     kernel = matrix_kernel(3, 2)
     h = h_matrix(kernel, P6, Y6)
-    terms = LinearSKCE(kernel).given(Predictions(P6)).terms(Y6)
+    terms = LinearSKCE(kernel, pairing="rows").given(Predictions(P6)).terms(Y6)
     assert terms == pytest.approx([h[0, 1], h[2, 3], h[4, 5]], rel=1e-11)
 
 

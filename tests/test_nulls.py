@@ -517,9 +517,9 @@ def test_power_of_the_normal():
 
 def test_moments_resolve_what_draws_cannot():
     """A binomial in disguise: p far below 1/(B + 1), right to 20 %."""
-    n, kernel = 60, Gaussian(1.0)
-    probs, labels = np.full(n, 0.5), (np.arange(n) < 50).astype(int)
-    tails = sum(comb(n, k) for k in range(50, n + 1)) * 2 / 2.0**n
+    n, kernel = 1000, Gaussian(1.0)
+    probs, labels = np.full(n, 0.5), (np.arange(n) < 620).astype(int)
+    tails = 2 * sum(comb(n, k) for k in range(620, n + 1)) / 2**n
     for statistic in (UnbiasedSKCE, BiasedSKCE):
         p = caltest.test(probs, labels, statistic(kernel), null="moments").pvalue
         assert abs(log(p) - log(tails)) < 0.1 * abs(log(tails))

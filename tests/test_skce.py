@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import e, exp, sqrt
 
 import numpy as np
@@ -42,7 +43,9 @@ HAND = {  # SKCE_b, SKCE_uq, SKCE_ul and its z, of six rows
 def test_two_certain_rows(labels, unbiased, biased):
     kernel = Gaussian(1.0)
     assert estimate(CERTAIN, labels, UnbiasedSKCE(kernel)) == pytest.approx(unbiased, abs=1e-12)
-    assert estimate(CERTAIN, labels, LinearSKCE(kernel)) == pytest.approx(unbiased, abs=1e-12)
+    assert estimate(CERTAIN, labels, LinearSKCE(kernel, pairing="rows")) == pytest.approx(
+        unbiased, abs=1e-12
+    )
     assert estimate(CERTAIN, labels, BiasedSKCE(kernel)) == pytest.approx(biased, abs=1e-12)
 
 
@@ -58,8 +61,8 @@ def test_six_rows(rule, bandwidth, biased, unbiased, linear, z):
     assert kernel.fitted(P6).bandwidth == pytest.approx(bandwidth, abs=1e-12)
     assert estimate(P6, Y6, BiasedSKCE(kernel)) == pytest.approx(biased, abs=1e-12)
     assert estimate(P6, Y6, UnbiasedSKCE(kernel)) == pytest.approx(unbiased, abs=1e-12)
-    assert estimate(P6, Y6, LinearSKCE(kernel)) == pytest.approx(linear, abs=1e-12)
-    result = caltest.test(P6, Y6, LinearSKCE(kernel), null="normal")
+    assert estimate(P6, Y6, LinearSKCE(kernel, pairing="rows")) == pytest.approx(linear, abs=1e-12)
+    result = caltest.test(P6, Y6, LinearSKCE(kernel, pairing="rows"), null="normal")
     assert -ndtri(result.pvalue) == pytest.approx(z, abs=1e-12)
 
 
@@ -76,7 +79,7 @@ def test_definitions(m, name):
         off.mean(), rel=1e-10, abs=1e-13
     )
     pairs = [h[2 * p, 2 * p + 1] for p in range(5)]
-    assert estimate(probs, labels, LinearSKCE(kernel)) == pytest.approx(
+    assert estimate(probs, labels, LinearSKCE(kernel, pairing="rows")) == pytest.approx(
         np.mean(pairs), rel=1e-10, abs=1e-13
     )
 
@@ -111,13 +114,15 @@ def test_constant_predictions_are_said(statistic):
 def test_linear_skce_drops_an_odd_last_row():
     odd = np.vstack([P6, [[0.0, 0.0, 1.0]]])
     kernel = Exponential(0.5)
-    assert estimate(odd, [*Y6, 0], LinearSKCE(kernel)) == estimate(P6, Y6, LinearSKCE(kernel))
+    by_rows = LinearSKCE(kernel, pairing="rows")
+    assert estimate(odd, [*Y6, 0], by_rows) == estimate(P6, Y6, by_rows)
 
 
 # ------------------------------------------------------------------ published networks
 
 NETWORKS = ["densenet121", "resnet18", "vgg19_bn", "googlenet"]
-COLUMNS = {BiasedSKCE: "SKCEb", UnbiasedSKCE: "SKCEuq", LinearSKCE: "SKCEul"}
+BY_ROWS = partial(LinearSKCE, pairing="rows")
+COLUMNS = {BiasedSKCE: "SKCEb", UnbiasedSKCE: "SKCEuq", BY_ROWS: "SKCEul"}
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -140,7 +145,7 @@ def test_published_networks(reference, network):
             assert bounded.pvalue == pytest.approx(published, rel=1e-9)
         else:  # the published runs squared negative estimates
             assert bounded.pvalue == 1.0
-    normal = caltest.test(predictions, labels, LinearSKCE(kernel), null=Normal(ddof=0))
+    normal = caltest.test(predictions, labels, LinearSKCE(kernel, pairing="rows"), null=Normal(ddof=0))
     assert normal.pvalue == pytest.approx(pvalues["SKCEul_median_asymptotic"], rel=1e-9)
 
 
@@ -148,7 +153,7 @@ def test_published_network_from_the_front_door(reference):
     data = reference("cifar10_resnet18.npz")
     published = pd.read_csv(reference("widmann2019_networks_errors.csv"), index_col=0).loc["resnet18"]
     kernel = Exponential("median_full")
-    for statistic, null in ((LinearSKCE, Normal(ddof=0)), (BiasedSKCE, "bound")):
+    for statistic, null in ((BY_ROWS, Normal(ddof=0)), (BiasedSKCE, "bound")):
         result = caltest.test(data["probs"], data["labels"], statistic(kernel), null=null, n_jobs=2)
         assert result.statistic == pytest.approx(published[f"{COLUMNS[statistic]}_median"], rel=1e-6)
         assert any("renormalised" in note for note in result.warnings)

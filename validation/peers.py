@@ -26,9 +26,9 @@ ROWS, LEVEL = 500, 0.05
 DESIGNS = {"Beta(0.2, 20)": (0.2, 20.0), "Beta(1, 1)": (1.0, 1.0)}
 #: What a peer tests by, and ours for the same question.
 TESTS = {
-    "skce_ul, exact": (LinearSKCE(), "monte_carlo"),
-    "skce_ul, moments": (LinearSKCE(), "moments"),
-    "skce_ul, normal (as the peers)": (LinearSKCE(), "normal"),
+    "skce_ul, exact": (LinearSKCE(pairing="rows"), "monte_carlo"),
+    "skce_ul, moments": (LinearSKCE(pairing="rows"), "moments"),
+    "skce_ul, normal (as the peers)": (LinearSKCE(pairing="rows"), "normal"),
     "hosmer_lemeshow, exact": ("hosmer_lemeshow", "monte_carlo"),
     "hosmer_lemeshow, chi2 (as the peers)": ("hosmer_lemeshow", "chi2"),
     "spiegelhalter, exact": ("spiegelhalter", "monte_carlo"),

@@ -34,8 +34,8 @@ ESTIMATORS: dict[str, Statistic] = {
     "ECE, data-dependent bins": ECE(MedianVariance(5)),
     "SKCE_b, median": BiasedSKCE(Exponential("median_full")),
     "SKCE_uq, median": UnbiasedSKCE(Exponential("median_full")),
-    "SKCE_ul, median": LinearSKCE(Exponential("median_full")),
-    "SKCE_ul, bandwidth given": LinearSKCE(Exponential(0.5)),
+    "SKCE_ul, median": LinearSKCE(Exponential("median_full"), pairing="rows"),
+    "SKCE_ul, bandwidth given": LinearSKCE(Exponential(0.5), pairing="rows"),
 }
 #: (estimator, classes): seconds for 1000 rows.
 PUBLISHED = {

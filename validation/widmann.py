@@ -129,7 +129,7 @@ def _closed(
     def ask(statistic: Any, null: Any) -> CalibrationResult:
         return caltest.test(drawn.probs, drawn.labels, statistic, null=null, rng=draws)
 
-    b, uq, ul = BiasedSKCE(kernel), UnbiasedSKCE(kernel), LinearSKCE(kernel)
+    b, uq, ul = BiasedSKCE(kernel), UnbiasedSKCE(kernel), LinearSKCE(kernel, pairing="rows")
     bounds = {"b": ask(b, Bound()), "uq": ask(uq, Bound()), "ul": ask(ul, Bound())}
     found = {f"estimate SKCE{key}_{bandwidth}": each.statistic for key, each in bounds.items()}
     found |= {f"D_{key} {bandwidth}": each.pvalue for key, each in bounds.items()}

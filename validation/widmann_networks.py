@@ -41,7 +41,7 @@ STATISTICS = {
     "ECE_dynamic": ECE(MedianVariance(100)),
     "SKCEb_median": BiasedSKCE(KERNEL),
     "SKCEuq_median": UnbiasedSKCE(KERNEL),
-    "SKCEul_median": LinearSKCE(KERNEL),
+    "SKCEul_median": LinearSKCE(KERNEL, pairing="rows"),
 }
 #: Tests: statistic, null, and whether their convention differs.
 TESTS: dict[str, tuple[str, Any]] = {

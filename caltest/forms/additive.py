@@ -21,6 +21,7 @@ from caltest.forms.base import (
     Lattice,
     Moments,
     effective_surprises,
+    repeats,
 )
 
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
@@ -157,6 +158,15 @@ class Linear(Additive):
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
         return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
+
+    @property
+    def repeats(self) -> float:
+        """How many rows share their predictions, on average over the uncertainty."""
+        return repeats(self.probs)
+
+    def leading(self, workers: Workers = ALONE) -> Linear:
+        """Return itself: it is one sum."""
+        return self
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, given the predictions: cumulants add."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
+from caltest.kernels.bandwidth import fixed_order
 
 Array: TypeAlias = NDArray[np.float64]
 #: Classes, whole numbers; of predicted distributions, the outcomes.
@@ -127,6 +128,19 @@ def effective_surprises(shares: Array, chances: Array) -> float:
         return float(s.sum() ** 2 / np.sum(s**2 / u))
 
 
+def repeats(probs: Array) -> float:
+    """Return how many rows share their predictions, Σ S² / Σ s² for shares s of the uncertainty.
+
+    S is the share of all rows with the same predictions. 1 if no two rows are alike; n if all are.
+    """
+    shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
+    order = fixed_order(probs)
+    new = np.append(True, np.any(probs[order[1:]] != probs[order[:-1]], axis=1))
+    sums = np.bincount(np.cumsum(new) - 1, weights=shares[order])
+    alone = float(shares @ shares)
+    return float(sums @ sums) / alone if alone > 0.0 else 1.0
+
+
 class Lattice(NamedTuple):
     """Equally spaced values.
 
@@ -190,8 +204,17 @@ class HasMoments(Protocol):
         """As of any form."""
         ...
 
+    @property
+    def repeats(self) -> float:
+        """How many rows share what they add, on average; see :func:`repeats`."""
+        ...
+
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return them."""
+        ...
+
+    def leading(self, workers: Workers = ALONE) -> HasCumulantGenerator:
+        """Return the sum over rows whose square carries most of the variance, up to a factor."""
         ...
 
 
@@ -212,6 +235,11 @@ class HasCumulantGenerator(Protocol):
     @property
     def surprises(self) -> float:
         """Effective number of unlikely outcomes, see :func:`effective_surprises`."""
+        ...
+
+    @property
+    def repeats(self) -> float:
+        """How many rows share their predictions, see :func:`repeats`."""
         ...
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:

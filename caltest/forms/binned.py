@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._quadratic_moments import quadratic_moments
-from caltest.forms.additive import Additive
+from caltest.forms.additive import Additive, Linear
 from caltest.forms.base import ROUNDING, Array, Labels, Moments, effective_surprises
 from caltest.forms.weights import ConstantWeights, Term
 
@@ -72,6 +72,21 @@ class Binned(Additive):
         """Predictions summed over every bin, (K, m)."""
         columns = [np.bincount(self.cells, weights=column) for column in self.probs.T]
         return np.stack(columns, axis=1)
+
+    @property
+    def repeats(self) -> float:
+        """All rows of a bin add the same: labels are only counted."""
+        return float(self.n_samples)
+
+    def leading(self, workers: Workers = ALONE) -> Linear:
+        """Return the count of one class in one bin, that of the largest variance."""
+        uncertain = np.stack(
+            [np.bincount(self.cells, weights=v) for v in (self.probs * (1 - self.probs)).T]
+        )
+        k, b = np.unravel_index(uncertain.argmax(), uncertain.shape)
+        table = np.zeros_like(self.probs)
+        table[self.cells == b, k] = 1.0
+        return Linear(table, self.probs)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Count the labels of every bin, (B, K, m)."""

@@ -13,9 +13,9 @@ from caltest._tiles import blocks
 from caltest.forms._low_rank_moments import is_worthwhile, low_rank_moments
 from caltest.forms._quadratic_moments import diagonal_table
 from caltest.forms.additive import Additive, Linear
-from caltest.forms.base import ROUNDING, Array, Labels, Moments
+from caltest.forms.base import ROUNDING, Array, Labels, Moments, repeats
 from caltest.forms.features import ComputedFeatures, Features, exact_rows, longest
-from caltest.forms.pairwise import Pairwise
+from caltest.forms.pairwise import Pairwise, leading_sum
 from caltest.forms.weights import LowRankWeights, Term
 
 _HELD = 2**22  # sums of features held at a time: 32 MiB
@@ -86,6 +86,21 @@ class FeatureSquares(Additive):
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
         cumulants = low_rank_moments(self.probs, self.features[:], linear, workers)
         return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
+
+    @property
+    def repeats(self) -> float:
+        """How many rows share their predictions, on average over the uncertainty."""
+        return repeats(self.probs)
+
+    def leading(self, workers: Workers = ALONE) -> Linear:
+        """Return the sum whose square carries most of the variance."""
+        features, matrix = self.features[:], self.matrix
+
+        def images(vectors: Array) -> Array:
+            found = features @ (features.T @ vectors)
+            return np.asarray(found if matrix is None else found @ matrix)
+
+        return leading_sum(self.probs, images)
 
     @cached_property
     def _own(self) -> Array:

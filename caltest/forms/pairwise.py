@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
@@ -12,7 +12,15 @@ from scipy.linalg import eigh, helmert
 
 from caltest._arrays import ArrayLibrary, current_library
 from caltest._parallel import ALONE, Workers
-from caltest._tiles import TILE, TILE_ELSEWHERE, WIDE_TILE, Tile, sum_over_strips, sum_over_tiles
+from caltest._tiles import (
+    TILE,
+    TILE_ELSEWHERE,
+    WIDE_TILE,
+    Tile,
+    multiply,
+    sum_over_strips,
+    sum_over_tiles,
+)
 from caltest.forms._many_labels import (
     Coordinates,
     LabelSums,
@@ -22,7 +30,17 @@ from caltest.forms._many_labels import (
     clear_diagonal,
 )
 from caltest.forms._quadratic_moments import diagonal_table, quadratic_moments
-from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, TailBound, effective_surprises
+from caltest.forms.additive import Linear
+from caltest.forms.base import (
+    ROUNDING,
+    Array,
+    Form,
+    Labels,
+    Moments,
+    TailBound,
+    effective_surprises,
+    repeats,
+)
 from caltest.forms.weights import KernelWeights, Term, Weights, carried
 from caltest.kernels.tiles import GaussianTile
 
@@ -31,6 +49,7 @@ _ALONE_BELOW = 1e8  # pairs times draws times classes; less is done sooner than 
 _SMALLEST = 2.0**-60  # weights whose sums, rounded, are well inside the range of single precision
 _SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
 _ADDITION = 5.0  # what an addition of rows costs, in multiplications of a matrix product
+_ROUNDS = 4  # of the power method
 _CONFIDENT = 0.4  # expected share of unusual labels below which labels are told by these
 
 
@@ -178,6 +197,25 @@ class Pairwise(Form):
         cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
         return Moments.of_cumulants(*cumulants, self.surprises).scaled(self.scale)
 
+    def leading(self, workers: Workers = ALONE) -> Linear:
+        """Return the sum whose square carries most of the variance, by the power method."""
+
+        def images(vectors: Array) -> Array:
+            products = (
+                multiply(
+                    term.weights, vectors if term.matrix is None else vectors @ term.matrix, workers
+                )
+                for term in self.kernel_terms
+            )
+            return np.asarray(sum(products))
+
+        return leading_sum(self.probs, images)
+
+    @property
+    def repeats(self) -> float:
+        """How many rows share their predictions, on average over the uncertainty."""
+        return repeats(self.probs)
+
     @property
     def surprises(self) -> float:
         """Return the effective number of unlikely labels, or of pairs of equal ones if that is less."""
@@ -185,6 +223,31 @@ class Pairwise(Form):
         labels = effective_surprises(1.0 - lengths, 1.0 - self.probs.max(axis=1))
         sums = self.probs.sum(axis=0)
         return min(labels, 0.5 * float(sums @ sums - lengths.sum()))
+
+
+def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:
+    """Return Σ_i ⟨a_i, D_i⟩ for the leading direction a of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
+
+    It is asked for where one direction carries nearly all of the variance, so that few rounds do.
+
+    Parameters
+    ----------
+    probs
+        The predictions, (n, m).
+    images
+        Takes V, (n, m), to MV.
+    """
+    vectors = np.zeros_like(probs)
+    vectors[:, np.sum(probs * (1.0 - probs), axis=0).argmax()] = 1.0
+    for _ in range(_ROUNDS):
+        spread = probs * vectors
+        spread -= probs * spread.sum(axis=1, keepdims=True)
+        vectors = images(spread)
+        size = np.abs(vectors).max()
+        if size == 0.0:
+            break
+        vectors /= size
+    return Linear(vectors, probs)
 
 
 @dataclass(frozen=True, eq=False)

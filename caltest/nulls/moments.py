@@ -3,8 +3,9 @@
 Given the predictions, a linear statistic (and SKCE_ul) is a sum of independent terms with a known
 cumulant generating function: a saddlepoint gives its tail. A quadratic statistic has known mean,
 variance and (nearly) skewness: a Pearson type III (shifted gamma) curve through them gives its tail.
-No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the statistic hangs on a
-handful of unlikely labels its distribution has few atoms, which no curve fits: labels are drawn then.
+No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the distribution has few
+atoms (a handful of unlikely labels, few distinct predictions, a kernel so wide that labels are only
+counted) no curve fits it: labels are drawn then. Predictions alone decide that, never the labels.
 """
 
 from __future__ import annotations
@@ -15,14 +16,23 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
+from caltest._parallel import Workers
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
 from caltest.nulls.saddlepoint import nearly_normal, tail
 
+# The gates were set by enumeration of all counts of 3 000 designs of up to four distinct rows, and by
+# draws of untied ones (python -m validation moments_small).
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
+_TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
+_SHARED = 2.0  # rows with the same predictions, on average, from where they count as tied
 _MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
 _NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
+_SEVERAL = 1.2  # skewness of a sum of six equal χ²₁; in so many dimensions atoms crowd
+_ONE_DIMENSION = 2.5  # skewness from where one dimension carries nine tenths of the variance
+_MANY_STEPS = 400.0  # unlikely labels from where the steps of that dimension are small
+_GAP = 0.3  # spread about the steps, in steps, from where there are no gaps
 _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
 _WORTH_A_NOTE = 0.05  # error of a skewness
 
@@ -61,16 +71,11 @@ class ConditionalMoments(Null):
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = question.form
         if isinstance(form, HasCumulantGenerator):
-            surprises = form.surprises
-            few = surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY)
-            gaps = surprises < _MANY_SURPRISES and form.lattice.spread > 0.0
-            if few or gaps:
-                return _exact_instead(question)
-            return self._saddlepoint(form, question)
+            return _exact_instead(question) if _few_sums(form) else self._saddlepoint(form, question)
         if not isinstance(form, HasMoments):
             raise TypeError(f"{type(form).__name__} has no moments")
         moments = form.moments(question.workers)
-        if moments.surprises < _SURPRISES or abs(moments.skewness) > _MOST_SKEWED:
+        if _few_squares(form, moments, question.workers):
             return _exact_instead(question)
         notes: tuple[str, ...] = ()
         if moments.skewness_error > _WORTH_A_NOTE:
@@ -101,12 +106,39 @@ class ConditionalMoments(Null):
         return from_sides(greater, less, question)
 
 
+def _few_sums(form: HasCumulantGenerator) -> bool:
+    """Say whether a sum of independent terms has too few values for a saddlepoint."""
+    surprises = form.surprises
+    if surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY):
+        return True
+    lattice = form.lattice
+    if lattice.span > 0.0 and lattice.spread == 0.0:
+        return False  # half a step is allowed for
+    if surprises < _MANY_SURPRISES and lattice.spread > 0.0:
+        return True
+    return surprises < _TIED_SURPRISES and form.repeats >= _SHARED
+
+
+def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
+    """Say whether a quadratic statistic has too few values for a curve, or too skewed ones."""
+    skewness = abs(moments.skewness)
+    if moments.surprises < _SURPRISES or skewness > _MOST_SKEWED:
+        return True
+    if moments.surprises < _TIED_SURPRISES and skewness > _SEVERAL and form.repeats >= _SHARED:
+        return True
+    if moments.surprises >= _MANY_STEPS or skewness < _ONE_DIMENSION:
+        return False
+    # The square of one sum: P(T ≥ x) jumps where the sum steps, and a curve is half a jump too low.
+    lattice = form.leading(workers).lattice
+    return lattice.span > 0.0 and lattice.spread < _GAP * lattice.span
+
+
 def _exact_instead(question: Question) -> Answer:
-    """Draw labels: a statistic that hangs on few unlikely labels has few values, and no curve fits."""
+    """Draw labels: a statistic that depends on few unlikely labels has few values, and no curve fits."""
     answer = MonteCarlo().answer(question)
     note = (
-        "The statistic hangs on so few unlikely labels that no curve fits its distribution; "
-        "labels were drawn instead, as null='monte_carlo' does."
+        "The statistic depends on so few unlikely labels, or takes so few values, that no curve fits its "
+        "distribution; labels were drawn instead, as null='monte_carlo' does."
     )
     return replace(answer, notes=(*answer.notes, note))
 

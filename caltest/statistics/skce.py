@@ -13,7 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from caltest._choices import choose
+from caltest._seeds import generator, seed_of
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -26,6 +30,7 @@ from caltest.forms import (
     UStatistic,
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel
+from caltest.kernels.bandwidth import fixed_order
 from caltest.statistics._low_rank import (
     RANK,
     Approximation,
@@ -248,15 +253,25 @@ class UnbiasedSKCE(_AllPairs):
 
 @dataclass(frozen=True)
 class LinearSKCE(_SKCE):
-    """SKCE_ul = ⌊n/2⌋⁻¹ Σ_p h_{2p,2p+1} over consecutive pairs of rows: unbiased. O(n m).
-
-    An odd last row is not used, and another order of the rows is another statistic.
+    """SKCE_ul = ⌊n/2⌋⁻¹ Σ h_ij over disjoint pairs of rows: unbiased. O(n m).
 
     Parameters
     ----------
     kernel
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
+    pairing
+        "random" (default): the pairs are chosen by the seed and the predictions, whatever the order of
+        the rows. "rows": consecutive rows, as in the published numbers; an odd last row is not used.
+        Its p-values are exact only if the order of the rows carries no information about the labels:
+        in a file that is sorted by label, every model looks miscalibrated.
+    seed
+        Of the random pairing, a whole number from 0. Default 0.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be used.
 
     References
     ----------
@@ -270,27 +285,63 @@ class LinearSKCE(_SKCE):
     -0.735758882343
     """
 
+    pairing: Literal["random", "rows"] = "random"
+    seed: int = 0
+
     name: ClassVar[str] = "skce_ul"
-    depends_on_row_order: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose("pairing", self.pairing, {"random": True, "rows": True})
+        seed_of(self.seed)
+
+    @property
+    def depends_on_row_order(self) -> bool:  # type: ignore[override]
+        """Whether consecutive rows are paired."""
+        return self.pairing == "rows"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The kernel, its bandwidth and how rows are paired."""
+        chosen = {"pairing_seed": self.seed} if self.pairing == "random" else {}
+        return {**super().parameters, "pairing": self.pairing, **chosen}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The bandwidth's notes, and a word on the order of the rows."""
-        order = "skce_ul pairs consecutive rows, so another order of the rows gives another value."
+        """The bandwidth's notes, and what pairs of consecutive rows take for granted."""
+        if self.pairing == "random":
+            return super().notes
+        order = (
+            "skce_ul paired consecutive rows: the p-value holds only if the order of the rows carries no "
+            "information about the labels; rows sorted by label need pairing='random'."
+        )
         return (*super().notes, order)
 
     def given(self, predictions: Predictions) -> PairMean:
         """Fix the predictions: a mean of independent terms."""
         probs = predictions.probs
-        last = 2 * (predictions.n_samples // 2)
         kernel = self.kernel.fitted(probs)
+        rows = self._pairs(probs)
         return PairMean(
             probs=probs,
+            rows=rows,
             components=tuple(
-                (part.paired(probs[0:last:2], probs[1:last:2]), matrix) for part, matrix in kernel.terms
+                (part.paired(probs[rows[0]], probs[rows[1]]), matrix) for part, matrix in kernel.terms
             ),
             tail_bound=self._tail_bound(predictions, "hoeffding"),
         )
+
+    def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the two rows of every pair, (2, ⌊n/2⌋).
+
+        Rows of equal predictions stand in the order in which they came, so they are shuffled too: a
+        fixed order of distinct predictions alone would leave neighbours among equal ones.
+        """
+        n = len(probs)
+        order = np.arange(n)
+        if self.pairing == "random":
+            order = fixed_order(probs)[generator(self.seed).permutation(n)]
+        return order[: 2 * (n // 2)].reshape(-1, 2).T
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def statistic_of(
         how: Any = approximation
         return UnbiasedSKCE(_KERNELS[kernel](bandwidth), how, rank)
     if statistic == "skce_ul":
-        return LinearSKCE(_KERNELS[kernel](bandwidth))
+        return LinearSKCE(_KERNELS[kernel](bandwidth), pairing="rows")
     if statistic == "ece":
         return ECE(EqualWidth(bins)) if bins else ECE()
     made: Statistic | None = STATISTICS[statistic]() if statistic else None
