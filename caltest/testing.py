@@ -14,7 +14,7 @@ from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.files import Stored, scan_arrays
-from caltest.forms import Binned, Form, Side
+from caltest.forms import Binned, Form, LabelFunction, Side
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import (
     StatisticLike,
@@ -172,7 +172,10 @@ def test(
             seed=seed,
             workers=workers,
         )
-        return _result(question, chosen, chosen.answer(question), view, lens_label)
+        answer = chosen.answer(question)
+        if isinstance(form, LabelFunction):
+            form.check_unmoved(view.labels, question.observed)
+        return _result(question, chosen, answer, view, lens_label)
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it

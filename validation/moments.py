@@ -72,17 +72,23 @@ class Case:
 class Remembered:
     """The moments of a form, found once for many observed values."""
 
-    form: Form
+    resolution: float
+    repeats: float
     known: Moments
+    direction: Any
 
-    @property
-    def resolution(self) -> float:
-        """As of the form."""
-        return self.form.resolution
+    @classmethod
+    def of(cls, form: HasMoments) -> Remembered:
+        """Find them."""
+        return cls(form.resolution, form.repeats, form.moments(ALONE), form.leading(ALONE))
 
     def moments(self, _: Workers = ALONE) -> Moments:
         """Return them."""
         return self.known
+
+    def leading(self, _: Workers = ALONE) -> Any:
+        """Return the sum whose square carries most of the variance."""
+        return self.direction
 
 
 def cases(draws: int, network_draws: int) -> Iterator[Case]:
@@ -125,16 +131,21 @@ def answers(
     if isinstance(form, HasCumulantGenerator):
         return "saddlepoint", lambda observed: ask(form, observed).pvalue
     assert isinstance(form, HasMoments)
-    remembered = Remembered(form, form.moments(ALONE))
+    remembered = Remembered.of(form)
     return "Pearson III", lambda observed: ask(remembered, observed).pvalue
 
 
-def rejected(values: np.ndarray, pvalue: PValue, level: float) -> int:
-    """Count the sorted values whose p-value is at most ``level``; it falls from the median outwards."""
-    middle = len(values) // 2
+def rejected(
+    values: np.ndarray, pvalue: PValue, level: float, median: int | None = None
+) -> tuple[int, int]:
+    """Return from where on, and up to where, the p-values of sorted values are at most ``level``.
+
+    They fall from the median outwards, which has this place among them, or stands in the middle.
+    """
+    middle = len(values) // 2 if median is None else median
     above = _first(len(values) - middle, lambda k: pvalue(values[middle + k]) <= level)
     below = _first(middle, lambda k: pvalue(values[middle - 1 - k]) <= level)
-    return len(values) - above - below
+    return middle + above, middle - below
 
 
 def exact_pvalues(values: np.ndarray, resolution: float, side: Alternative) -> np.ndarray:
@@ -187,7 +198,8 @@ def study(case: Case, statistic: str, workers: Workers) -> Iterator[dict[str, An
 
 
 def _level(values: np.ndarray, pvalue: PValue, exact: np.ndarray, level: float) -> dict[str, Any]:
-    count, aim = rejected(values, pvalue, level), AIMS[level]
+    above, below = rejected(values, pvalue, level)
+    count, aim = len(values) - above + below, AIMS[level]
     ratio = count / len(values) / level
     reached = float(np.mean(exact <= level)) / level
     error = float(np.sqrt(max(count, 1))) / len(values) / level

@@ -28,6 +28,7 @@ from caltest.auditing.filling import (
 )
 from caltest.auditing.looks import Look, Scope, Source
 from caltest.auditing.plan import Hypothesis
+from caltest.forms import LabelFunction
 from caltest.statistics import FunctionStatistic
 
 Array: TypeAlias = NDArray[np.float64]
@@ -123,6 +124,7 @@ def draw_all(
         fill_alone(throughs, draws, observed, drawn.values, workers)
         fill_together(throughs, draws, observed[:1], drawn.values, workers)
         fill_parallel(throughs, draws, observed, drawn.values, workers)
+        _check_functions(hypotheses, throughs, observed[:1], drawn.values[0])
     return drawn
 
 
@@ -175,3 +177,16 @@ def _call_functions_once(
             for form, place in zip(look.forms, look.places, strict=True):
                 if isinstance(hypotheses[place].statistic, FunctionStatistic):
                     form.evaluate(labels)
+
+
+def _check_functions(
+    hypotheses: Sequence[Hypothesis], throughs: Sequence[Through], observed: Labels, values: Array
+) -> None:
+    """Raise if a user's function gives the observed labels another value after the draws."""
+    if not any(isinstance(each.statistic, FunctionStatistic) for each in hypotheses):
+        return
+    for through in throughs:
+        for look, labels in through.labels(observed):
+            for form, place in zip(look.forms, look.places, strict=True):
+                if isinstance(form, LabelFunction):
+                    form.check_unmoved(labels[0], float(values[place]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
+from caltest._tail import TIE_TOLERANCE
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
 from caltest.predictive import Predictive
@@ -33,9 +34,37 @@ class LabelFunction(Form):
         """Return the (B,) values for ``labels`` (B, n)."""
         return np.array([self._evaluate_one(row) for row in labels], dtype=np.float64)
 
+    def check_unmoved(self, labels: Labels, value: float) -> None:
+        """Raise if the function gives another value for labels that it has seen.
+
+        The observed labels come first, so that a function that remembers (a counter, a running mean)
+        would give them a value that no draw can have, whatever the model.
+
+        Parameters
+        ----------
+        labels
+            The observed labels, (n,).
+        value
+            What they had before the draws.
+
+        Raises
+        ------
+        InputError
+            If the values differ by more than rounding.
+        """
+        again = self._evaluate_one(labels)
+        if again == value or abs(again - value) <= TIE_TOLERANCE * max(abs(again), abs(value)):
+            return
+        name = getattr(self.function, "__name__", repr(self.function))
+        raise InputError(
+            f"the statistic {name} returned {value:.6g} for the observed labels, and {again:.6g} for "
+            "the same labels after the draws; it must depend on its two arguments alone, without "
+            "memory of earlier calls or random numbers of its own."
+        )
+
     def _evaluate_one(self, labels: Labels) -> float:
         numbers = labels.dtype if labels.dtype.kind == "f" else np.intp
-        returned = self.function(self.predictions, labels.astype(numbers))
+        returned = self.function(self.predictions, labels.astype(numbers))  # a copy, theirs to change
         try:
             value = float(returned)
         except (TypeError, ValueError):

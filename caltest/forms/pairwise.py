@@ -202,10 +202,8 @@ class Pairwise(Form):
 
         def images(vectors: Array) -> Array:
             products = (
-                multiply(
-                    term.weights, vectors if term.matrix is None else vectors @ term.matrix, workers
-                )
-                for term in self.kernel_terms
+                multiply(weights, vectors if matrix is None else vectors @ matrix, workers)
+                for weights, matrix in self.kernel_terms
             )
             return np.asarray(sum(products))
 
@@ -226,7 +224,7 @@ class Pairwise(Form):
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:
-    """Return Σ_i ⟨a_i, D_i⟩ for the leading direction a of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
+    """Return Σ_i ⟨a_i, D_i⟩, a the leading direction of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
 
     It is asked for where one direction carries nearly all of the variance, so that few rounds do.
 

@@ -134,11 +134,11 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
 
 
 def _exact_instead(question: Question) -> Answer:
-    """Draw labels: a statistic that depends on few unlikely labels has few values, and no curve fits."""
+    """Draw labels, where the statistic has so few values that no curve fits."""
     answer = MonteCarlo().answer(question)
     note = (
-        "The statistic depends on so few unlikely labels, or takes so few values, that no curve fits its "
-        "distribution; labels were drawn instead, as null='monte_carlo' does."
+        "The statistic depends on so few unlikely labels, or takes so few values, that no curve fits "
+        "its distribution; labels were drawn instead, as null='monte_carlo' does."
     )
     return replace(answer, notes=(*answer.notes, note))
 

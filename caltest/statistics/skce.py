@@ -312,8 +312,8 @@ class LinearSKCE(_SKCE):
         if self.pairing == "random":
             return super().notes
         order = (
-            "skce_ul paired consecutive rows: the p-value holds only if the order of the rows carries no "
-            "information about the labels; rows sorted by label need pairing='random'."
+            "skce_ul paired consecutive rows: the p-value holds only if the order of the rows carries "
+            "no information about the labels; rows sorted by label need pairing='random'."
         )
         return (*super().notes, order)
 
