@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
+
+from caltest._sums import law_of_sum
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ class CountLaw:
     """
 
     def __init__(self, probs: Array) -> None:
-        mass = _poisson_binomial(probs)
+        mass = law_of_sum(np.column_stack([1.0 - probs, probs]))  # errors of 1e-15: far below any band's tail
         self.below = np.cumsum(mass)
         self.above = np.cumsum(mass[::-1])[::-1]
 
@@ -59,24 +60,6 @@ class CountLaw:
         """Return the probability of the limits."""
         low, high = self.limits(tail)
         return float(self.below[high] - (self.below[low - 1] if low else 0.0))
-
-
-def _poisson_binomial(probs: Array) -> Array:
-    """Return P(C = c), c = 0..n: the product of the polynomials (1 − p_i) + p_i z, by halves.
-
-    Errors are absolute, some 1e-15: far below any tail that a band asks for.
-    """
-    factors = np.zeros((2 ** int(len(probs) - 1).bit_length(), 2))
-    factors[:, 0] = 1.0
-    factors[: len(probs), 0] = 1.0 - probs
-    factors[: len(probs), 1] = probs
-    while len(factors) > 1:
-        width = 2 * factors.shape[1] - 1
-        length = fft.next_fast_len(width, real=True)
-        product = fft.rfft(factors[::2], length) * fft.rfft(factors[1::2], length)
-        factors = fft.irfft(product, length)[:, :width]
-    mass = np.clip(factors[0, : len(probs) + 1], 0.0, None)
-    return np.asarray(mass / mass.sum())
 
 
 def share_bands(
