@@ -99,6 +99,7 @@ _BOUNDS = of_commands(
     Command("tolerance", "networks", ("tolerance_networks.csv",), "--rows 500 --resamples 39",
             reference=True),
     Command("tolerance", "speed", ("tolerance_speed.csv",), "--rows 1000", alone=True),
+    Command("places", "", ("places.csv",), "--repetitions 20 --compared 1"),
     Command("certificates", "coverage", ("certificates_coverage.csv",), "--repetitions 2 --rows 2000"),
     Command("certificates", "widths", ("certificates_widths.csv",), "--repetitions 1 --rows 2000"),
     Command("certificates", "plan", ("certificates_plan.csv",), "--repetitions 1 --rows 2000"),
