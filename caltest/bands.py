@@ -7,6 +7,9 @@ probability at most α, a *simultaneous* one leaves out any point at all with pr
 
 from __future__ import annotations
 
+import heapq
+import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,7 +49,8 @@ class CountLaw:
     """
 
     def __init__(self, probs: Array) -> None:
-        mass = law_of_sum(np.column_stack([1.0 - probs, probs]))  # errors of 1e-15: far below any band's tail
+        # Errors are absolute, some 1e-15: far below any tail that a band asks for.
+        mass = law_of_sum(np.column_stack([1.0 - probs, probs]))
         self.below = np.cumsum(mass)
         self.above = np.cumsum(mass[::-1])[::-1]
 
@@ -87,15 +91,67 @@ def share_bands(
     >>> point.low.tolist(), all_bins.low.tolist()
     ([0.36, 0.36], [0.34, 0.34])
     """
-    order = np.argsort(cells, kind="stable")
-    sizes = np.bincount(cells)
-    laws = [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
+    sizes, laws = _laws(scores, cells)
 
     def band(tail: float) -> Band:
         low, high = np.array([law.limits(tail) for law in laws]).T
         return Band(low / sizes, high / sizes)
 
     return band(alpha / 2), band(_simultaneous_tail(laws, joint))
+
+
+def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -> list[Band]:
+    """Return bands of the shares of events in the bins of several views, simultaneous over them all.
+
+    Every bin has two tails. What the limits of all tails leave out adds up to at most ``alpha``: the
+    probability that any share of a calibrated model leaves its band, however the views' rows overlap.
+    Counts are whole numbers, so that a tail leaves out less than its part of ``alpha``; what is left
+    over by some is used by others. All tails begin with the same part, and the limit whose tail would
+    be the smallest is the next to move in, if what is left allows.
+
+    Parameters
+    ----------
+    views
+        Predicted probabilities of the event (n,), and the bin of every row, 0..K−1, none empty.
+    alpha
+        Probability outside, of all bands together.
+
+    Examples
+    --------
+    >>> one, other = joint_bands([(np.full(50, 0.5), np.arange(50) % 2)] * 2, 0.05)
+    >>> one.low.tolist(), other.high.tolist()
+    ([0.2, 0.2], [0.8, 0.8])
+    """
+    found = [_laws(scores, cells) for scores, cells in views]
+    laws = [law for _, each in found for law in each]
+    tails = [side for law in laws for side in (law.below, law.above[::-1])]
+    part = alpha / max(1, len(tails))
+    limits = np.array([np.searchsorted(tail, part, side="right") for tail in tails])
+    spent = [
+        float(tail[limit - 1]) if limit else 0.0 for tail, limit in zip(tails, limits, strict=True)
+    ]
+    left = alpha - math.fsum(spent)
+    waiting = [(float(tail[limits[number]]), number) for number, tail in enumerate(tails)]
+    heapq.heapify(waiting)
+    while waiting:
+        mass, number = heapq.heappop(waiting)
+        if mass > alpha / 2 or mass - spent[number] > left:
+            continue  # this tail stays as it is
+        left -= mass - spent[number]
+        spent[number] = mass
+        limits[number] += 1
+        heapq.heappush(waiting, (float(tails[number][limits[number]]), number))
+    sizes = np.concatenate([each for each, _ in found])
+    low, high = limits[::2] / sizes, (sizes - limits[1::2]) / sizes
+    ends = np.cumsum([len(each) for each, _ in found])[:-1]
+    return [Band(*pair) for pair in zip(np.split(low, ends), np.split(high, ends), strict=True)]
+
+
+def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[CountLaw]]:
+    """Return the sizes of the bins, and the laws of their counts."""
+    order = np.argsort(cells, kind="stable")
+    sizes = np.bincount(cells)
+    return sizes, [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
 
 
 def _simultaneous_tail(laws: list[CountLaw], alpha: float) -> float:

@@ -389,7 +389,7 @@ Miscalibration, at least
   found by   a scan of all stretches of the probability, 79 label draws
 
 Over-confident: With 95% confidence, the model claims at least 33 points too much somewhere.
-Proved worst at 80.0%, somewhere there by at least 28.5 points too much: in 200 predictions it
+Proved worst at 80.0%, somewhere there by at least 31 points too much: in 200 predictions it
 says 80.0% on average, and 40.0% came true.
 
 Under-confident: The scan does not show that the model claims too little anywhere (p = 1).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from numbers import Real
 
 import numpy as np
@@ -12,7 +13,7 @@ from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.auditing.asked import call_text
 from caltest.auditing.bounded import NOTHING, Bounded, bounds, family
-from caltest.auditing.described import described
+from caltest.auditing.described import bins_of, described
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import Grouping, equal_to_labels, read_groups
 from caltest.auditing.joint import Answers, answers, check_resolution, checked_correction
@@ -21,6 +22,7 @@ from caltest.auditing.plan import Plan, make_plan
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.tolerated import tolerated
 from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
+from caltest.bands import Band, joint_bands, share_bands
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
@@ -31,6 +33,7 @@ ALPHA = 0.05
 MIN_ROWS = 50
 N_RESAMPLES = 999
 
+_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
 _MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
 
 
@@ -137,7 +140,9 @@ def audit(
     what they say should agree.
 
     *Reliability diagrams* have bands that hold for all bins of all views of one probability at once,
-    drawn or not, with probability 1 − alpha.
+    drawn or not, with probability 1 − alpha at least. What the counts of events, whole numbers, leave
+    of alpha in some bins is used in others; that views share rows is not used, and costs the most: of
+    calibrated models .028 of 300 audits of 15 views showed a mark outside at .05.
 
     *Numbers stay.* A lens, group or statistic more leaves the draws, and so values and p-values
     alone, of all others as they are; adjusted ones and bounds hang on how many there are.
@@ -246,17 +251,41 @@ def _views(
     ]
     pictured = dict.fromkeys(plan.hypotheses[h].look for h in strongest)
     chosen = {*list(pictured)[:_MOST_PICTURED], *bounded}
-    band = level / max(1, sum(look.event is not None for look in plan.looks))
+    bands = _bands(source, plan.looks, chosen, level)
     kept = {look: each if look in pictured else NOTHING for look, each in bounded.items()}
     return {
         look: described(
             look,
             source.sample(look, whole.labels),
             kept.get(look),
-            band if look in chosen else None,
+            bands.get(look),
         )
         for look in plan.looks
     }
+
+
+def _bands(
+    source: Source, looks: Sequence[Look], chosen: Collection[Look], level: float
+) -> dict[Look, Band]:
+    """Return the bands of the reliability diagrams of the chosen looks.
+
+    Which are chosen depends on labels, so the bands are of all looks of one probability together: by
+    the laws of all their counts; of very many rows, each with an equal part of the level.
+    """
+    single = [look for look in looks if look.event is not None]
+    together = sum(look.n_rows for look in single) <= _MOST_IN_BANDS
+    wanted = single if together else [look for look in single if look in chosen]
+    views = []
+    for look in wanted:
+        probs = source.at(look).probs
+        views.append((probs[:, 1], bins_of(probs)))
+    if together:
+        found = joint_bands(views, level) if views else []
+    else:
+        part = level / len(single)
+        found = [share_bands(scores, cells, part, part)[1] for scores, cells in views]
+    bands = dict(zip(wanted, found, strict=True))
+    return {look: bands[look] for look in chosen if look in bands}
 
 
 def _checks(plan: Plan, views: dict[Look, View], found: Answers, level: float) -> tuple[Check, ...]:

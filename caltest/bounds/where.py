@@ -124,7 +124,9 @@ def places(
     bounds = scan.intervals.bounds
     chosen = np.flatnonzero(found & scan.intervals.filled)
     rows = np.diff(bounds, axis=1)[:, 0]  # of equal bounds, that of the shortest interval says most
-    order = chosen[np.lexsort((-observed[chosen], pvalues[chosen], rows[chosen], -somewhere_by[chosen]))]
+    order = chosen[
+        np.lexsort((-observed[chosen], pvalues[chosen], rows[chosen], -somewhere_by[chosen]))
+    ]
     taken = np.zeros(len(scores), dtype=bool)
     seen: set[tuple[int, int]] = set()
     described = []
