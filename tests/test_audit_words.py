@@ -88,10 +88,11 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     monkeypatch.setattr(engine, "_MOST_PICTURED", 0)
     seen, make = [], engine._bands
 
-    def heard(source, looks, chosen, level):
-        bands = make(source, looks, looks, level)
+    def heard(source, looks, always, chosen, level):
+        assert len(always) == 8
+        bands = make(source, looks, always, looks, level)
         seen.extend((source.at(look).probs, band) for look, band in bands.items())
-        return make(source, looks, chosen, level)
+        return make(source, looks, always, chosen, level)
 
     monkeypatch.setattr(engine, "_bands", heard)
     probs, labels, group = one_bad_group(600, 3, 3)

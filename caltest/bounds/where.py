@@ -34,13 +34,13 @@ def largest_refuted(
 
     What is refuted in a part of an interval is refuted in the interval, whose e is no smaller.
 
-    (Intervals that hold each other's rows depend on each other, which the sum ignores. To use it one
-    must allow for every e of every interval: the threshold of the maximum over all tolerances is
-    higher than that of the sum, by a tenth to a fifth in intervals of 64 rows.)
+    That intervals which overlap depend on each other is not used: a joint law of all of them would have
+    to be one for whatever e is in each, and the maximum over all tolerances, which is, has the higher
+    threshold.
 
-    S^ε is a Poisson binomial. In intervals of many rows it is replaced by the binomial of the same mean,
-    whose lower tail is the heavier one at s ≤ mean − 1: Hoeffding, "On the distribution of the number of
-    successes in independent trials", Annals of Mathematical Statistics 27 (1956), Theorem 4.
+    S^ε is a Poisson binomial. In intervals of many rows it is replaced by the binomial of the same
+    mean, whose lower tail is the heavier one at s ≤ mean − 1: Hoeffding, "On the distribution of the
+    number of successes in independent trials", Annals of Mathematical Statistics 27 (1956), Theorem 4.
 
     Parameters
     ----------
