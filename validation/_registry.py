@@ -119,6 +119,7 @@ _AUDIT = of_commands(
             "--repetitions 300 --groups 4 16"),
     Command("audit", "power", ("audit_power.csv",), "--repetitions 1 --rows 800 --resamples 199",
             "--repetitions 200"),
+    Command("bands", "", ("bands.csv",), "--repetitions 20"),
     Command("audit", "speed", ("audit_speed.csv",), "--cases linear --rows 2000"),
 )  # fmt: skip
 _PLANNING = of_commands(

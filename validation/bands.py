@@ -1,6 +1,6 @@
 """Bands of an audit's reliability diagrams: how often any mark of a calibrated model lies outside.
 
-``python -m validation.bands``: predictions held fixed, labels drawn from them 20 000 times; every view
+``python -m validation.bands``: predictions held fixed, labels drawn from them 6 000 times; every view
 of one probability (top label, classes; all rows, groups) has a diagram. Drawn always are those of all
 rows, and of the top label in groups. ``all`` is the share of data sets in which any mark of any
 diagram lies outside its band, ``always`` that of the diagrams drawn always; ``equal_parts`` is the
@@ -145,7 +145,7 @@ def bands_of(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study."""
     given = command_line(__doc__, seed=20_261_203)
-    given.add_argument("--repetitions", type=int, default=20_000)
+    given.add_argument("--repetitions", type=int, default=6000)
     options = given.parse_args(arguments)
     rows = list(study(options))
     print(markdown(rows))

@@ -84,7 +84,7 @@ def _by_binomials(expected: Array, rows: Array, events: Array, allowed: float) -
     means = np.maximum(expected, 0.0)  # of no rows: nothing is refuted
     share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
     refuted = (events <= means - 1.0) & (bdtr(events, rows, share) + _ROUNDING <= allowed)
-    return refuted.sum(axis=1).astype(np.intp) - 1  # the first so many, as means fall
+    return np.asarray(refuted.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
