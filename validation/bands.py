@@ -142,11 +142,16 @@ def bands_of(
     return [found[place] for place in range(len(pairs))]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study."""
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
     given = command_line(__doc__, seed=20_261_203)
     given.add_argument("--repetitions", type=int, default=6000)
-    options = given.parse_args(arguments)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study."""
+    options = parsed(arguments)
     rows = list(study(options))
     print(markdown(rows))
     write_csv(rows, options.results / "bands.csv")

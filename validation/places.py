@@ -135,12 +135,17 @@ def study(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study."""
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
     given = command_line(__doc__, seed=20_261_201)
     given.add_argument("--repetitions", type=int, default=20_000)
-    given.add_argument("--compared", type=int, default=20, help="with the package's own bounds")
-    options = given.parse_args(arguments)
+    given.add_argument("--compared", type=int, default=10, help="with the package's own bounds")
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study."""
+    options = parsed(arguments)
     rows = list(study(options))
     print(markdown(rows))
     write_csv(rows, options.results / "places.csv")
