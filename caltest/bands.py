@@ -19,6 +19,7 @@ from caltest._sums import law_of_sum
 
 Array: TypeAlias = NDArray[np.float64]
 
+_TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
 
@@ -107,7 +108,8 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     probability that any share of a calibrated model leaves its band, however the views' rows overlap.
     Counts are whole numbers, so that a tail leaves out less than its part of ``alpha``; what is left
     over by some is used by others. All tails begin with the same part, and the limit whose tail would
-    be the smallest is the next to move in, if what is left allows.
+    be the smallest is the next to move in, if what is left allows; limits whose tails are equal, as
+    those of a symmetric law, move together or not at all.
 
     Parameters
     ----------
@@ -120,7 +122,7 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     --------
     >>> one, other = joint_bands([(np.full(50, 0.5), np.arange(50) % 2)] * 2, 0.05)
     >>> one.low.tolist(), other.high.tolist()
-    ([0.2, 0.2], [0.8, 0.8])
+    ([0.24, 0.24], [0.76, 0.76])
     """
     found = [_laws(scores, cells) for scores, cells in views]
     laws = [law for _, each in found for law in each]
@@ -133,14 +135,19 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     left = alpha - math.fsum(spent)
     waiting = [(float(tail[limits[number]]), number) for number, tail in enumerate(tails)]
     heapq.heapify(waiting)
-    while waiting:
-        mass, number = heapq.heappop(waiting)
-        if mass > alpha / 2 or mass - spent[number] > left:
-            continue  # this tail stays as it is
-        left -= mass - spent[number]
-        spent[number] = mass
-        limits[number] += 1
-        heapq.heappush(waiting, (float(tails[number][limits[number]]), number))
+    while waiting and waiting[0][0] <= alpha / 2:
+        mass = waiting[0][0] * (1.0 + _TIED)
+        alike = []
+        while waiting and waiting[0][0] <= mass:
+            alike.append(heapq.heappop(waiting))
+        cost = math.fsum(each - spent[number] for each, number in alike)
+        if cost > left:
+            continue  # these tails stay as they are
+        left -= cost
+        for each, number in alike:
+            spent[number] = each
+            limits[number] += 1
+            heapq.heappush(waiting, (float(tails[number][limits[number]]), number))
     sizes = np.concatenate([each for each, _ in found])
     low, high = limits[::2] / sizes, (sizes - limits[1::2]) / sizes
     ends = np.cumsum([len(each) for each, _ in found])[:-1]
