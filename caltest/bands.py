@@ -7,14 +7,19 @@ probability at most α, a *simultaneous* one leaves out any point at all with pr
 
 from __future__ import annotations
 
+import heapq
+import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
+
+from caltest._sums import law_of_sum
 
 Array: TypeAlias = NDArray[np.float64]
 
+_TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
 
@@ -45,7 +50,8 @@ class CountLaw:
     """
 
     def __init__(self, probs: Array) -> None:
-        mass = _poisson_binomial(probs)
+        # Errors are absolute, some 1e-15: far below any tail that a band asks for.
+        mass = law_of_sum(np.column_stack([1.0 - probs, probs]))
         self.below = np.cumsum(mass)
         self.above = np.cumsum(mass[::-1])[::-1]
 
@@ -59,24 +65,6 @@ class CountLaw:
         """Return the probability of the limits."""
         low, high = self.limits(tail)
         return float(self.below[high] - (self.below[low - 1] if low else 0.0))
-
-
-def _poisson_binomial(probs: Array) -> Array:
-    """Return P(C = c), c = 0..n: the product of the polynomials (1 − p_i) + p_i z, by halves.
-
-    Errors are absolute, some 1e-15: far below any tail that a band asks for.
-    """
-    factors = np.zeros((2 ** int(len(probs) - 1).bit_length(), 2))
-    factors[:, 0] = 1.0
-    factors[: len(probs), 0] = 1.0 - probs
-    factors[: len(probs), 1] = probs
-    while len(factors) > 1:
-        width = 2 * factors.shape[1] - 1
-        length = fft.next_fast_len(width, real=True)
-        product = fft.rfft(factors[::2], length) * fft.rfft(factors[1::2], length)
-        factors = fft.irfft(product, length)[:, :width]
-    mass = np.clip(factors[0, : len(probs) + 1], 0.0, None)
-    return np.asarray(mass / mass.sum())
 
 
 def share_bands(
@@ -104,15 +92,73 @@ def share_bands(
     >>> point.low.tolist(), all_bins.low.tolist()
     ([0.36, 0.36], [0.34, 0.34])
     """
-    order = np.argsort(cells, kind="stable")
-    sizes = np.bincount(cells)
-    laws = [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
+    sizes, laws = _laws(scores, cells)
 
     def band(tail: float) -> Band:
         low, high = np.array([law.limits(tail) for law in laws]).T
         return Band(low / sizes, high / sizes)
 
     return band(alpha / 2), band(_simultaneous_tail(laws, joint))
+
+
+def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -> list[Band]:
+    """Return bands of the shares of events in the bins of several views, simultaneous over them all.
+
+    Every bin has two tails. What the limits of all tails leave out adds up to at most ``alpha``: the
+    probability that any share of a calibrated model leaves its band, however the views' rows overlap.
+    Counts are whole numbers, so that a tail leaves out less than its part of ``alpha``; what is left
+    over by some is used by others. All tails begin with the same part, and the limit whose tail would
+    be the smallest is the next to move in, if what is left allows; limits whose tails are equal, as
+    those of a symmetric law, move together or not at all.
+
+    Parameters
+    ----------
+    views
+        Predicted probabilities of the event (n,), and the bin of every row, 0..K−1, none empty.
+    alpha
+        Probability outside, of all bands together.
+
+    Examples
+    --------
+    >>> one, other = joint_bands([(np.full(50, 0.5), np.arange(50) % 2)] * 2, 0.05)
+    >>> one.low.tolist(), other.high.tolist()
+    ([0.24, 0.24], [0.76, 0.76])
+    """
+    found = [_laws(scores, cells) for scores, cells in views]
+    laws = [law for _, each in found for law in each]
+    tails = [side for law in laws for side in (law.below, law.above[::-1])]
+    part = alpha / max(1, len(tails))
+    limits = np.array([np.searchsorted(tail, part, side="right") for tail in tails])
+    spent = [
+        float(tail[limit - 1]) if limit else 0.0 for tail, limit in zip(tails, limits, strict=True)
+    ]
+    left = alpha - math.fsum(spent)
+    waiting = [(float(tail[limits[number]]), number) for number, tail in enumerate(tails)]
+    heapq.heapify(waiting)
+    while waiting and waiting[0][0] <= alpha / 2:
+        mass = waiting[0][0] * (1.0 + _TIED)
+        alike = []
+        while waiting and waiting[0][0] <= mass:
+            alike.append(heapq.heappop(waiting))
+        cost = math.fsum(each - spent[number] for each, number in alike)
+        if cost > left:
+            continue  # these tails stay as they are
+        left -= cost
+        for each, number in alike:
+            spent[number] = each
+            limits[number] += 1
+            heapq.heappush(waiting, (float(tails[number][limits[number]]), number))
+    sizes = np.concatenate([each for each, _ in found])
+    low, high = limits[::2] / sizes, (sizes - limits[1::2]) / sizes
+    ends = np.cumsum([len(each) for each, _ in found])[:-1]
+    return [Band(*pair) for pair in zip(np.split(low, ends), np.split(high, ends), strict=True)]
+
+
+def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[CountLaw]]:
+    """Return the sizes of the bins, and the laws of their counts."""
+    order = np.argsort(cells, kind="stable")
+    sizes = np.bincount(cells)
+    return sizes, [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
 
 
 def _simultaneous_tail(laws: list[CountLaw], alpha: float) -> float:

@@ -13,7 +13,8 @@ from support import binomial_limits, labels_from
 
 import caltest
 from caltest.auditing import words
-from caltest.auditing.described import reliability
+from caltest.auditing.described import bins_of, reliability
+from caltest.bands import joint_bands
 from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
@@ -53,9 +54,15 @@ def test_a_direction_that_is_none():
     assert not audit.rejected
 
 
+def diagram(view, alpha):
+    probs = view.predictions.probs
+    (band,) = joint_bands([(probs[:, 1], bins_of(probs))], alpha)
+    return reliability(view, band)
+
+
 def test_reliability_by_hand():
     view = sample(np.repeat([0.2, 0.8], 50), [1] * 20 + [0] * 30 + [1] * 50)
-    found = reliability(view, 0.05)
+    found = diagram(view, 0.05)
     assert found.rows == (50, 50)
     assert found.says == pytest.approx((0.2, 0.8))
     assert found.share == (0.4, 1.0)
@@ -68,7 +75,7 @@ def test_reliability_holds_all_bins_at_once():
     rng = np.random.default_rng(0)
     p = rng.random(200)
     for _ in range(repetitions):
-        found = reliability(sample(p, (rng.random(200) < p).astype(int)), 0.1)
+        found = diagram(sample(p, (rng.random(200) < p).astype(int)), 0.1)
         share, low, high = (np.array(each) for each in (found.share, found.low, found.high))
         outside += ((share < low) | (share > high)).any()
     assert len(found.rows) == 10

@@ -15,6 +15,7 @@ import caltest
 from caltest import InputError
 from caltest.auditing import Group, engine, words
 from caltest.auditing.bounded import NOTHING, Bounded
+from caltest.auditing.described import bins_of
 from caltest.auditing.names import narrow_name
 from caltest.multiplicity import CORRECTIONS
 
@@ -80,20 +81,34 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     assert 0.2 * low <= outside / repetitions <= high
 
 
-def test_bands_share_alpha_among_all_views_that_could_be_drawn(monkeypatch):
-    asked = []
-    described = engine.described
+@pytest.mark.parametrize("most", [10**9, 0])
+def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
+    """What all bands leave out, drawn or not, adds up to alpha at most."""
+    monkeypatch.setattr(engine, "_MOST_IN_BANDS", most)
+    monkeypatch.setattr(engine, "_MOST_PICTURED", 0)
+    seen, make = [], engine._bands
 
-    def heard(look, seen, bounded, band):
-        asked.append((look, band))
-        return described(look, seen, bounded, band)
+    def heard(source, looks, always, chosen, level):
+        assert len(always) == 8
+        bands = make(source, looks, always, looks, level)
+        seen.extend((source.at(look).probs, band) for look, band in bands.items())
+        return make(source, looks, always, chosen, level)
 
-    monkeypatch.setattr(engine, "described", heard)
+    monkeypatch.setattr(engine, "_bands", heard)
     probs, labels, group = one_bad_group(600, 3, 3)
     caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
-    single = [band for look, band in asked if look.event is not None]
-    assert len(single) == 4 * 5
-    assert {band for band in single if band is not None} == {0.05 / 20}
+    assert len(seen) == 4 * 5
+    outside = 0.0
+    for pair, band in seen:
+        cells = bins_of(pair)
+        for b, (low, high) in enumerate(zip(band.low, band.high, strict=True)):
+            law = np.ones(1)
+            for p in pair[cells == b, 1]:
+                law = np.convolve(law, [1.0 - p, p])
+            share = np.arange(len(law)) / (len(law) - 1)
+            outside += law[(share < low) | (share > high)].sum()
+    assert outside <= 0.05
+    assert outside >= (0.049 if most else 0.01)
 
 
 # ------------------------------------------------------------------ directions

@@ -80,7 +80,8 @@ def test_moments_does_not_reject_calibrated_models(case):
 
 
 def test_falling_back_is_said():
-    result = caltest.test([0.001] * 100, [0] * 100, "esce", null="moments", n_resamples=49, rng=0)
+    few = np.geomspace(1e-4, 2e-3, 100)
+    result = caltest.test(few, [0] * 100, "brier", null="moments", n_resamples=49, rng=0)
     assert result.n_resamples == 49
     assert any("labels were drawn instead" in note for note in result.warnings)
 

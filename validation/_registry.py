@@ -99,6 +99,7 @@ _BOUNDS = of_commands(
     Command("tolerance", "networks", ("tolerance_networks.csv",), "--rows 500 --resamples 39",
             reference=True),
     Command("tolerance", "speed", ("tolerance_speed.csv",), "--rows 1000", alone=True),
+    Command("places", "", ("places.csv",), "--repetitions 20 --compared 1"),
     Command("certificates", "coverage", ("certificates_coverage.csv",), "--repetitions 2 --rows 2000"),
     Command("certificates", "widths", ("certificates_widths.csv",), "--repetitions 1 --rows 2000"),
     Command("certificates", "plan", ("certificates_plan.csv",), "--repetitions 1 --rows 2000"),
@@ -118,6 +119,7 @@ _AUDIT = of_commands(
             "--repetitions 300 --groups 4 16"),
     Command("audit", "power", ("audit_power.csv",), "--repetitions 1 --rows 800 --resamples 199",
             "--repetitions 200"),
+    Command("bands", "", ("bands.csv",), "--repetitions 20"),
     Command("audit", "speed", ("audit_speed.csv",), "--cases linear --rows 2000"),
 )  # fmt: skip
 _PLANNING = of_commands(

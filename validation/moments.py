@@ -129,7 +129,8 @@ def answers(
     if first.n_resamples is not None:
         return f"{first.n_resamples} draws", lambda observed: ask(form, observed).pvalue
     if isinstance(form, HasCumulantGenerator):
-        return "saddlepoint", lambda observed: ask(form, observed).pvalue
+        means = "exact law" if null.guarantee_for(form) == "exact" else "saddlepoint"
+        return means, lambda observed: ask(form, observed).pvalue
     assert isinstance(form, HasMoments)
     remembered = Remembered.of(form)
     return "Pearson III", lambda observed: ask(remembered, observed).pvalue

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caltest.auditing.bounded import Bounded
 from caltest.auditing.looks import Look
 from caltest.auditing.result import Reliability, View
-from caltest.bands import share_bands
+from caltest.bands import Band
 from caltest.binning import EqualMass
 from caltest.data import Sample
 from caltest.forms import Side
@@ -21,7 +21,7 @@ _ROWS_OF_A_BIN = 20
 _ROUNDING = 1e-12  # of means of probabilities
 
 
-def described(look: Look, sample: Sample, bounded: Bounded | None, band: float | None) -> View:
+def described(look: Look, sample: Sample, bounded: Bounded | None, band: Band | None) -> View:
     """Return the view of a look.
 
     Parameters
@@ -31,7 +31,7 @@ def described(look: Look, sample: Sample, bounded: Bounded | None, band: float |
     bounded
         Its bounds, if it has any.
     band
-        Probability with which the band of the reliability diagram leaves any bin out; None: no diagram.
+        The band of its reliability diagram; None: no diagram.
     """
     if look.event is None:
         return View(
@@ -69,25 +69,24 @@ def _direction(error: float) -> Side | None:
     return "over" if error > 0.0 else "under"
 
 
-def reliability(sample: Sample, band: float) -> Reliability:
-    """Return the reliability diagram of one probability, in up to 15 bins of at least 20 rows or so.
+def bins_of(probs: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the bin of every row of two classes: up to 15 bins of at least 20 rows or so."""
+    n_bins = int(np.clip(len(probs) // _ROWS_OF_A_BIN, 1, _MOST_BINS))
+    return EqualMass(n_bins).cells(probs)
 
-    The band is exact: all bins at once leave it with probability at most ``band`` if the model is
-    calibrated.
-    """
+
+def reliability(sample: Sample, band: Band) -> Reliability:
+    """Return the reliability diagram of one probability, with a band of its bins."""
     p = sample.predictions.probs[:, 1]
-    n_bins = int(np.clip(len(p) // _ROWS_OF_A_BIN, 1, _MOST_BINS))
-    cells: NDArray[np.intp] = EqualMass(n_bins).cells(sample.predictions.probs)
+    cells = bins_of(sample.predictions.probs)
     rows = np.bincount(cells)
     says = np.bincount(cells, weights=p) / rows
     share = np.bincount(cells, weights=sample.labels) / rows
-    _, together = share_bands(p, cells, band, band)
     order = np.argsort(says, kind="stable")
-    low, high = together.low[order].tolist(), together.high[order].tolist()
     return Reliability(
         says=tuple(says[order].tolist()),
         share=tuple(share[order].tolist()),
         rows=tuple(rows[order].tolist()),
-        low=tuple(low),
-        high=tuple(high),
+        low=tuple(band.low[order].tolist()),
+        high=tuple(band.high[order].tolist()),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from numbers import Real
 
 import numpy as np
@@ -12,7 +13,7 @@ from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.auditing.asked import call_text
 from caltest.auditing.bounded import NOTHING, Bounded, bounds, family
-from caltest.auditing.described import described
+from caltest.auditing.described import bins_of, described
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import Grouping, equal_to_labels, read_groups
 from caltest.auditing.joint import Answers, answers, check_resolution, checked_correction
@@ -21,6 +22,7 @@ from caltest.auditing.plan import Plan, make_plan
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.tolerated import tolerated
 from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
+from caltest.bands import Band, joint_bands, share_bands
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
@@ -31,6 +33,8 @@ ALPHA = 0.05
 MIN_ROWS = 50
 N_RESAMPLES = 999
 
+_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
+_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
 _MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
 
 
@@ -137,7 +141,9 @@ def audit(
     what they say should agree.
 
     *Reliability diagrams* have bands that hold for all bins of all views of one probability at once,
-    drawn or not, with probability 1 − alpha.
+    drawn or not, with probability 1 − alpha at least. Those that are drawn whatever is found, because
+    their error is bounded, have four fifths of alpha, all others the rest. What the counts of events,
+    whole numbers, leave of alpha in some bins is used in others. That views share rows is not used.
 
     *Numbers stay.* A lens, group or statistic more leaves the draws, and so values and p-values
     alone, of all others as they are; adjusted ones and bounds hang on how many there are.
@@ -246,17 +252,61 @@ def _views(
     ]
     pictured = dict.fromkeys(plan.hypotheses[h].look for h in strongest)
     chosen = {*list(pictured)[:_MOST_PICTURED], *bounded}
-    band = level / max(1, sum(look.event is not None for look in plan.looks))
+    bands = _bands(source, plan.looks, bounded, chosen, level)
     kept = {look: each if look in pictured else NOTHING for look, each in bounded.items()}
     return {
         look: described(
             look,
             source.sample(look, whole.labels),
             kept.get(look),
-            band if look in chosen else None,
+            bands.get(look),
         )
         for look in plan.looks
     }
+
+
+def _bands(
+    source: Source,
+    looks: Sequence[Look],
+    always: Collection[Look],
+    chosen: Collection[Look],
+    level: float,
+) -> dict[Look, Band]:
+    """Return the bands of the reliability diagrams of the chosen looks.
+
+    Looks that are drawn always, which the predictions alone determine, have most of the level; which
+    others are drawn depends on labels, so that all of them share what is left.
+    """
+    single = [look for look in looks if look.event is not None]
+    first = [look for look in single if look in always]
+    rest = [look for look in single if look not in always]
+    share = _OF_ALWAYS if first and rest else 1.0
+    bands = _bands_of(source, first, chosen, (share if first else 0.0) * level)
+    return bands | _bands_of(source, rest, chosen, (1.0 - share if first else 1.0) * level)
+
+
+def _bands_of(
+    source: Source, looks: Sequence[Look], chosen: Collection[Look], level: float
+) -> dict[Look, Band]:
+    """Return the bands of those of the looks that are chosen, at a level of all looks together.
+
+    Of very many rows, each look has an equal part of the level; else what counts leave is shared.
+    """
+    drawn = [look for look in looks if look in chosen]
+    if not drawn:
+        return {}
+    together = sum(look.n_rows for look in looks) <= _MOST_IN_BANDS
+    wanted = looks if together else drawn
+    views = []
+    for look in wanted:
+        probs = source.at(look).probs
+        views.append((probs[:, 1], bins_of(probs)))
+    if together:
+        found = joint_bands(views, level)
+    else:
+        part = level / len(looks)
+        found = [share_bands(scores, cells, part, part)[1] for scores, cells in views]
+    return {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
 
 
 def _checks(plan: Plan, views: dict[Look, View], found: Answers, level: float) -> tuple[Check, ...]:

@@ -20,11 +20,10 @@ from caltest.multiplicity import StepDown
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """What a block of draws adds: (G,) and (L,) counts, and the (B,) largest errors of all."""
+    """What a block of draws adds: (G,) and (L,) counts."""
 
     reached: NDArray[np.int64]
     steps: NDArray[np.int64]
-    largest: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +38,11 @@ class Compared:
         (G,) of every tolerance.
     adjusted
         (L,) of every interval, tolerance 0, adjusted for their number.
-    largest
-        (B,) largest standardised error of any interval at any tolerance.
     """
 
     observed: Array
     pvalues: Array
     adjusted: Array
-    largest: Array
 
     @classmethod
     def of(cls, observed: Array, parts: Sequence[_Counted], n_draws: int) -> Compared:
@@ -57,7 +53,6 @@ class Compared:
             observed[:, 0],
             np.array([_tail.pvalue(int(count), n_draws, "greater") for count in reached]),
             StepDown.of(observed[:, 0]).pvalues(steps, n_draws),
-            np.concatenate([part.largest for part in parts]),
         )
 
 
@@ -88,4 +83,4 @@ def _count(observed: Array, maxima: Array, first: Array) -> _Counted:
         for column, value in zip(maxima.T, highest.tolist(), strict=True)
     ]
     steps = StepDown.of(observed[:, 0]).count(first)
-    return _Counted(np.array(reached), steps, maxima.max(axis=1))
+    return _Counted(np.array(reached), steps)

@@ -95,11 +95,11 @@ def miscalibration_bounds(
     many intervals are wrong: the errors of those that are not depend on their own rows only, and there
     the draws' are the largest that the hypothesis allows.
 
-    ``somewhere_by`` holds for all intervals together: it is the largest ε at which the interval's
-    statistic exceeds what the draws' maximum over all intervals *and all tolerances* exceeds with the
-    chance of the level. (The maximum at one ε alone would not do. Intervals differ in how wrong they
-    are, so that each would be held against another ε, and the chances of error would add up.) For this
-    the bound of the worst place is often a little lower than that of the whole.
+    ``somewhere_by`` holds for all intervals together: it is the largest ε for which so few events
+    as were seen in the interval, or fewer, have a chance of at most the level over the number of
+    intervals, if every probability there is ε too high (a Poisson binomial; no draw is needed). It is
+    never above the bound of the whole. (The draws' maximum over intervals at one ε would not do:
+    intervals differ in how wrong they are, so that each would be held against another ε.)
 
     Bounds, p-values and ``somewhere_by`` hold with the confidence each; that all three kinds of
     statement hold at once is not corrected for. ``somewhere_by`` is about some rows of the interval: a
@@ -277,7 +277,7 @@ class BoundsPlan:
         if not wrong:
             return SideBound(side, 0.0, False, pvalue, ())
         last = max(int(np.argmax(shifted.pvalues > self.level)) - 1, 0)
-        refuted = largest_refuted(scan.errors(labels, side), shifted.largest, self.level)
+        refuted = largest_refuted(scan, labels, side, self.level)
         somewhere_by = scan.tolerances[np.minimum(refuted, last)] * (refuted >= 0)
         adjusted = np.minimum(1.0, self.family * start.adjusted)
         found = adjusted <= self.family * self.level * (1.0 + 1e-12)

@@ -128,6 +128,10 @@ class ShiftedScan:
         expected[~self.intervals.filled] = -np.inf
         return expected, 1.0 / (np.sqrt(np.maximum(variance, 0.0)) + 1.0)
 
+    def expected(self, side: Side) -> Array:
+        """Return Σ_I p^ε, (L, G); −∞ of intervals without rows."""
+        return self._expected_and_scale[side][0]
+
     def errors(self, labels: NDArray[np.intp], side: Side) -> Array:
         """Return the standardised errors for labels in order, (L, G)."""
         counted = labels if side == "over" else 1 - labels

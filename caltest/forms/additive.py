@@ -19,6 +19,7 @@ from caltest.forms.base import (
     Form,
     Labels,
     Lattice,
+    LatticeTerms,
     Moments,
     effective_surprises,
     repeats,
@@ -26,6 +27,7 @@ from caltest.forms.base import (
 
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
 _SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
+_SURE = 0.1  # of a step: rounding of a sum up to which it is clear on which point of a lattice it lies
 _CROWDED = 0.4  # with a larger spread about lattice points, the law has no gaps that count
 
 
@@ -131,6 +133,27 @@ class Linear(Additive):
             else:
                 return Lattice(span, float(np.sqrt(left)) if unlike > _SAME * span else 0.0)
         return Lattice()
+
+    def lattice_terms(self, most: int) -> LatticeTerms | None:
+        """Return the steps from the smallest entries as whole numbers, with their chances."""
+        span, spread = self.lattice
+        if span <= 0.0 or spread > 0.0:
+            return None
+        possible = self.probs > 0.0
+        lowest = np.where(possible, self._finite, np.inf).min(axis=1)
+        steps = np.where(possible, (self._finite - lowest[:, None]) / span, 0.0)
+        whole = np.round(steps)
+        rounding = np.abs(steps - whole).max(axis=1).sum() + self.resolution / span
+        moving = whole.max(axis=1) > 0.0
+        longest = int(whole.max(initial=0.0))
+        if rounding > _SURE or int(moving.sum()) * longest > most or not moving.any():
+            return None
+        masses = np.zeros((int(moving.sum()), longest + 1))
+        rows = np.arange(len(masses))
+        for column in range(self.probs.shape[1]):
+            places = whole[moving, column].astype(np.intp)
+            masses[rows, places] += self.probs[moving, column]
+        return LatticeTerms(float(lowest.sum()), span, masses)
 
     def _mean_steps(self) -> Iterator[float]:
         """Yield the mean step, and the mean of those that are not below it."""

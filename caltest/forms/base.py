@@ -156,6 +156,24 @@ class Lattice(NamedTuple):
     spread: float = 0.0
 
 
+class LatticeTerms(NamedTuple):
+    """A statistic as a sum of independent whole numbers: T = start + span Σ_i S_i.
+
+    Attributes
+    ----------
+    start
+        The least possible value.
+    span
+        Distance of neighbouring values.
+    masses
+        (N, K + 1) the law of each S_i on 0..K; rows that cannot move are left out.
+    """
+
+    start: float
+    span: float
+    masses: Array
+
+
 @dataclass(frozen=True)
 class TailBound:
     """What a distribution-free bound needs to know of a form.
@@ -244,6 +262,15 @@ class HasCumulantGenerator(Protocol):
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
+        ...
+
+
+@runtime_checkable
+class HasLatticeTerms(Protocol):
+    """May be a sum of independent whole numbers, whose law can be computed exactly."""
+
+    def lattice_terms(self, most: int) -> LatticeTerms | None:
+        """Return them; None if it is no such sum, or has more than ``most`` possible values."""
         ...
 
 

@@ -1,7 +1,8 @@
 """The analytic null: the statistic's conditional distribution under H0 from its exact moments.
 
 Given the predictions, a linear statistic (and SKCE_ul) is a sum of independent terms with a known
-cumulant generating function: a saddlepoint gives its tail. A quadratic statistic has known mean,
+cumulant generating function: a saddlepoint gives its tail. If it counts (``citl``, ``esce``), its law
+is computed: the p-value is exact. A quadratic statistic has known mean,
 variance and (nearly) skewness: a Pearson type III (shifted gamma) curve through them gives its tail.
 No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the distribution has few
 atoms (a handful of unlikely labels, few distinct predictions, a kernel so wide that labels are only
@@ -19,6 +20,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest._parallel import Workers
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
+from caltest.nulls.lattice import lattice_answer, lattice_terms
 from caltest.nulls.monte_carlo import MonteCarlo
 from caltest.nulls.saddlepoint import nearly_normal, tail
 
@@ -40,6 +42,8 @@ _WORTH_A_NOTE = 0.05  # error of a skewness
 @dataclass(frozen=True)
 class ConditionalMoments(Null):
     """Saddlepoint or Pearson type III tail with the moments of the statistic given the predictions.
+
+    Of a statistic that counts, such as "citl" and "esce" on up to 262 144 rows, the p-value is exact.
 
     References
     ----------
@@ -67,9 +71,16 @@ class ConditionalMoments(Null):
         """Fit forms with known moments or cumulants."""
         return isinstance(form, HasMoments | HasCumulantGenerator)
 
+    def guarantee_for(self, form: Form) -> Guarantee:
+        """Say that it is exact where the statistic counts."""
+        return "exact" if lattice_terms(form) is not None else self.guarantee
+
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = question.form
+        terms = lattice_terms(form)
+        if terms is not None:
+            return lattice_answer(terms, question)
         if isinstance(form, HasCumulantGenerator):
             return _exact_instead(question) if _few_sums(form) else self._saddlepoint(form, question)
         if not isinstance(form, HasMoments):
