@@ -13,6 +13,8 @@ from caltest.exceptions import InputError
 
 T = TypeVar("T")
 
+_MOST_DIGITS = 18  # of a number that 64 bits hold
+
 
 def positive_integer(name: str, value: object) -> int:
     """Return ``value`` as an integer of at least 1, or say that it is none."""
@@ -53,6 +55,20 @@ def level_of_confidence(confidence: float) -> float:
     (0.05, 1e-13)
     """
     return float(1 - Decimal(repr(float(confidence))))
+
+
+def whole_number(value: object) -> int | None:
+    """Return a number from 0 on that is written in decimal digits, 18 at most; None if it is none.
+
+    Examples
+    --------
+    >>> whole_number("12"), whole_number(3), whole_number("-1"), whole_number("9" * 5000)
+    (12, 3, None, None)
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value) if 0 <= int(value) < 10**_MOST_DIGITS else None
+    text = str(value)
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -27,6 +27,7 @@ import joblib
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+from caltest._memory import addresses_left
 from caltest._parcel import LARGE, Parcel
 from caltest.exceptions import InputError
 
@@ -42,6 +43,7 @@ class Tasks(Protocol):
 
 
 _MOST = 32  # workers on a machine with fewer cores: each costs memory, and gains nothing
+_ADDRESSES = 2.5e8  # bytes that a thread sets aside: stack, heap, a buffer in each BLAS
 _AHEAD = 4  # tasks a worker that a cluster knows of before their results are fetched
 _LOSSES = 3  # in a row, without a result between them, before it is said that workers die of the work
 
@@ -66,7 +68,7 @@ class Workers:
     n_jobs
         As in joblib: None is one worker, unless a ``joblib.parallel_config`` says otherwise; −1 is all
         cores. Workers are threads by default; the backend of a ``parallel_config`` wins. More than
-        there are cores are started up to 32 only.
+        there are cores are started up to 32 only, and fewer where a limit of address space is near.
     progress
         Show a bar on standard error, if that is a terminal.
     """
@@ -87,7 +89,8 @@ class Workers:
             most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
         except Exception as error:  # each backend has its own
             raise _no_answer(error) from None
-        return int(min(asked, most))
+        fitting = max(1.0, addresses_left() // _ADDRESSES)
+        return int(min(asked, most, fitting))
 
     def map(self, function: Function, tasks: Tasks, description: str = "") -> Iterator[Any]:
         """Yield ``function(*task)`` for every task, in the order of the tasks.

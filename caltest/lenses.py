@@ -15,9 +15,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._choices import choose, whole_number
+from caltest._quoted import quoted
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
+from caltest.data.containers import listed
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -133,12 +135,13 @@ class ClassWise(Lens):
         classes = predictions.classes or ()
         if str(self.which) in classes:
             return classes.index(str(self.which))
-        if str(self.which).isdecimal() and int(self.which) < predictions.n_classes:
-            return int(self.which)
-        known = f" or a name among {', '.join(classes)}" if classes else ""
+        column = whole_number(self.which)
+        if column is not None and column < predictions.n_classes:
+            return column
+        known = f" or a name among {listed(classes)}" if classes else ""
         raise InputError(
-            f"the lens asks for class {self.which!r}, and there are {predictions.n_classes} classes; "
-            f"give a column from 0 to {predictions.n_classes - 1}{known}."
+            f"the lens asks for class {quoted(self.which)}, and there are {predictions.n_classes} "
+            f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
         )
 
     def reduce(self, predictions: Predictions) -> Predictions:
@@ -186,8 +189,8 @@ class TopK(Lens):
         return f"top:{self.k}"
 
     def __post_init__(self) -> None:
-        if not (str(self.k).isdecimal() and int(self.k) > 0):
-            raise InputError(f"the lens asks for the top {self.k!r}; give a size, as in 'top:5'.")
+        if not whole_number(self.k):
+            raise InputError(f"the lens asks for the top {quoted(self.k)}; give a size, as in 'top:5'.")
 
     def _size(self, predictions: Predictions) -> int:
         if not 1 <= int(self.k) < predictions.n_classes:

@@ -308,7 +308,7 @@ FOUND_EARLY = {
         ["wrong.csv", "--report", "loop.html"],
         "--report is loop.html, which cannot be written: Too many levels of symbolic links; give",
     ),
-    "config": (["wrong.csv", "--config", "no.toml"], "no.toml: the file cannot be read: No such file"),
+    "config": (["wrong.csv", "--config", "no.toml"], "no.toml: there is no such file"),
 }
 
 

@@ -153,10 +153,18 @@ WRONG = {
     "too many cells": (
         text("a,b,y\n.5,.5,0\n.5,.5,0,3\n"),
         {},
-        "Expected 3 fields in line 3, saw 4",
+        "line 3 has 4 cells, and the header has 3 names",
     ),
-    "all too many cells": (text("a,b,y\n.5,.5,0,3\n.5,.5,0,3\n"), {}, "header has 3 names, but"),
-    "too few cells": (text("a,b,y\n.5,.5\n.5,.5,1\n"), {}, "labels has missing values.* row 0 .*"),
+    "all too many cells": (
+        text("a,b,y\n.5,.5,0,3\n.5,.5,0,3\n"),
+        {},
+        "line 2 has 4 cells, and the header has 3",
+    ),
+    "too few cells": (
+        text("a,b,y\n.5,.5\n.5,.5,1\n"),
+        {},
+        "line 2 has 2 cells, and the header has 3 names",
+    ),
     "empty cell": (text("a,b,y\n.5,.5,0\n.5,,1\n"), {}, "probs has missing values.*row 1 .*'b'"),
     "open quote": (text('a,b,y\n.5,.5,"x\n'), {}, "not valid CSV: .*EOF inside string"),
     "semicolons": (text("a;b;y\n0,5;0,5;0\n"), {}, "no comma but ';'.*save the file with commas"),
@@ -204,7 +212,7 @@ WRONG = {
     "npz, objects": (
         npz(probs=PROBS, y=np.array([None] * 4)),
         {},
-        "'y' cannot be read.*allow_pickle",
+        "'y' cannot be read.*Python objects",
     ),
     "npz, classes": (npz(probs=PROBS, y=LABELS, classes=["a"]), {}, r"classes has shape \(1,\)"),
     "npz, columns": (npz(probs=PROBS, y=LABELS), {"columns": ["a"]}, "columns is for CSV and"),
@@ -212,7 +220,11 @@ WRONG = {
     "npy, label name": (npy(TABLE), {"label": "y"}, "label is 'y', but must be the index of one"),
     "npy, label beyond": (npy(TABLE), {"label": 4}, "from 0 to 3"),
     "npy, vector": (npy(PROBS[:, 0]), {"label": 0}, r"shape \(4,\)"),
-    "npy, pickled": (npy(np.array([None, 1])), {"label": 0}, "not valid NumPy: Array can.t be memory"),
+    "npy, pickled": (
+        npy(np.array([None, 1])),
+        {"label": 0},
+        "not valid NumPy: it holds Python objects",
+    ),
 }
 
 

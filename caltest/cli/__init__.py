@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from caltest._memory import check_address_space
 from caltest._version import __version__
 from caltest.cli._audit import run_audit
 from caltest.cli._bounds import run_bounds
@@ -17,6 +18,7 @@ from caltest.cli._one_model import run_estimate, run_test
 from caltest.cli._options import WithChoices, WithLooks
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, write
 from caltest.cli._power import run_power
+from caltest.exceptions import InputError
 
 app = typer.Typer(
     help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
@@ -36,6 +38,11 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+    try:
+        check_address_space()
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(WRONG_INPUT)
     try:
         app(prog_name="caltest")
     except SystemExit as stop:

@@ -27,7 +27,7 @@ from caltest.cli._config import (
     texts,
 )
 from caltest.cli._input import read_sample_with_groups
-from caltest.cli._options import Example, File, Label, Seed, column_names
+from caltest.cli._options import Example, File, Label, Seed, column_names, file_path
 from caltest.cli._output import NOT_REJECTED, REJECTED, WRONG_INPUT, errors_reported, write
 from caltest.cli._outputs import STANDARD_OUTPUT, check_outputs
 from caltest.exceptions import InputError
@@ -154,7 +154,12 @@ def run_audit(
     ] = None,
     config: Annotated[
         Path | None,
-        _option("FILE", "Options from this file.  [default: pyproject.toml, if it has [tool.caltest]]"),
+        typer.Option(
+            parser=file_path,
+            metavar="FILE",
+            help="Options from this file.  [default: pyproject.toml, if it has [tool.caltest]]",
+            show_default=False,
+        ),
     ] = None,
     jobs: Annotated[
         int | None, _option("INT", "Cores to use; -1 is all of them.  [default: -1]")

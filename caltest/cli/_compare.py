@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from caltest._door import called
 from caltest.cli._options import (
     AsJson,
     Columns,
@@ -18,6 +20,7 @@ from caltest.cli._options import (
     StatisticName,
     check_jobs,
     column_names,
+    file_path,
 )
 from caltest.cli._output import errors_reported, to_json, write
 from caltest.exceptions import InputError
@@ -38,6 +41,7 @@ def run_compare(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
+            parser=file_path,
             metavar="FILES",
             help="Two files or more, of the same rows in the same order, as for caltest test.",
             show_default=False,
@@ -138,10 +142,10 @@ def _models(
 
 def model_names(files: Sequence[Path]) -> list[str]:
     """Return the stems of the files, or the whole paths where stems are equal."""
-    places = [path.resolve() for path in files]
+    places = [os.path.realpath(path) for path in files]  # of a loop of links, too
     twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
     if twice:
-        raise InputError(f"the file {twice[0]} is given twice; give every model once.")
+        raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
     stems = [path.stem for path in files]
     return [
         stem if stems.count(stem) == 1 else str(path) for stem, path in zip(stems, files, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from caltest._choices import closest
+from caltest._door import is_file, named, opened
 from caltest.exceptions import InputError
 
 #: Turns a value into what an option takes, or raises; the first argument says whose value it is.
 Check: TypeAlias = "Callable[[str, object], Any]"
 
 _TABLE = "[tool.caltest]"
+_MOST_BYTES = 10**6
 _MOST_BITS = 256  # of a whole number; a seed may be long
 _MOST_CORES = 1024
 
@@ -67,7 +70,7 @@ def _nearest(checks: Mapping[str, Check]) -> Config:
         return Config(None, {})
     for folder in (here, *here.parents):
         path = Path("pyproject.toml") if folder == here else folder / "pyproject.toml"
-        found = _own_table(_read(path)) if path.is_file() else None
+        found = _own_table(_read(path)) if is_file(path) else None
         if found is not None:
             return _config(path, found, checks)
     return Config(None, {})
@@ -86,20 +89,13 @@ def _own_table(table: dict[str, Any]) -> object | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
-        reason = " ".join(str(error).split()).removesuffix(".")
-        raise InputError(f"{path}: this is not valid TOML: {reason}; mend it.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: the file is not UTF-8 text; save it as UTF-8.") from error
-    except OSError as error:
-        raise InputError(f"{path}: the file cannot be read: {error.strerror}; check it.") from error
-    except ValueError as error:  # a number of thousands of digits
-        raise InputError(f"{path}: a number in it is too long to be read; shorten it.") from error
-    except RecursionError as error:
-        raise InputError(f"{path}: lists in it are too deep to be read; flatten them.") from error
+    if str(path) == os.devnull:  # how one asks for no options at all
+        return {}
+    with named(str(path)), opened(path, "TOML") as file:
+        text = file.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise InputError(f"a configuration of more than {_MOST_BYTES} bytes is none; give another.")
+        return tomllib.loads(text.decode())
 
 
 def _checked(place: str, table: dict[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from caltest.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.data import Sample
+    from caltest.data import Predictions, Sample
 
 _NAME_COLUMNS = "with --columns (columns=… in Python)"
 
@@ -27,6 +27,22 @@ def read_sample(
     from caltest import files
 
     return files.read(_given(file), label=label, columns=column_names(columns))
+
+
+def read_pilot(
+    file: Path | None,
+    label: str | None,
+    columns: str | None,
+    example: str | None,
+    *,
+    needs_labels: bool,
+) -> Sample | Predictions:
+    """Read a pilot; where it needs no labels, of a file without any its predictions."""
+    if needs_labels or file is None or example is not None:
+        return read_sample(file, label, columns, example)
+    from caltest import files
+
+    return files.read_pilot(file, label=label, columns=column_names(columns))
 
 
 def read_or_scan(

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from caltest.cli._output import WRONG_INPUT, fail
 from caltest.exceptions import InputError
 
 
@@ -59,9 +60,17 @@ def _about(of: object) -> str:
     return words or (getdoc(of) or "").partition("\n")[0]
 
 
+def file_path(text: str) -> Path:
+    """Take the path of a file; an empty one would be the current folder's."""
+    if not text:
+        fail("the path of the file is empty; give that of a file.", WRONG_INPUT)
+    return Path(text)
+
+
 File = Annotated[
     Path | None,
     typer.Argument(
+        parser=file_path,
         metavar="FILE",
         help="CSV, Parquet, NPZ or NPY: a column of probabilities a class, and one of labels.",
         show_default=False,
@@ -70,6 +79,7 @@ File = Annotated[
 FileOrFolder = Annotated[
     Path | None,
     typer.Argument(
+        parser=file_path,
         metavar="FILE",
         help="CSV, Parquet, Arrow, NPZ or NPY, or a directory of Parquet or Arrow files: a column of "
         "probabilities a class, and one of labels.",

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from caltest._door import called
 from caltest.exceptions import InputError
 
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
@@ -26,9 +27,27 @@ def errors_reported() -> Iterator[None]:
         fail(str(error), WRONG_INPUT)
     except typer.Exit:
         raise
-    except Exception:
+    except Exception as error:
+        refusal = _refusal(error)
+        if refusal:
+            fail(refusal, WRONG_INPUT)
         traceback.print_exc()
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
+
+
+def _refusal(error: Exception) -> str | None:
+    """Say what the system refused, if that is what went wrong: it is no bug of ours."""
+    from caltest._memory import is_want_of_memory
+
+    if is_want_of_memory(error):
+        return (
+            "there is not enough memory for this; take fewer rows or classes, --jobs 1, or allow more "
+            "memory (ulimit -v)."
+        )
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f" ({called(str(error.filename))})"
+        return f"the system refuses: {error.strerror or error}{where}; check disks and limits."
+    return None
 
 
 def fail(message: str, status: int) -> NoReturn:

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from caltest._choices import choose
-from caltest.cli._input import read_sample
-from caltest.cli._options import column_names
+from caltest._choices import choose, whole_number
+from caltest._quoted import quoted
+from caltest.cli._input import read_pilot
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ _OPTIONS = {
     "tolerance": "--tolerance",
 }
 _MOST_CLASSES = 100_000
-_NO_LABELS = "say which holds the labels"  # in the messages of files without any
 
 
 def find_model(
@@ -61,7 +60,7 @@ def find_model(
         if classes is not None:
             raise InputError(f"--classes {classes} is for --simulate; leave it out.")
         states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
-        whole = _read(file, label, columns, example, needs_labels=not states)
+        whole = read_pilot(file, label, columns, example, needs_labels=not states)
 
         from caltest.planning import pilot
 
@@ -79,55 +78,6 @@ def find_model(
         if value is not None:
             raise InputError(f"both {name} ({value}) and --simulate ({simulate}) are given; give one.")
     return _generated(simulate, 10 if classes is None else classes, assumed)
-
-
-def _read(
-    file: Path | None,
-    label: str | None,
-    columns: str | None,
-    example: str | None,
-    *,
-    needs_labels: bool,
-) -> object:
-    """Read a pilot; where an error is stated, of a file without labels its predictions alone."""
-    try:
-        return read_sample(file, label, columns, example)
-    except InputError as error:
-        if needs_labels or label is not None or file is None or _NO_LABELS not in str(error):
-            raise
-    try:
-        return _predictions(file, column_names(columns))
-    except InputError as error:
-        raise InputError(f"{file.name}: {error}") from error
-
-
-def _predictions(file: Path, columns: list[str] | None) -> object:
-    """Read a file that can be read, and has no labels."""
-    import numpy as np
-    import pandas as pd
-
-    from caltest.data import Predictions, sample
-    from caltest.data.columns import check_columns, chosen_columns, chosen_probs
-
-    suffix = file.suffix.lower()
-    if suffix == ".npy":
-        return np.load(file, allow_pickle=False)
-    if suffix == ".npz":
-        with np.load(file, allow_pickle=False) as archive:
-            probs = archive[chosen_probs(list(archive.files))]
-            names = archive["classes"].tolist() if "classes" in archive.files else None
-        found = sample(probs, np.zeros(len(probs), dtype=np.intp)).predictions  # any labels do
-        return found if names is None else Predictions(found.probs, tuple(map(str, names)))
-    if suffix == ".csv":
-        frame = pd.read_csv(file, low_memory=False, keep_default_na=False, na_values=[""])
-    else:
-        frame = pd.read_parquet(file)
-    if columns is not None:
-        return frame[chosen_columns(list(frame.columns), columns)]
-    import narwhals as nw
-
-    check_columns(nw.from_native(frame, eager_only=True))
-    return frame
 
 
 def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLike:
@@ -154,9 +104,10 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
     if simulate == "tempered":
         return partial(simulation.tempered, alpha=alpha, temperature=assumed["temperature"])
     target = assumed["target"] or "0"
-    if not target.isdecimal() or int(target) >= classes:
-        raise InputError(f"--target is {target!r}; give a class from 0 to {classes - 1}.")
-    return partial(simulation.classwise, alpha=alpha, target=int(target), bias=assumed["bias"])
+    column = whole_number(target)
+    if column is None or column >= classes:
+        raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
+    return partial(simulation.classwise, alpha=alpha, target=column, bias=assumed["bias"])
 
 
 def as_typed(message: str) -> str:

@@ -2,7 +2,7 @@
 
 from caltest.data.glimpse import GLIMPSED, glimpse
 from caltest.data.impossible import impossible_labels, impossible_rows
-from caltest.data.sample import Predictions, Sample, check_index, merged_notes, sample
+from caltest.data.sample import Predictions, Sample, check_index, merged_notes, predictions, sample
 
 __all__ = [
     "GLIMPSED",
@@ -13,5 +13,6 @@ __all__ = [
     "impossible_labels",
     "impossible_rows",
     "merged_notes",
+    "predictions",
     "sample",
 ]

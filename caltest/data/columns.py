@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
 
 from caltest._choices import closest
+from caltest._quoted import quoted
 from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
 _PROBS = ("probs", "probabilities", "p", "y_prob")
+_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
 
@@ -24,8 +27,8 @@ def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
     if label is not None:
         if label in names:
             return label
-        raise InputError(f"there is no {kind} {label!r}{_meant(label, names)}; {found}.")
-    likely = [name for name in names if name.lower() in _LABELS]
+        raise InputError(f"there is no {kind} {quoted(label)}{_meant(label, names)}; {found}.")
+    likely = likely_labels(names)
     if len(likely) > 1:
         raise InputError(
             f"the {kind}s {listed(likely)} could all be the labels; say which is, with --label "
@@ -39,6 +42,11 @@ def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
     return likely[0]
 
 
+def likely_labels(names: Sequence[str]) -> list[str]:
+    """Return the names that say that they are of labels."""
+    return [name for name in names if name.lower() in _LABELS]
+
+
 def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     """Return the columns of probabilities that the user names, if there are all of them."""
     chosen = [columns] if isinstance(columns, str) else [str(name) for name in columns]
@@ -46,7 +54,7 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     for name in chosen:
         if name not in names:
             raise InputError(
-                f"there is no column {name!r} of probabilities{_meant(name, names)}; besides the "
+                f"there is no column {quoted(name)} of probabilities{_meant(name, names)}; besides the "
                 f"labels there are {listed(names)}."
             )
     if not chosen:
@@ -54,16 +62,18 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     return chosen
 
 
-def check_columns(frame: nw.DataFrame[Any]) -> None:
-    """Raise if a column, besides the label, can be no class's probability."""
+def check_columns(frame: nw.DataFrame[Any], *, given: bool) -> None:
+    """Raise if a column, ``given`` by name or found, can be no class's probability."""
     advice = "name the probability columns, with --columns (columns=… in Python)"
     if not frame.columns:
         raise InputError("there is no column besides the labels; add the probabilities.")
     for name, dtype in frame.schema.items():
         if not (dtype.is_float() or dtype.is_integer()):
-            raise _not_numbers(name, frame.get_column(name), advice)
-        if dtype.is_integer() and _INDEX.fullmatch(name.lower()):
-            raise InputError(f"column {name!r} looks like a row index, no probability; {advice}.")
+            raise _not_numbers(
+                name, frame.get_column(name), "leave the column out" if given else advice
+            )
+        if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
+            raise InputError(f"column {quoted(name)} looks like a row index, no probability; {advice}.")
 
 
 def chosen_probs(names: Sequence[str]) -> str:
@@ -78,7 +88,7 @@ def chosen_probs(names: Sequence[str]) -> str:
     logits = [name for name in names if "logit" in name.lower()]
     if logits:
         raise InputError(
-            f"the array {logits[0]!r} holds logits; apply softmax first, and save the result as "
+            f"the array {quoted(logits[0])} holds logits; apply softmax first, and save the result as "
             "'probs'."
         )
     raise InputError(
@@ -87,11 +97,11 @@ def chosen_probs(names: Sequence[str]) -> str:
     )
 
 
-def check_unique(names: Sequence[str]) -> None:
-    """Raise if two columns have one name."""
-    twice = sorted({name for name in names if names.count(name) > 1})
+def check_unique(names: Sequence[str], kind: str = "columns") -> None:
+    """Raise if two columns, or what else has names, have one name."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise InputError(f"two columns have one name ({listed(twice)}); rename one of them.")
+        raise InputError(f"two {kind} have one name ({listed(twice)}); rename one of them.")
 
 
 def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
@@ -99,35 +109,39 @@ def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
     cells = series.to_list()
     if not cells:
         return InputError("there is a header but no row beneath it; save the predictions as rows.")
-    # float("nan") works, but a CSV reader told that only empty cells are missing keeps "nan".
-    texts = [
-        (row, cell)
-        for row, cell in enumerate(cells)
-        if isinstance(cell, str) and (not is_number(cell) or cell.strip().lower() == "nan")
-    ]
-    if not texts:
-        return InputError(f"column {name!r} holds no numbers; {advice}.")
-    row, cell = texts[0]
-    found = f"column {name!r} holds {cell!r} at {row_at(row)}, which is no number"
-    if is_number(cell.replace(",", ".")) and "," in cell:
+    culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
+    if not culprits:
+        return InputError(f"column {quoted(name)} is of type {series.dtype}; save it as float64.")
+    row, cell = culprits[0]
+    found = f"column {quoted(name)} holds {quoted(cell)} at {row_at(row)}, which is no number"
+    text = cell if isinstance(cell, str) else ""
+    if "," in text and is_number(text.replace(",", ".")):
         return InputError(f"{found}; write decimals with a point.")
-    if is_number(cell.strip().removesuffix("%")) and cell.strip().endswith("%"):
+    if text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
         return InputError(f"{found}; write probabilities as fractions of 1, without a percent sign.")
-    if len(texts) < len(cells):
+    if len(culprits) < len(cells):
         return InputError(
-            f"{found}, in {len(texts)} of {len(cells)} rows; leave these rows out, or {advice}."
+            f"{found}, in {len(culprits)} of {len(cells)} rows; leave these rows out, or {advice}."
         )
     return InputError(f"{found}, nor is any other; {advice}.")
 
 
+def _reads_as_number(cell: object) -> bool:
+    """Say whether a reader takes a cell for a number, or for none; "nan" is text, not a missing one."""
+    if isinstance(cell, str):
+        return is_number(cell)
+    return cell is None or (isinstance(cell, Number) and not isinstance(cell, bool))
+
+
 def _meant(name: str, names: Sequence[str]) -> str:
     close = closest(name, names)
-    return f" (is {close!r} meant?)" if close else ""
+    return f" (is {quoted(close)} meant?)" if close else ""
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell of text is a number."""
-    with suppress(ValueError):
-        float(cell)
-        return True
-    return False
+    """Whether a cell of text is a number, as readers of CSV take it (Python takes "1_000" too).
+
+    >>> is_number(" -1.5e3 "), is_number("inf"), is_number("nan"), is_number("1_000")
+    (True, True, False, False)
+    """
+    return _NUMBER.fullmatch(cell) is not None

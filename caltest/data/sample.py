@@ -171,6 +171,34 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     return Sample(Predictions(rows, names, notes + matched), indices)
 
 
+def predictions(probs: object) -> Predictions:
+    """Read and check predictions alone, where no labels are known.
+
+    Parameters
+    ----------
+    probs
+        As of :func:`sample`.
+
+    Raises
+    ------
+    InputError
+        If they are wrong.
+
+    Examples
+    --------
+    >>> from caltest.data import predictions
+    >>> predictions([0.1, 0.8]).probs
+    array([[0.9, 0.1],
+           [0.2, 0.8]])
+    """
+    if isinstance(probs, Predictions):
+        return probs
+    table = read_table(probs, "probs")
+    check_shapes(table, len(table.values))
+    check_numbers(table)
+    return Predictions(*_simplex(table))
+
+
 def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...]]:
     """Return rows on the simplex, (n, m), the class names and notes."""
     values = table.values

@@ -2,92 +2,82 @@
 
 from __future__ import annotations
 
-import re
-import zipfile
-import zlib
+import math
 from dataclasses import replace
-from pathlib import Path
-from typing import IO, Any, Literal
+from io import BufferedReader
 
 import numpy as np
 import pandas as pd
 
-from caltest.data import Sample, sample
-from caltest.data.columns import chosen_label, chosen_probs
+from caltest._choices import whole_number
+from caltest._door import reading, size_of
+from caltest._quoted import quoted
+from caltest.data.columns import check_unique, chosen_probs
 from caltest.data.containers import Table, read_table, shape_of
 from caltest.exceptions import InputError
-from caltest.files.wanted import Read, Wanted, check_held, noting_unread, reason
+from caltest.files.npy import MAGIC, Header, read_array, read_header
+from caltest.files.npz import Archive
+from caltest.files.wanted import Content, Wanted, check_held, unread_note
+
+_ZIP = b"PK"
 
 
-def read_npz(path: Path, wanted: Wanted) -> Read:
+def read_npz(file: BufferedReader, wanted: Wanted) -> Content:
     """Read an archive of arrays."""
-    with path.open("rb") as file:
-        archive = _load(file, wanted)
-        if isinstance(archive, np.ndarray):
-            raise InputError("this is a single array, not an NPZ archive; rename it to .npy.")
-        names = list(archive.files)
+    if _begins_with(file, MAGIC):
+        raise InputError("this is a single array, not an NPZ archive; rename it to .npy.")
+    _check_no_columns(wanted)
+    with Archive(file) as archive:
+        names = archive.names
         key = wanted.found(names, chosen_probs)
         others = [name for name in names if name not in (key, "classes")]
-        truth = wanted.found(others, lambda some: chosen_label(some, wanted.label, "array"))
+        truth = wanted.found_label(others, "array")
         wanted.check_groups([name for name in names if name != key], truth, "array")
-        table, labels = read_table(_array(archive, key), "probs"), _array(archive, truth)
+        shape = archive.header(key).shape
+        check_held(shape[0] if shape else 1, math.prod(shape[1:]))
+        table = read_table(archive.array(key), "probs")
         if "classes" in names:
-            table = _with_classes(table, _array(archive, "classes"))
-        groups = {name: _array(archive, name) for name in wanted.groups}
+            table = _with_classes(table, archive.array("classes"))
+        labels = None if truth is None else archive.array(truth)
+        groups = {name: archive.array(name) for name in wanted.groups}
     unread = [name for name in others if name != truth and name not in groups]
-    checked = noting_unread(sample(table, labels), "arrays", unread)
-    return checked, _frame(groups, checked)
+    return Content(table, labels, _frame(groups, len(table.values)), unread_note("arrays", unread))
 
 
-def _frame(groups: dict[str, np.ndarray], checked: Sample) -> pd.DataFrame:
-    rows = checked.predictions.n_samples
-    for name, values in groups.items():
-        if values.shape != (rows,):
-            raise InputError(
-                f"the array {name!r} has shape {shape_of(values)}, and there are {rows} rows; a group "
-                f"needs one value a row, an array of shape ({rows},)."
-            )
-    return pd.DataFrame(groups, index=pd.RangeIndex(rows))
-
-
-def _with_classes(table: Table, classes: np.ndarray) -> Table:
-    width = table.values.shape[1] if table.values.ndim > 1 else 1
-    if classes.shape != (max(width, 2),):
-        raise InputError(
-            f"classes has shape {shape_of(classes)} and probs has {width} columns; "
-            "give one name for every class."
-        )
-    return replace(table, names=tuple(str(name) for name in classes.tolist()))
-
-
-def read_npy(path: Path, wanted: Wanted) -> Read:
+def read_npy(file: BufferedReader, wanted: Wanted) -> Content:
     """Read a single array, a table with a column of labels."""
     if wanted.groups:
         raise InputError(
-            f"an array has no names, so there is no column {wanted.groups[0]!r} to group by; save "
-            "probs, labels and groups as CSV, Parquet or NPZ."
+            f"an array has no names, so there is no column {quoted(wanted.groups[0])} to group by; "
+            "save probs, labels and groups as CSV, Parquet or NPZ."
         )
-    table = load_array(path, wanted)
-    index = column_of_labels(wanted.label, table.shape[1])
-    checked = sample(np.delete(table, index, axis=1), table[:, index])
-    return checked, _frame({}, checked)
+    header = array_header(file, wanted)
+    if wanted.may_lack_labels:
+        _check_held(header)
+        return Content(read_array(file, header), None, pd.DataFrame())
+    check_table(header)
+    index = column_of_labels(wanted.label, header.shape[1])
+    _check_held(header)
+    table = read_array(file, header)
+    groups = _frame({}, len(table))
+    return Content(np.delete(table, index, axis=1), table[:, index], groups)
 
 
-def load_array(path: Path, wanted: Wanted, *, mapped: bool = False) -> np.ndarray:
-    """Load a single array, a table of at least two columns, or leave it mapped into memory."""
-    table = _load(path, wanted, "r")
-    if not isinstance(table, np.ndarray):
-        table.close()
+def array_header(file: BufferedReader, wanted: Wanted) -> Header:
+    """Read what the file of a single array announces."""
+    if _begins_with(file, _ZIP):
         raise InputError("this is an NPZ archive, not a single array; rename it to .npz.")
-    if table.ndim != 2 or table.shape[1] < 2:
+    _check_no_columns(wanted)
+    return read_header(file, size_of(file))
+
+
+def check_table(header: Header) -> None:
+    """Raise unless an array is a table of two columns or more."""
+    if len(header.shape) != 2 or header.shape[1] < 2:
         raise InputError(
-            f"the array has shape {shape_of(table)}, but must be a table of probabilities and one "
-            "column of labels; or save probs and labels in one .npz file."
+            f"the array has shape {header.shape}, but must be a table of probabilities and one column "
+            "of labels; or save probs and labels in one .npz file."
         )
-    if mapped:
-        return table
-    check_held(*table.shape)
-    return np.array(table)
 
 
 def column_of_labels(label: str | None, width: int) -> int:
@@ -97,27 +87,50 @@ def column_of_labels(label: str | None, width: int) -> int:
             f"the table has {width} columns without names; say which holds the labels, with "
             "--label (label=… in Python), for instance --label=-1 for the last."
         )
-    if not re.fullmatch(r"-?\d+", label) or not -width <= int(label) < width:
+    number = whole_number(label.removeprefix("-"))
+    index = None if number is None else -number if label.startswith("-") else number
+    if index is None or not -width <= index < width:
         raise InputError(
-            f"label is {label!r}, but must be the index of one of the {width} columns, from 0 to "
+            f"label is {quoted(label)}, but must be the index of one of the {width} columns, from 0 to "
             f"{width - 1}, or -1 for the last."
         )
-    return int(label) % width
+    return index % width
 
 
-def _load(file: IO[bytes] | Path, wanted: Wanted, mmap_mode: Literal["r"] | None = None) -> Any:
+def _begins_with(file: BufferedReader, bytes_: bytes) -> bool:
+    found = file.read(len(bytes_)) == bytes_
+    file.seek(0)
+    return found
+
+
+def _check_no_columns(wanted: Wanted) -> None:
     if wanted.columns is not None:
         raise InputError("columns is for CSV and Parquet; leave it out.")
-    try:
-        return np.load(file, allow_pickle=False, mmap_mode=mmap_mode)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"the file is not valid NumPy: {reason(error)}; save it anew.") from error
 
 
-def _array(archive: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(archive[name])
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+def _check_held(header: Header) -> None:
+    rows = header.shape[0] if header.shape else 1
+    check_held(rows, math.prod(header.shape[1:]))
+
+
+def _frame(groups: dict[str, np.ndarray], rows: int) -> pd.DataFrame:
+    for name, values in groups.items():
+        if values.shape != (rows,):
+            raise InputError(
+                f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
+                f"group needs one value a row, an array of shape ({rows},)."
+            )
+    with reading("the groups cannot be read"):
+        return pd.DataFrame(groups, index=pd.RangeIndex(rows))
+
+
+def _with_classes(table: Table, classes: np.ndarray) -> Table:
+    width = table.values.shape[1] if table.values.ndim > 1 else 1
+    if classes.shape != (max(width, 2),):
         raise InputError(
-            f"the array {name!r} cannot be read: {reason(error)}; save it anew."
-        ) from error
+            f"classes has shape {shape_of(classes)} and probs has {width} columns; "
+            "give one name for every class."
+        )
+    names = tuple(str(name) for name in classes.tolist())
+    check_unique(names, "classes")
+    return replace(table, names=names)

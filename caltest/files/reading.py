@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from caltest.data import Sample
+from caltest._door import called, check_file, named, opened, size_of
+from caltest._quoted import quoted
+from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz
 from caltest.files.tables import read_csv, read_parquet
-from caltest.files.wanted import Reader, Wanted, named, reason
+from caltest.files.wanted import Content, Reader, Wanted
+
+#: By suffix, what a file should be and who reads it.
+_READERS: dict[str, tuple[str, Reader]] = {
+    ".csv": ("CSV", read_csv),
+    ".parquet": ("Parquet", read_parquet),
+    ".pq": ("Parquet", read_parquet),
+    ".npz": ("NumPy", read_npz),
+    ".npy": ("NumPy", read_npy),
+}
 
 
 def read(
@@ -99,44 +110,58 @@ def read_with_groups(
     >>> sample.predictions.classes, groups["station"].tolist()
     (('dry', 'rain'), ['007', '012'])
     """
-    path = Path(path)
-    name = path.name or str(path)
-    wanted = Wanted(
-        None if label is None else str(label),
-        None if columns is None else named(columns),
-        named(groups),
-    )
-    try:
-        return _reader(path)(path, wanted)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: the file is not UTF-8 text; save it as UTF-8.") from error
-    except OSError as error:
-        why = error.strerror or reason(error)
-        raise InputError(
-            f"{name}: the file cannot be read: {why}; check it and its permissions."
-        ) from error
+    with named(called(path)):
+        content = _read(path, Wanted.of(label, columns, groups))
+        return content.checked(), content.groups
 
 
-def _reader(path: Path) -> Reader:
-    """Choose by suffix who reads the file, if there is one."""
-    readers: dict[str, Reader] = {
-        ".csv": read_csv,
-        ".parquet": read_parquet,
-        ".pq": read_parquet,
-        ".npz": read_npz,
-        ".npy": read_npy,
-    }
-    if not path.exists():
-        raise InputError("there is no such file; check the path.")
-    if path.is_dir():
-        raise InputError("this is a directory; give one of the files in it.")
-    if path.suffix.lower() not in readers:
+def read_pilot(
+    path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
+) -> Sample | Predictions:
+    r"""Read predictions, and the labels if there are any.
+
+    Parameters
+    ----------
+    path, label, columns
+        As of :func:`read`. Only a label that is named has to be there.
+
+    Returns
+    -------
+    Sample or Predictions
+        Predictions alone, if the file has no labels.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or its content is wrong; the message starts with the file's name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from caltest.files import read_pilot
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "weather.csv")
+    ...     _ = path.write_text("dry,rain\n0.25,0.75\n0.5,0.5\n")
+    ...     read_pilot(path).classes
+    ('dry', 'rain')
+    """
+    with named(called(path)):
+        content = _read(path, Wanted.of(label, columns, needs_labels=False))
+        return content.checked_predictions() if content.labels is None else content.checked()
+
+
+def _read(path: str | Path, wanted: Wanted) -> Content:
+    """Let the reader of the file's suffix read it."""
+    check_file(path)
+    suffix = Path(path).suffix
+    if suffix.lower() not in _READERS:
         raise InputError(
-            f"the suffix {path.suffix!r} is none that can be read; convert the file to "
-            f"{', '.join(readers)}."
+            f"the suffix {quoted(suffix)} is none that can be read; convert the file to "
+            f"{', '.join(_READERS)}."
         )
-    if path.is_file() and path.stat().st_size == 0:
-        raise InputError("the file is empty; write it anew.")
-    return readers[path.suffix.lower()]
+    kind, reader = _READERS[suffix.lower()]
+    with opened(path, kind) as file:
+        if size_of(file) == 0:
+            raise InputError("the file is empty; write it anew.")
+        return reader(file, wanted)

@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from caltest._door import called, check_file, is_file, is_folder, named, opened, reading, size_of
+from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, sample
 from caltest.data.columns import check_unique
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
-from caltest.files.arrays import column_of_labels, load_array
+from caltest.files.arrays import array_header, check_table, column_of_labels
+from caltest.files.npy import Header, read_header, read_rows
 from caltest.files.stored import Stored
 from caltest.files.tables import from_frame
-from caltest.files.wanted import Wanted, named, reason
+from caltest.files.wanted import Wanted
 
+_NUMPY = "NumPy"
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _READAHEAD = 2  # batches of a row group decoded beforehand; more would fill memory
@@ -68,29 +72,18 @@ def scan(
     ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
     (20, 0.12)
     """
-    path = Path(path)
-    wanted = Wanted(
-        None if label is None else str(label), None if columns is None else named(columns), ()
-    )
-    name = path.name or str(path)
-    try:
-        if not path.exists():
-            raise InputError("there is no such file; check the path.")
-        if path.suffix.lower() == ".npy":
-            return _scan_npy(path, name, wanted)
-        return _scan_arrow(path, name, wanted)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    except OSError as error:
-        why = error.strerror or reason(error)
-        raise InputError(
-            f"{name}: the file cannot be read: {why}; check it and its permissions."
-        ) from error
+    name, wanted = called(path), Wanted.of(label, columns)
+    with named(name):
+        if not is_folder(path) or path == "":
+            check_file(path)
+        if Path(path).suffix.lower() == ".npy":
+            return _scan_npy(Path(path), name, wanted)
+        return _scan_arrow(Path(path), name, wanted)
 
 
 def can_scan(path: Path) -> bool:
     """Say whether there is something of a kind that can be read a block at a time."""
-    return path.is_dir() or path.suffix.lower() in (*_PARQUET, *_ARROW, ".npy")
+    return is_folder(path) or path.suffix.lower() in (*_PARQUET, *_ARROW, ".npy")
 
 
 # ------------------------------------------------------------------ Arrow
@@ -121,20 +114,19 @@ class StoredTable(Stored):
 
         held: list[Any] = []
         count = 0
-        try:
+        with named(self.name), reading("the file is broken"):
+            for file in self.dataset.files:  # opened once more; what they are may have changed
+                check_file(file)
             for batch in self.dataset.to_batches(
                 batch_size=ROWS, batch_readahead=_READAHEAD, fragment_readahead=1
             ):
+                batch.validate(full=True)
                 held.append(batch)
                 count += batch.num_rows
                 while count >= ROWS:
                     table = pa.Table.from_batches(held)
                     yield table.slice(0, ROWS)
                     held, count = table.slice(ROWS).to_batches(), count - ROWS
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(
-                f"{self.name}: the file is broken: {reason(error)}; save it anew."
-            ) from error
         if count:
             yield pa.Table.from_batches(held)
 
@@ -144,12 +136,11 @@ class StoredTable(Stored):
 
 
 def _of_table(wanted: Wanted, block: Any) -> Sample:
-    return from_frame(block, wanted, part=True)[0]
+    return from_frame(block, wanted).checked(part=True)
 
 
 def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
     try:
-        import pyarrow as pa
         import pyarrow.dataset as ds
     except ImportError as error:
         raise InputError(
@@ -159,14 +150,12 @@ def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
     # Bytes read beforehand would stay in memory, as many as the file has.
     unbuffered = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
     parquet = ds.ParquetFileFormat(default_fragment_scan_options=unbuffered)
-    try:
+    with reading("the file is not valid"):
         dataset = ds.dataset(
             [str(file) for file in files], format=parquet if kind == "parquet" else kind
         )
         _check_alike(dataset)
         n = dataset.count_rows()
-    except pa.ArrowException as error:
-        raise InputError(f"the file is not valid: {reason(error)}; save it anew.") from error
     check_unique(dataset.schema.names)
     if n == 0:
         raise InputError("there are no rows; write them anew.")
@@ -178,12 +167,14 @@ def _files(path: Path) -> tuple[list[Path], str]:
 
     Names that begin with "." or "_" are what systems keep beside data.
     """
-    if path.is_dir():
-        files = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+    folder = is_folder(path)
+    if folder:
+        with reading("the directory cannot be read"):
+            files = sorted(each for each in path.iterdir() if each.name[0] not in "._")
     else:
         files = [path]
     for suffixes, kind in ((_PARQUET, "parquet"), (_ARROW, "ipc")):
-        found = [each for each in files if each.is_file() and each.suffix.lower() in suffixes]
+        found = [each for each in files if is_file(each) and each.suffix.lower() in suffixes]
         others = [each.name for each in files if each not in found]
         if found and others:
             raise InputError(
@@ -192,7 +183,7 @@ def _files(path: Path) -> tuple[list[Path], str]:
             )
         if found:
             return found, kind
-    where = "this directory holds no such files" if path.is_dir() else f"this is {path.suffix!r}"
+    where = "this directory holds no such files" if folder else f"this is {quoted(path.suffix)}"
     raise InputError(
         "a block of rows at a time can be read from Parquet (.parquet, .pq), Arrow (.arrow, .feather, "
         f".ipc) and .npy files, and {where}; convert it, or read it with caltest.files.read."
@@ -206,12 +197,60 @@ def _check_alike(dataset: Any) -> None:
         names = fragment.physical_schema.names
         if sorted(names) != sorted(wanted):
             raise InputError(
-                f"{Path(fragment.path).name} has the columns {listed(names)}, and the first file has "
+                f"{called(fragment.path)} has the columns {listed(names)}, and the first file has "
                 f"{listed(wanted)}; give files with the same columns."
             )
 
 
 # ------------------------------------------------------------------ arrays
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFile(Stored):
+    """A table in an NPY file. It is read, not mapped: where a mapped file is cut short, Python dies.
+
+    Attributes
+    ----------
+    path
+        Of the file, which every pass opens.
+    header
+        What it announced when it was opened first.
+    label
+        The column of labels.
+    """
+
+    path: Path
+    header: Header
+    label: int
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return self.header.shape[1]
+
+    def _chunks(self) -> Iterator[Any]:
+        with named(self.name), opened(self.path, _NUMPY) as file:
+            if read_header(file, size_of(file)) != self.header:
+                raise InputError(
+                    "it is another table now than when it was opened; do not write to it while it is "
+                    "read."
+                )
+            for rows in blocks(self.n_samples, ROWS):
+                yield read_rows(file, self.header, rows), self.label
+
+    @property
+    def _check(self) -> Callable[[Any], Sample]:
+        return _of_arrays
+
+
+def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredFile:
+    with opened(path, _NUMPY) as file:
+        header = array_header(file, wanted)
+    check_table(header)
+    if header.shape[0] == 0:
+        raise InputError("there are no rows; write them anew.")
+    label = column_of_labels(wanted.label, header.shape[1])
+    return StoredFile(name, header.shape[0], path, header, label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +260,9 @@ class StoredArrays(Stored):
     Attributes
     ----------
     probs
-        (n, m) or (n,) predictions; with the labels among the columns, if ``labels`` is a number.
+        (n, m) or (n,) predictions.
     labels
-        (n,) labels, or the column that holds them.
+        (n,) labels.
     """
 
     probs: Any
@@ -236,8 +275,8 @@ class StoredArrays(Stored):
 
     def _chunks(self) -> Iterator[Any]:
         for rows in blocks(self.n_samples, ROWS):
-            block = np.array(self.probs[rows])  # read here, in the order of the file
-            yield block, self.labels if isinstance(self.labels, int) else np.array(self.labels[rows])
+            # Read here, in the order of the file.
+            yield np.array(self.probs[rows]), np.array(self.labels[rows])
 
     @property
     def _check(self) -> Callable[[Any], Sample]:
@@ -249,11 +288,6 @@ def _of_arrays(block: Any) -> Sample:
     if isinstance(labels, int):
         table, labels = np.delete(table, labels, axis=1), table[:, labels]
     return sample(table, labels, part=True)
-
-
-def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredArrays:
-    table = load_array(path, wanted, mapped=True)
-    return StoredArrays(name, len(table), table, column_of_labels(wanted.label, table.shape[1]))
 
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from caltest._door import named
 from caltest._sampling import ROWS
 from caltest.data import Sample, merged_notes
 from caltest.exceptions import InputError
@@ -67,10 +68,8 @@ class Stored(ABC):
         InputError
             If they do not fit, or are wrong.
         """
-        try:
+        with named(self.name):
             check_held(self.n_samples, self.width)
-        except InputError as error:
-            raise InputError(f"{self.name}: {error}") from error
         parts = [self.checked(number, block) for number, block in self.tasks()]
         probs = np.concatenate([part.predictions.probs for part in parts])
         labels = np.concatenate([part.labels for part in parts])

@@ -3,53 +3,108 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
-from typing import Any
+import io
+from collections.abc import Iterator, Mapping
+from functools import partial
+from io import BufferedReader
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, TextIO
 
 import narwhals as nw
 import pandas as pd
 
-from caltest.data import sample
-from caltest.data.columns import (
-    check_columns,
-    check_unique,
-    chosen_columns,
-    chosen_label,
-    is_number,
-)
-from caltest.data.containers import listed
+from caltest._door import size_of
+from caltest._memory import check_fits
+from caltest._quoted import quoted
+from caltest.data.columns import check_columns, check_unique, chosen_columns, is_number
+from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError
-from caltest.files.wanted import Read, Wanted, check_held, noting_unread, reason
+from caltest.files.wanted import Content, Wanted, check_held, unread_note
+
+_COPIES = 4.0  # of a CSV file's bytes that its table takes while it is read
+_LONGEST_LINE = 2**24  # characters: names of a million classes
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
-def read_csv(path: Path, wanted: Wanted) -> Read:
+def read_csv(file: BufferedReader, wanted: Wanted) -> Content:
     """Read a CSV file; groups stay the text that they are ("007", "1.50")."""
-    header = _header(path)
+    size = size_of(file)
+    check_fits(_COPIES * size, f"a CSV file of {size / 1e6:.0f} MB", "take fewer rows, or Parquet")
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        # Only an empty cell is missing: "NA" and "None" may be names of classes.
-        frame = pd.read_csv(
-            path,
-            low_memory=False,
-            keep_default_na=False,
-            na_values=[""],
-            dtype={name: str for name in wanted.groups if name in header},
-        )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"the file is not valid CSV: {reason(error)}; write it anew.") from error
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise InputError(
-            f"the header has {len(header)} names, but the first row has more cells; name every column."
-        )
-    return from_frame(frame, wanted)
+        header, swallowed = _checked_lines(text)
+    finally:
+        text.detach()
+    file.seek(0)
+    # Only an empty cell is missing: "NA" and "None" may be names of classes.
+    frame = pd.read_csv(
+        file,
+        low_memory=False,
+        keep_default_na=False,
+        na_values=[""],
+        dtype={name: str for name in wanted.groups if name in header},
+    )
+    return from_frame(frame, wanted, swallowed)
 
 
-def _header(path: Path) -> list[str]:
-    """Read the names of a CSV file's columns, as written."""
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        try:
-            header = next((cells for cells in csv.reader(lines) if cells), [])
-        except csv.Error as error:
-            raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
+def _checked_lines(text: TextIO) -> tuple[list[str], dict[str, int]]:
+    """Go through a CSV file, and raise unless every row has a cell for every name in the header.
+
+    Returns
+    -------
+    list of str
+        The header.
+    dict
+        By name of a column with a cell that seems to hold further rows, the first such row.
+    """
+    lines, swallowed, row = _lines(text), dict[str, int](), 0
+    try:
+        header = next((cells for cells in csv.reader(line for _, line in lines) if cells), [])
+        _check_header(header)
+        for number, line in lines:
+            if '"' not in line:  # as nearly all are, and to count commas is quick
+                width, cells = line.count(",") + 1, list[str]()
+            else:
+                cells = next(csv.reader(chain((line,), (more for _, more in lines))))
+                width = len(cells)
+            if width != len(header):
+                if not line.strip():
+                    continue
+                raise _wrong_width(number, width, len(header))
+            for k, cell in enumerate(cells):
+                # From a quote that is not closed up to another one in the same column, rows later.
+                if (rows := len(cell.splitlines()) - 1) > 0 and cell.count(",") >= rows * (width - 1):
+                    swallowed.setdefault(header[k] or f"Unnamed: {k}", row)  # as pandas calls it
+            row += 1
+    except csv.Error as error:
+        raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
+    return header, swallowed
+
+
+def _lines(text: TextIO) -> Iterator[tuple[int, str]]:
+    """Yield lines and their numbers, from 1; none of which is so long, or such, that no CSV has it."""
+    for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=1):
+        if len(line) == _LONGEST_LINE:
+            raise InputError(
+                f"line {number} is longer than {_LONGEST_LINE} characters; save a row a line."
+            )
+        if "\0" in line:
+            raise InputError(
+                f"line {number} holds a null character, so the file is not valid CSV; save it as UTF-8."
+            )
+        yield number, line
+
+
+def _wrong_width(line: int, cells: int, names: int) -> InputError:
+    found = f"line {line} has {cells} cell{'' if cells == 1 else 's'}, and the header has {names} names"
+    if cells < names:
+        return InputError(f"{found}; complete it, or write the file anew if it is cut off there.")
+    return InputError(f"{found}; name every column, or put text that holds commas in quotes.")
+
+
+def _check_header(header: list[str]) -> None:
+    """Raise if the names of a CSV file's columns look like something else."""
     if len(header) == 1 and (mark := next((c for c in ";\t|" if c in header[0]), None)):
         raise InputError(
             f"the header has no comma but {mark!r}, which seems to separate the columns; "
@@ -61,49 +116,70 @@ def _header(path: Path) -> list[str]:
             "add a header, for instance cat,dog,label."
         )
     check_unique(header)
-    return header
 
 
-def read_parquet(path: Path, wanted: Wanted) -> Read:
+def read_parquet(file: BufferedReader, wanted: Wanted) -> Content:
     """Read a Parquet file, with pyarrow."""
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise InputError(
             'reading Parquet needs pyarrow; install it with pip install "caltest[parquet]".'
         ) from error
-    try:
-        with pq.ParquetFile(path) as file:
-            check_held(file.metadata.num_rows, file.metadata.num_columns)
-            table = file.read()
-    except pa.ArrowException as error:
-        raise InputError(f"the file is not valid Parquet: {reason(error)}; save it anew.") from error
+    with pq.ParquetFile(file) as parquet:
+        found = parquet.metadata
+        check_held(found.num_rows, found.num_columns)
+        size = sum(found.row_group(k).total_byte_size for k in range(found.num_row_groups))
+        check_fits(2.0 * size, f"a table of {size / 1e6:.0f} MB", "take fewer rows or columns")
+        table = parquet.read()
+    table.validate(full=True)
     check_unique(table.column_names)
     return from_frame(table, wanted)
 
 
-def from_frame(native: Any, wanted: Wanted, *, part: bool = False) -> Read:
-    """Check a data frame, or a part of its rows: which columns are what, and what they hold."""
+def from_frame(native: Any, wanted: Wanted, swallowed: Mapping[str, int] = _NONE) -> Content:
+    """Say which columns of a data frame, or of a part of its rows, are what.
+
+    Parameters
+    ----------
+    native
+        A frame that narwhals knows.
+    wanted
+        What is asked for.
+    swallowed
+        By name of a column with a cell that seems to hold further rows, the first such row.
+    """
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
     names = frame.columns
-    truth = wanted.found(names, lambda some: chosen_label(some, wanted.label, "column"))
+    truth = wanted.found_label(names, "column")
     wanted.check_groups(names, truth, "column")
     others = [name for name in names if name != truth and name not in wanted.groups]
-    if wanted.columns is None:
-        chosen, unread = others, []
-        check_columns(frame.select(others))
-    else:
-        chosen = chosen_columns(others, wanted.columns)
-        unread = [name for name in others if name not in chosen]
-    try:
-        checked = sample(frame.select(chosen), frame.get_column(truth), part=part)
-    except InputError as error:
-        raise InputError(
-            f"{str(error).removesuffix('.')}; labels were read from column {truth!r}, probs from "
-            f"{listed(chosen)}."
-        ) from error
-    return noting_unread(checked, "columns", unread), _groups(frame, wanted)
+    chosen = others if wanted.columns is None else chosen_columns(others, wanted.columns)
+    unread = [name for name in others if name not in chosen]
+    for name, row in swallowed.items():
+        if name not in unread:
+            raise InputError(
+                f"the cell of column {quoted(name)} at {row_at(row)} seems to hold further rows, as if "
+                "a quote were not closed; correct it, or take the line breaks out of the cell."
+            )
+    check_columns(frame.select(chosen), given=wanted.columns is not None)
+    return Content(
+        frame.select(chosen),
+        None if truth is None else frame.get_column(truth),
+        _groups(frame, wanted),
+        (*unread_note("columns", unread), *_swallowed_notes(swallowed)),
+        f"probs were read from {listed(chosen)}"
+        if truth is None
+        else f"labels were read from column {quoted(truth)}, probs from {listed(chosen)}",
+    )
+
+
+def _swallowed_notes(swallowed: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(
+        f"A cell of column {quoted(name)} seems to hold further rows, the first in {row_at(row)}: if a "
+        "quote is not closed there, rows are missing."
+        for name, row in swallowed.items()
+    )
 
 
 def _groups(frame: nw.DataFrame[Any], wanted: Wanted) -> pd.DataFrame:

@@ -11,12 +11,13 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_number
+from caltest import data
+from caltest._choices import positive_number, whole_number
 from caltest._frozen import freeze_arrays
+from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
 from caltest.data import Predictions, Sample, sample
-from caltest.data.containers import read_table
 from caltest.exceptions import InputError
 from caltest.planning.fits import estimated
 from caltest.planning.truths import (
@@ -200,12 +201,7 @@ def _read(probs: object, labels: object) -> tuple[Predictions, Sample | None]:
     if labels is not None:
         whole = sample(probs, labels)
         return whole.predictions, whole
-    if isinstance(probs, Predictions):
-        return probs, None
-    table = read_table(probs, "probs")
-    binary = table.values.ndim == 1 or table.values.shape[1] == 1
-    first = 0 if binary or table.names is None else table.names[0]  # any label does: none is used
-    return sample(table, [first] * len(table.values)).predictions, None
+    return data.predictions(probs), None
 
 
 def _with_temperature(predictions: Predictions, temperature: float) -> Truth:
@@ -264,11 +260,14 @@ def _column(predictions: Predictions, target: int | str | None) -> int:
         return 1
     if isinstance(target, str) and target in names:
         return names.index(target)
-    if str(target).isdecimal() and int(cast("int", target)) < m:
-        return int(cast("int", target))
+    column = whole_number(target)
+    if column is not None and column < m:
+        return column
     named = " or a class's name" if names else ""
     what = (
-        f"target is {target!r}" if target is not None else "a bias needs the class it is of (target=)"
+        f"target is {quoted(target)}"
+        if target is not None
+        else "a bias needs the class it is of (target=)"
     )
     raise InputError(f"{what}, and the pilot has {m} classes; give a column from 0 to {m - 1}{named}.")
 

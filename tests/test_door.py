@@ -1,0 +1,734 @@
+"""The door for files: what is no plain file, or is damaged, is refused in one sentence, at once."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from caltest import InputError, _door, _memory
+from caltest.cli import app
+from caltest.cli._config import load_config
+from caltest.files import can_scan, npy, read, read_pilot, read_with_groups, scan
+
+PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+LABELS = np.array([0, 1, 2, 2])
+FRAME = pd.DataFrame(PROBS, columns=["cat", "dog", "owl"]).assign(label=["cat", "dog", "owl", "owl"])
+TABLE = np.column_stack([PROBS, LABELS])
+COMMANDS = ("test", "estimate", "audit", "bounds", "estimate-error", "power")
+LIMIT = 100  # seconds, on a busy machine; what waits for a pipe waits for ever
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def is_one_sentence(text):
+    return text.endswith((".", "?")) and ". " not in text and "\n" not in text
+
+
+def refused(call, *arguments, **options):
+    """Return the one sentence with which something is refused."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **options)
+    assert is_one_sentence(str(caught.value)), str(caught.value)
+    return str(caught.value)
+
+
+def in_process(code, *arguments, before=""):
+    """Run Python in a process of its own, for a limited time."""
+    line = [sys.executable, "-c", code, *map(str, arguments)]
+    if before:
+        line = ["bash", "-c", f'{before}; exec "$@"', "bash", *line]
+    return subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+# ------------------------------------------------------------------ what is no plain file
+
+
+def pipe(folder, suffix):
+    os.mkfifo(folder / f"a{suffix}")
+    return folder / f"a{suffix}"
+
+
+def link_to(target):
+    def make(folder, suffix):
+        (folder / f"a{suffix}").symlink_to(target)
+        return folder / f"a{suffix}"
+
+    return make
+
+
+def directory(folder, suffix):
+    (folder / f"a{suffix}").mkdir()
+    return folder / f"a{suffix}"
+
+
+def bound_socket(folder, suffix):
+    with socket.socket(socket.AF_UNIX) as bound:
+        here = Path.cwd()
+        os.chdir(folder)  # the path of a socket must be short
+        try:
+            bound.bind(f"a{suffix}")
+        finally:
+            os.chdir(here)
+    return folder / f"a{suffix}"
+
+
+def named_only(name):
+    return lambda folder, suffix: folder / f"{name}{suffix}"
+
+
+SPECIAL = {
+    "pipe": (pipe, "is a pipe"),
+    "endless device": (link_to("/dev/zero"), "is a device"),
+    "terminal": (link_to("/dev/tty"), "is a device"),
+    "socket": (bound_socket, "is a socket"),
+    "directory": (directory, "is a directory|directory holds no such files"),
+    "loop of links": (link_to("a.loop"), "cannot be read: .*symbolic links"),
+    "missing": (named_only("missing"), "there is no such file"),
+    "below a file": (lambda folder, suffix: Path(__file__) / f"a{suffix}", "there is no such file"),
+    "long name": (named_only("n" * 300), "cannot be read: File name too long"),
+    "null character": (named_only("a\0b"), "holds a null character"),
+}
+READ_ALL = """
+import sys, warnings
+from caltest import InputError
+from caltest.cli._config import load_config
+from caltest.files import read, read_pilot, read_with_groups, scan
+for suffix in (".csv", ".parquet", ".npz", ".npy", ".toml"):
+    for call in (read, read_pilot, read_with_groups, scan, lambda path: load_config(path, {})):
+        try:
+            call(sys.argv[1] + suffix)
+        except InputError as error:
+            print(error)
+        else:
+            raise SystemExit("accepted")
+"""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy"])
+@pytest.mark.parametrize(("make", "message"), SPECIAL.values(), ids=SPECIAL)
+def test_what_is_no_plain_file_is_refused(tmp_path, make, message, suffix):
+    if make in (pipe, bound_socket) and sys.platform == "win32":
+        pytest.skip("there are none")
+    if make is SPECIAL["loop of links"][0]:
+        (tmp_path / "a.loop").symlink_to(f"a{suffix}")
+    path = make(tmp_path, suffix)
+    for call in (read, read_pilot, read_with_groups, scan):
+        said = refused(call, path)
+        if not (call is scan and suffix in (".csv", ".npz") and "can be read from Parquet" in said):
+            assert re.search(message, said)
+        assert len(said) < 300
+    assert can_scan(path) == (suffix in (".parquet", ".npy") or make is directory)
+    assert re.search(f"{message}|is a directory", refused(load_config, path, {}))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    """In a process of its own, as a pipe that is opened the wrong way is waited for, for ever."""
+    for suffix in (".csv", ".parquet", ".npz", ".npy", ".toml"):
+        os.mkfifo(tmp_path / f"a{suffix}")
+    found = in_process(READ_ALL, tmp_path / "a")
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert len(lines) == 25
+    assert all("pipe" in line or "suffix" in line or "can be read from" in line for line in lines)
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    FRAME.to_csv(path, index=False)
+    found = path.stat()
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: found)  # as it was a moment ago
+    assert "is a pipe" in refused(read, path)
+
+
+@pytest.mark.parametrize("call", [read, read_pilot, read_with_groups, scan])
+def test_an_empty_path_is_no_file(call, tmp_path, monkeypatch):
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert "the path is empty" in refused(call, "")
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "compare"])
+def test_commands_read_through_the_door(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_parquet("a.parquet")
+    os.mkfifo("pipe.csv")
+    Path("zero.csv").symlink_to("/dev/zero")
+    Path("cut.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    more = ["--n", "10"] if name == "power" else ["a.parquet"] if name == "compare" else []
+    for path, words in {
+        "": "path of the file is empty",
+        "pipe.csv": "is a pipe",
+        "zero.csv": "is a device",
+        "n" * 300 + ".csv": "name too long",
+        "cut.npy": "ends within its header",
+    }.items():
+        found = command(name, path, *more)
+        assert found.exit_code == 2, (path, found.output, found.exception)
+        assert words.lower() in found.stderr.lower()
+        assert found.stderr.startswith("Error: ")
+        assert found.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------ what libraries raise
+
+RAISED = [
+    ValueError("bad"),
+    EOFError(),
+    zipfile.BadZipFile("Bad magic number. Try again"),
+    zlib.error("Error -3"),
+    lzma.LZMAError("Corrupt input"),
+    struct.error("unpack requires"),
+    tokenize.TokenError("EOF in multi-line statement", (2, 0)),
+    SyntaxError("invalid syntax"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    OverflowError("too large"),
+    RecursionError("maximum recursion depth exceeded"),
+    MemoryError(),
+    NotImplementedError("compression type 9"),
+    RuntimeError("File is encrypted"),
+    KeyError("label"),
+    IndexError(),
+    TypeError("unhashable type: 'list'"),
+    AssertionError(),
+    OSError("Corrupt snappy"),
+    OSError(5, "Input/output error"),
+    PermissionError(13, "Permission denied"),
+    pd.errors.ParserError("Error tokenizing\ndata. C error: x"),
+    ValueError("Exceeds the limit (4300 digits); use sys.set_int_max_str_digits() to increase"),
+    ValueError("long " * 10_000),
+]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+def test_whatever_a_library_raises_becomes_one_sentence(error, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x")
+
+    def body():
+        with _door.named("a.csv"), _door.opened(path, "CSV"):
+            raise error
+
+    said = refused(body)
+    assert said.startswith("a.csv: ")
+    assert len(said) < 300
+
+
+def test_what_pyarrow_raises_becomes_one_sentence(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    for kind in (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowMemoryError, pa.ArrowKeyError):
+
+        def body(kind=kind):
+            with _door.reading("the file is not valid Parquet"):
+                raise kind("Couldn't deserialize thrift: TProtocolException.\n")
+
+        refused(body)
+
+
+def test_who_stops_the_program_stops_it(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x")
+    with pytest.raises(KeyboardInterrupt), _door.opened(path, "CSV"):
+        raise KeyboardInterrupt
+
+
+def test_a_file_is_closed_whatever_happens(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x")
+    with pytest.raises(InputError), _door.opened(path, "CSV") as file:
+        raise ValueError
+    assert file.closed
+
+
+# ------------------------------------------------------------------ damages
+
+
+def as_csv(path):
+    FRAME.to_csv(path, index=False)
+
+
+def as_parquet(path):
+    FRAME.to_parquet(path)
+
+
+def as_npz(path):
+    np.savez(path, probs=PROBS, y=FRAME["label"].to_numpy("U3"), classes=["cat", "dog", "owl"])
+
+
+def as_packed_npz(path):
+    np.savez_compressed(path, probs=PROBS, y=LABELS)
+
+
+def as_npy(path):
+    np.save(path, TABLE)
+
+
+FORMATS = {
+    "csv": (as_csv, ".csv"),
+    "parquet": (as_parquet, ".parquet"),
+    "npz": (as_npz, ".npz"),
+    "packed npz": (as_packed_npz, ".npz"),
+    "npy": (as_npy, ".npy"),
+}
+
+
+def cut(content, rng):
+    return content[: int(rng.integers(len(content)))]
+
+
+def flipped(content, rng):
+    changed = bytearray(content)
+    changed[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
+    return bytes(changed)
+
+
+def noisy(content, rng):
+    start = int(rng.integers(len(content)))
+    return content[:start] + rng.bytes(8) + content[start + 8 :]
+
+
+def nulled(content, rng):
+    start = int(rng.integers(len(content)))
+    return content[:start] + bytes(16) + content[start + 16 :]
+
+
+def longer(content, rng):
+    return content + rng.bytes(20)
+
+
+def largest(content, rng):
+    start = int(rng.integers(len(content)))
+    return content[:start] + b"\xff" * 4 + content[start + 4 :]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("damage", [cut, flipped, noisy, nulled, longer, largest])
+@pytest.mark.parametrize(("write", "suffix"), FORMATS.values(), ids=FORMATS)
+def test_a_damaged_file_is_refused_or_read(tmp_path, write, suffix, damage):
+    """Where damage cannot be seen the file is read; nothing but an InputError ever comes out."""
+    path = tmp_path / f"a{suffix}"
+    write(path)
+    content, rng = path.read_bytes(), np.random.default_rng(1)
+    label, said = 3 if suffix == ".npy" else None, set()
+    for _ in range(60):
+        path.write_bytes(damage(content, rng))
+        for call in (read, read_pilot):
+            try:
+                call(path, label)
+            except InputError as error:
+                said.add(str(error))
+        if can_scan(path):
+            try:
+                scan(path, label).load()
+            except InputError as error:
+                said.add(str(error))
+    assert all(is_one_sentence(each) for each in said)
+
+
+HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (4, 4), }"
+HEADERS = {
+    "shape of truth": (HEADER.replace("(4, 4)", "(True, 4)"), "does not say what"),
+    "shape beyond 64 bits": (HEADER.replace("(4, 4)", f"({2**63}, 4)"), "no array has"),
+    "shape of thousands of digits": (HEADER.replace("(4, 4)", f"({'9' * 5000}, 4)"), "no array has"),
+    "negative shape": (HEADER.replace("(4, 4)", "(-4, 4)"), "does not say what"),
+    "huge shape": (HEADER.replace("(4, 4)", "(400000000, 4)"), "takes 12800000000 bytes"),
+    "many axes": (HEADER.replace("(4, 4)", "(" + "1, " * 99 + ")"), "no array has"),
+    "short shape": (HEADER.replace("(4, 4)", "(3, 4)"), "takes 96 bytes, and 128 follow"),
+    "unhashable": ("{[]: 1}", "does not say what"),
+    "a list": ("[1, 2]", "does not say what"),
+    "nothing": ("", "does not say what"),
+    "brackets": ("(" * 9000, "does not say what"),
+    "minus signs": ("-" * 9000 + "1", "does not say what"),
+    "program": ("__import__('os').abort()", "does not say what"),
+    "unknown type": (HEADER.replace("<f8", "<f7"), "unknown type"),
+    "endless text": (HEADER.replace("<f8", "<U999999999"), "takes .* bytes|unknown type"),
+    "objects": (HEADER.replace("<f8", "|O"), "Python objects"),
+    "records": (HEADER.replace("'<f8'", "[('a', '<f8')]"), "records"),
+    "long header": (HEADER + " " * 20_000, "said to be"),
+}
+
+
+@pytest.mark.parametrize(("header", "message"), HEADERS.values(), ids=HEADERS)
+def test_headers_that_no_array_has(tmp_path, header, message):
+    text = header.encode()
+    content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + TABLE.tobytes()
+    (tmp_path / "a.npy").write_bytes(content)
+    for call in (read, scan):
+        assert re.search(message, refused(call, tmp_path / "a.npy", 3))
+    assert re.search(message, refused(read_pilot, tmp_path / "a.npy"))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("probs.npy", content)
+        archive.writestr("y.npy", content)
+    for call in (read, read_pilot):
+        said = refused(call, tmp_path / "a.npz")
+        assert "the array 'probs' cannot be read: " in said
+        assert re.search(message, said)
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f8", ">f8", "<f4", ">f4"])
+def test_arrays_of_every_layout_are_read(tmp_path, version, order, dtype):
+    table = np.tile(TABLE, (2000, 1)).astype(dtype, order=order)
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array(file, table, version)
+    for found in (read(tmp_path / "a.npy", 3), scan(tmp_path / "a.npy", 3).load()):
+        np.testing.assert_array_equal(found.predictions.probs, np.tile(PROBS, (2000, 1)))
+        np.testing.assert_array_equal(found.labels, np.tile(LABELS, 2000))
+
+
+def test_headers_of_other_programs_are_read():
+    for text in (
+        "{'shape': (2L, 3L), 'descr': '<i4', 'fortran_order': False}",
+        '{"descr": "<i4", "fortran_order": False, "shape": (2, 3,)}',
+    ):
+        content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(24)
+        found = npy.read_header(io.BytesIO(content), len(content))
+        assert (found.shape, found.dtype, found.by_columns) == ((2, 3), np.int32, False)
+
+
+def patched_zip(path, at, value):
+    """Change a field of every member: of the local header, and of the directory two bytes on."""
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", at), (b"PK\x01\x02", at + 2)):
+        start = content.find(signature)
+        while start >= 0:
+            content[start + offset : start + offset + 2] = struct.pack("<H", value)
+            start = content.find(signature, start + 4)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "message"),
+    [
+        (6, 1, "is encrypted"),
+        (8, 99, r"packed in a way that NumPy does not know \(99\)"),
+        (8, zipfile.ZIP_LZMA, "packed in a way"),
+        (8, zipfile.ZIP_BZIP2, "packed in a way"),
+        (8, zipfile.ZIP_DEFLATED, "cannot be read"),
+        (14, 4711, "Bad CRC-32"),
+    ],
+)
+def test_archives_that_numpy_does_not_write(tmp_path, at, value, message):
+    np.savez(tmp_path / "a.npz", probs=PROBS, y=LABELS)
+    patched_zip(tmp_path / "a.npz", at, value)
+    for call in (read, read_pilot):
+        assert re.search(message, refused(call, tmp_path / "a.npz"))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_arrays_of_one_name(tmp_path):
+    np.savez(tmp_path / "a.npz", probs=PROBS, y=LABELS)
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.write(tmp_path / "a.npz", "probs.npy")
+    assert "two arrays have one name ('probs')" in refused(read, tmp_path / "a.npz")
+
+
+def test_text_that_is_none(tmp_path):
+    for code in (0x110000, 0xD800, 2**32 - 1):
+        text = np.array(["cat", "dog", "owl", "owl"])
+        text.view(np.uint32)[4] = code
+        np.savez(tmp_path / "a.npz", probs=PROBS, y=text, classes=["cat", "dog", "owl"])
+        assert "text that is no Unicode" in refused(read, tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("names", [["a", "a", "c"], ["a", "b"], ["a", "b", "c", "d"], "abc"])
+@pytest.mark.parametrize("labels", [{}, {"y": LABELS}])
+def test_class_names_are_one_a_class_and_distinct(tmp_path, names, labels):
+    np.savez(tmp_path / "a.npz", probs=PROBS, classes=names, **labels)
+    words = "two classes have one name|one name for every class"
+    assert re.search(words, refused(read_pilot, tmp_path / "a.npz"))
+    found = command("power", tmp_path / "a.npz", "--overconfidence", "0.05", "--n", "50")
+    assert found.exit_code == 2
+    assert re.search(words, found.stderr)
+
+
+# ------------------------------------------------------------------ memory
+
+
+def test_a_small_archive_does_not_fill_memory(tmp_path):
+    """8 MB that unpack to 2 GB: in a process that could not hold them, and is not asked to."""
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("probs", "y"):
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                shape = (2**22, 4)
+                np.lib.format.write_array_header_1_0(
+                    member, {"descr": "<f8", "fortran_order": False, "shape": shape}
+                )
+                for _ in range(128):
+                    member.write(bytes(2**20))
+    assert (tmp_path / "a.npz").stat().st_size < 10**6
+    for call in (read, read_pilot):
+        assert "would unpack from" in refused(call, tmp_path / "a.npz")
+
+
+def test_an_archive_that_is_all_directory(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        for number in range(10):
+            archive.writestr(zipfile.ZipInfo(f"{number:05}" + "n" * 60_000), b"")
+    content = (tmp_path / "a.npz").read_bytes()
+    start = content.index(b"PK\x01\x02")
+    one = content[start : content.index(b"PK\x01\x02", start + 4)]
+    count = 80
+    directory = one * count
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, len(directory), start, 0)
+    (tmp_path / "a.npz").write_bytes(content[:start] + directory + end)
+    assert "the archive's directory takes" in refused(read, tmp_path / "a.npz")
+
+
+def test_what_does_not_fit_is_not_begun(tmp_path, monkeypatch):
+    for write, suffix in FORMATS.values():
+        write(tmp_path / f"a{suffix}")
+        with monkeypatch.context() as patch:
+            patch.setattr(_memory, "available", lambda: 10.0)
+            said = refused(read, tmp_path / f"a{suffix}", 3 if suffix == ".npy" else None)
+        assert "GB are available" in said
+
+
+def test_a_sparse_csv_of_many_gigabytes(tmp_path):
+    with (tmp_path / "a.csv").open("wb") as file:
+        file.truncate(10**13)
+    assert "a CSV file of 10000000 MB needs about" in refused(read, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open("wb") as file:
+        file.truncate(2**25)
+    assert "line 1 is longer than" in refused(read, tmp_path / "a.csv")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+@pytest.mark.parametrize("megabytes", [300, 500, 600, 700])
+def test_too_little_address_space_is_said_at_once(tmp_path, megabytes):
+    as_csv(tmp_path / "a.csv")
+    code = "import sys; sys.argv[0] = 'caltest'; from caltest.cli import main; main()"
+    found = in_process(
+        code, "test", tmp_path / "a.csv", "--seed", "1", before=f"ulimit -v {megabytes * 1000}"
+    )
+    assert found.returncode == 2, found.stderr
+    assert "of address space" in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+def test_the_address_space_that_is_left_is_memory():
+    code = "from caltest import _memory; print(_memory.available() < 1.3e9)"
+    assert in_process(code, before="ulimit -v 1200000").stdout == "True\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+def test_threads_are_as_many_as_the_address_space_holds():
+    code = "from caltest._parallel import Workers; print(Workers(32).hands)"
+    assert int(in_process(code, before="ulimit -v 1500000; export OPENBLAS_NUM_THREADS=1").stdout) < 6
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "not enough memory"),
+        (np._core._exceptions._ArrayMemoryError((9, 9), np.dtype(float)), "not enough memory"),
+        (RuntimeError("can't start new thread"), "not enough memory"),
+        (ImportError("x.so: failed to map segment from shared object"), "not enough memory"),
+        (OSError(12, "Cannot allocate memory"), "not enough memory"),
+        (OSError(28, "No space left on device", "/tmp/x"), r"No space left on device \(x\)"),
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+    ],
+    ids=repr,
+)
+def test_what_the_system_refuses_is_no_bug(error, words, monkeypatch):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr("caltest.testing.test", refuse)
+    found = command("test", "--example", "digits:naive_bayes")
+    assert found.exit_code == 2
+    assert re.fullmatch(f"Error: .*{words}.*\n", found.stderr)
+
+
+def test_a_bug_stays_one(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr("caltest.testing.test", fail)
+    found = command("test", "--example", "digits:naive_bayes")
+    assert found.exit_code == 3
+    assert "this is a bug in caltest" in found.stderr
+
+
+# ------------------------------------------------------------------ files that change meanwhile
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_table_that_is_cut_short_while_it_is_read(tmp_path, order):
+    """In a process of its own: to touch what is gone of a mapped file kills it (SIGBUS)."""
+    np.save(tmp_path / "a.npy", np.asarray(np.tile(TABLE, (20_000, 1)), order=order))
+    code = """
+import os, sys
+from caltest import InputError
+from caltest.files import scan
+stored = scan(sys.argv[1], label=3)
+tasks = iter(stored.tasks())
+next(tasks)
+os.truncate(sys.argv[1], 40_000)
+try:
+    for _ in tasks: pass
+except InputError as error:
+    print(error)
+try:
+    stored.load()
+except InputError as error:
+    print(error)
+"""
+    found = in_process(code, tmp_path / "a.npy")
+    assert found.returncode == 0, found.stderr
+    first, second = found.stdout.splitlines()
+    assert re.match(r"a.npy: .* ends after \d+ of \d+ bytes", first)
+    assert re.match("a.npy: .* follow its header", second)
+
+
+def test_another_table_under_the_same_name(tmp_path):
+    np.save(tmp_path / "a.npy", TABLE)
+    stored = scan(tmp_path / "a.npy", label=3)
+    np.save(tmp_path / "a.npy", np.vstack([TABLE, TABLE]))
+    assert "another table now" in refused(stored.load)
+    (tmp_path / "a.npy").unlink()
+    os.mkfifo(tmp_path / "a.npy")
+    assert "is a pipe" in refused(stored.load)
+
+
+def test_a_parquet_file_that_becomes_a_pipe(tmp_path):
+    pytest.importorskip("pyarrow")
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    stored = scan(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").unlink()
+    os.mkfifo(tmp_path / "a.parquet")
+    assert "is a pipe" in refused(stored.load)
+
+
+# ------------------------------------------------------------------ rows of CSV
+
+ROWS = {
+    "cut in the last line": ("p,y,g\n.5,0,a\n.5,1\n", {}, r"line 3 has 2 cells, and the header has 3"),
+    "cut in the label": ("p,g,y\n.5,a,0\n.5\n", {}, r"line 3 has 1 cell, and"),
+    "too many cells": ("p,y,g\n.5,0,a\n.5,1,a,b\n", {}, r"line 3 has 4 cells, and"),
+    "stray quote in a group": (
+        'p,y,g\n.5,0,a\n.5,1,"b\n.5,0,c"\n.5,0,a\n',
+        {},
+        r"column 'g' at row 1 .* seems to hold further rows, as if a quote were not closed",
+    ),
+    "stray quote in a probability": ('p,y,g\n"5,0,a\n.5,1,b\n.5,0,c"\n', {}, "line 2 has 1 cell"),
+    "stray quote to the end": ('p,y,g\n.5,0,a\n.5,1,"b\n.5,0,c\n', {}, "seems to hold|EOF inside"),
+    "null characters": ("p,y,g\n.5,0,\0\n.5,1,b\n", {}, "line 2 holds a null character"),
+    "long cell": ('p,y,g\n.5,0,"' + "a" * 2_000_000 + '"\n.5,1,b\n', {}, "field larger than"),
+}
+
+
+@pytest.mark.parametrize(("text", "options", "message"), ROWS.values(), ids=ROWS)
+def test_rows_that_are_none(tmp_path, text, options, message):
+    (tmp_path / "a.csv").write_text(text)
+    assert re.search(message, refused(read_with_groups, tmp_path / "a.csv", groups=["g"], **options))
+
+
+def test_blank_lines_and_empty_cells_are_none_of_these(tmp_path):
+    (tmp_path / "a.csv").write_text("\np,y,g\n\n.5,0,a\n  \n.5,1,\n\n")
+    found, groups = read_with_groups(tmp_path / "a.csv", groups=["g"])
+    assert found.labels.tolist() == [0, 1]
+    assert groups["g"].isna().tolist() == [False, True]
+
+
+def test_text_of_several_lines_is_text(tmp_path):
+    (tmp_path / "a.csv").write_text('p,y,words\n.5,0,"a\nb\n"\n.5,1,"b, c\r\nc"\n')
+    found, groups = read_with_groups(tmp_path / "a.csv", groups=["words"])
+    assert found.labels.tolist() == [0, 1]
+    assert found.predictions.notes == ("One column, read as P(class 1).",)
+    assert groups["words"].tolist() == ["a\nb\n", "b, c\r\nc"]
+
+
+def test_text_that_seems_to_hold_rows_and_is_not_read_is_noted(tmp_path):
+    (tmp_path / "a.csv").write_text('p,y,words\n.5,0,a\n.5,1,"b\n.5,1,c"\n')
+    found = read(tmp_path / "a.csv", columns=["p"])
+    assert found.labels.tolist() == [0, 1]
+    assert found.predictions.notes[-1].startswith(
+        "A cell of column 'words' seems to hold further rows, the first in row 1 (counting from 0): if"
+    )
+
+
+@pytest.mark.parametrize(
+    "cell", ["1_000", "١", "x", "1/2", "True", "nan", "0x1", "--1", "1e", "9" * 99_999 + "x"]
+)
+@pytest.mark.parametrize("columns", [None, ["cat", "dog"]])
+def test_one_bad_cell_is_told_with_its_row(tmp_path, cell, columns):
+    (tmp_path / "a.csv").write_text(f"cat,dog,y\n.5,.5,0\n{cell},.5,1\n.5,.5,1\n")
+    said = refused(read, tmp_path / "a.csv", columns=columns)
+    assert re.search("column 'cat' holds '.*' .*at row 1 .*, which is no number, in 1 of 3 rows", said)
+    assert len(said) < 350
+
+
+# ------------------------------------------------------------------ numbers of thousands of digits
+
+LONG = "1" * 5000
+
+
+def test_long_numbers_in_a_file(tmp_path):
+    path = tmp_path / "a.csv"
+    for text in (
+        f"{LONG},2{LONG},y\n.5,.5,0\n.5,.5,1\n",
+        f"p_{LONG},p_2,y\n.5,.5,0\n.5,.5,1\n",
+        f"a,b,y\n.5,.5,{LONG}\n.5,.5,1\n",
+        "a,b,y\n.5,.5,1e999\n.5,.5,1\n",
+        f"a,b,y\n{LONG},.5,0\n.5,.5,1\n",
+    ):
+        path.write_text(text)
+        assert len(refused(read, path)) < 400
+
+
+def test_long_numbers_as_groups_are_text(tmp_path):
+    (tmp_path / "a.csv").write_text(f"p,y,g\n.5,0,{LONG}\n.5,1,{LONG}\n")
+    assert read_with_groups(tmp_path / "a.csv", groups=["g"])[1]["g"].tolist() == [LONG, LONG]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--label", LONG],
+        ["--columns", LONG],
+        ["--lens", f"class:{LONG}"],
+        ["--lens", f"top:{LONG}"],
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".npy"])
+def test_long_numbers_as_options(tmp_path, options, suffix):
+    (as_csv if suffix == ".csv" else as_npy)(tmp_path / f"a{suffix}")
+    more = ["--label", "3"] if suffix == ".npy" and options[0] != "--label" else []
+    found = command("test", tmp_path / f"a{suffix}", *options, *more)
+    assert found.exit_code == 2, found.output
+    assert len(found.stderr) < 400
+
+
+@pytest.mark.parametrize("source", [["--simulate", "classwise"], ["--example", "digits:naive_bayes"]])
+def test_a_long_number_as_target(source):
+    found = command("power", *source, "--bias", "1", "--target", LONG, "--n", "50")
+    assert found.exit_code == 2, found.output
+    assert len(found.stderr) < 300
+
+
+@pytest.mark.parametrize("names", [["1", "1.0", "2"], ["p_1", "p_01", "p_2"], ["1", LONG, "2"]])
+def test_numbers_in_names_that_labels_cannot_be_matched_to(tmp_path, names):
+    pd.DataFrame(PROBS, columns=names).assign(y=LABELS).to_csv(tmp_path / "a.csv", index=False)
+    said = refused(read, tmp_path / "a.csv")
+    assert re.search("both carry the number 1; rename|more than 18 digits", said)
