@@ -68,7 +68,9 @@ def test(
     statistic
         A name (``caltest.statistics.STATISTICS`` lists them), an object of
         :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
-        calibration is bad, which gets an exact p-value too if it depends on its arguments alone.
+        calibration is bad, which gets an exact p-value too if it depends on its arguments alone (one
+        that remembers is refused), and on the order of the rows only if that tells nothing about the
+        labels.
         Default "omnibus": several ways to err at once, whose ``parts`` have p-values of their own in
         the result. It goes with the exact null; with another null the default is "skce_uq", which
         sees every kind of miscalibration too, given enough rows, but some kinds only weakly. With a

@@ -87,6 +87,12 @@ def _answer(result: SampleSizeResult) -> str:
             f"{wanted} is reached with min_n = {result.min_n:,} rows already, where the test rejects "
             f"{percent(first.power, 1)} of {counted(first.n_datasets, 'data set')}; fewer may do."
         )
+    if result.interval == (None, None):
+        return (
+            f"{wanted} takes {counted(result.n, 'row')} by the fitted curve, but the simulation leaves "
+            f"that open: fewer than {result.min_n:,} or more than {result.max_n:,} may be right; simulate "
+            "more data sets, or look at more rows."
+        )
     return f"{wanted} takes {counted(result.n, 'row')}{_interval(result)}."
 
 
