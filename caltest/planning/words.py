@@ -90,8 +90,8 @@ def _answer(result: SampleSizeResult) -> str:
     if result.interval == (None, None):
         return (
             f"{wanted} takes {counted(result.n, 'row')} by the fitted curve, but the simulation leaves "
-            f"that open: fewer than {result.min_n:,} or more than {result.max_n:,} may be right; simulate "
-            "more data sets, or look at more rows."
+            f"that open: fewer than {result.min_n:,} or more than {result.max_n:,} may be right; "
+            "simulate more data sets, or look at more rows."
         )
     return f"{wanted} takes {counted(result.n, 'row')}{_interval(result)}."
 
