@@ -1,9 +1,10 @@
-"""Calibrated data sets on which tests are tried: fifteen designs, easy and hostile.
+"""Calibrated data sets on which tests are tried: nineteen designs, easy and hostile.
 
 Ten classes and 250 rows as published (M1), two and three classes with 50 rows, and 50 or 250 rows most
 of whose entries are exactly 0 or 1; 500 rows of one probability, where classical tests go wrong: even,
 extreme, rare events, and the top class of a confident model; few rows, many classes, rare classes,
-coarse predictions with ties, nearly uniform ones. Labels are drawn from the predictions.
+coarse predictions with ties, nearly uniform ones; rows sorted by label, and equal predictions for all
+rows. Labels are drawn from the predictions.
 """
 
 from __future__ import annotations
@@ -70,6 +71,17 @@ def coarse(n: int, m: int, steps: int, seed: np.random.SeedSequence) -> Simulate
     return Simulated(probs, labels.astype(np.intp), probs.copy())
 
 
+def sorted_by_label(draw: Draw) -> Draw:
+    """Sort the rows of a data set by label, as many files are."""
+
+    def simulate(seed: np.random.SeedSequence) -> Simulated:
+        data = draw(seed)
+        order = np.argsort(data.labels, kind="stable")
+        return Simulated(data.probs[order], data.labels[order], data.truth[order])
+
+    return simulate
+
+
 def _mixture(n: int, alpha: Sequence[float]) -> Draw:
     return lambda seed: mixture(n, alpha, pi=0.0, rng=seed)
 
@@ -91,4 +103,10 @@ DESIGNS = (
     Design("coarse: multiples of 1/4, m=3, n=60", lambda seed: coarse(60, 3, 4, seed)),
     Design("coarse: multiples of 1/2, m=2, n=30", lambda seed: coarse(30, 2, 2, seed)),
     Design("nearly uniform: Dir(20), m=5, n=100", _mixture(100, [20.0] * 5)),
+    Design("sorted by label: Dir(1), m=3, n=100", sorted_by_label(_mixture(100, [1.0] * 3))),
+    Design("constant p = .5, n=21", of_one_probability(lambda rng: np.full(21, 0.5))),
+    Design("constant p = .02, n=550", of_one_probability(lambda rng: np.full(550, 0.02))),
+    Design(
+        "two values .97 and .6, n=65", of_one_probability(lambda rng: np.repeat([0.97, 0.6], [40, 25]))
+    ),
 )
