@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._prose import percents, shortened
+from caltest._prose import percents
+from caltest._visible import shortened
 from caltest.localisation import Witness
 from caltest.localisation.words import centre_text, extent, row_text
 from caltest.plots.style import BLACK, BLUE, VERMILION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from caltest._prose import shortened, visible
+from caltest._visible import shortened, visible
 
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 1500
