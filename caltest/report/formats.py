@@ -31,7 +31,7 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
     "html": re.compile(
         rb'<!doctype html>.{0,2000}?<meta name="generator" content="caltest ', re.DOTALL
     ),
-    "markdown": re.compile(rb"## [^\n]*\n<!-- caltest "),
+    "markdown": re.compile("## (✗ Rejected|○ Not rejected): ".encode()),
     "json": re.compile(rb'\{\s*"caltest":\s*"'),
     "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
 }
