@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from caltest._prose import confidence_text, counted, points, pvalue
-from caltest._visible import visible
+from caltest._visible import visible, visible_page
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, View
 from caltest.report._guarantees import Fact, facts
@@ -187,17 +187,12 @@ def summarise(
         skipped=_skipped(audit),
         more_skipped=max(len(audit.skipped) - _SKIPPED, 0),
         notes=tuple(sentence(text) for text in audit.warnings),
-        call=visible_lines(audit.call),
-        command=None if command is None else visible_lines(command),
+        call=visible_page(audit.call),
+        command=None if command is None else visible_page(command),
         settings=_settings(audit),
         versions=_versions(audit),
         confidence=confidence_text(audit.confidence),
     )
-
-
-def visible_lines(text: str) -> str:
-    """Return code as it is shown; its lines stay."""
-    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _impossible(audit: Audit) -> str | None:
