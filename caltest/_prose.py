@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import math
 import textwrap
-import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from caltest._visible import line, message
+
 _MOST_DIGITS = 4  # of percentages
-_DIRECTIONS = frozenset("\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_NO_CHARACTERS = frozenset("\ufffe\uffff\u2028\u2029\ufeff")
+_PARAGRAPH = 4000  # characters
 
 
-def row(name: str, text: str) -> str:
-    """Return a line of a table: a name, and a text that may wrap."""
-    return textwrap.fill(text, 96, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
+def page(lines: Iterable[str]) -> str:
+    """Return a text of these lines, each of which is one line to whatever shows it.
+
+    Every summary is made here, so no name that comes with the data is obeyed by a terminal or a log.
+    """
+    return "\n".join(map(line, lines))
+
+
+def row(name: str, text: str) -> list[str]:
+    """Return the lines of a row of a table: a name, and a text that may wrap."""
+    whole = message(text, _PARAGRAPH)
+    return textwrap.wrap(whole, 96, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
+
+
+def table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the lines of a table of names and texts."""
+    return [each for name, text in rows for each in row(name, text)]
 
 
 def paragraph(text: str) -> list[str]:
     """Return the lines of a paragraph."""
-    return textwrap.wrap(text, 96)
+    return textwrap.wrap(message(text, _PARAGRAPH), 96)
 
 
 def short(value: Any) -> str:
@@ -128,49 +143,6 @@ def pvalue(value: float, alpha: float) -> str:
         if (float(text) <= alpha) == (value <= alpha):
             break
     return text
-
-
-def visible(text: str) -> str:
-    r"""Write what hides in a text (control characters, changes of direction) as Python escapes it.
-
-    The result is fit for a terminal, for HTML, for XML and for UTF-8. What is visible already stays.
-
-    Examples
-    --------
-    >>> print(visible("one\ntwo\x00"), visible("a\u202eb\ud800"))
-    one\ntwo\x00 a\u202eb\ud800
-    """
-    return "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    hidden = character in _DIRECTIONS or character in _NO_CHARACTERS
-    if hidden or unicodedata.category(character) in ("Cc", "Cs"):
-        return character.encode("unicode_escape").decode("ascii")
-    return character
-
-
-def shortened(name: str, most: int) -> str:
-    """Leave out the end of a long name, but not half of a sign that is made of several characters.
-
-    Examples
-    --------
-    >>> shortened("automobile", 14), shortened("a_rather_long_name", 14)
-    ('automobile', 'a_rather_long…')
-    """
-    if len(name) <= most:
-        return name
-    kept = name[: most - 1]
-    while kept and _joined(name[len(kept)], kept[-1]):
-        kept = kept[:-1]
-    return f"{kept}…"
-
-
-def _joined(character: str, before: str) -> bool:
-    """Whether a character belongs to the one before it: a combining mark, or part of an emoji."""
-    joiner = "\N{ZERO WIDTH JOINER}"
-    skin = 0x1F3FB <= ord(character) <= 0x1F3FF
-    return joiner in (character, before) or skin or unicodedata.category(character) in ("Mn", "Me")
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

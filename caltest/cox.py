@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
 from caltest._parallel import single_threaded_blas
-from caltest._prose import paragraph, plain, row
+from caltest._prose import page, paragraph, plain, table
+from caltest._visible import shown
 from caltest.data import Sample, sample
 from caltest.forms.logistic import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
@@ -132,7 +133,7 @@ class Recalibration:
 
     def summary(self) -> str:
         """Return the fit in plain language."""
-        view = f", seen through the lens {self.lens}" if self.lens else ""
+        view = f", seen through the lens {shown(self.lens)}" if self.lens else ""
         rows = [
             ("fitted", f"logit P(y = 1) = intercept + slope · logit p, {self.n_samples} rows{view}"),
             ("intercept", _text(self.intercept, self.intercept_interval)),
@@ -142,12 +143,12 @@ class Recalibration:
             ("", f"intercept 0 at slope 1: {self.test_in_the_large}"),
             ("", f"slope 1: {self.test_slope}"),
         ]
-        lines = ["Logistic recalibration", *(row(name, text) for name, text in rows), ""]
+        lines = ["Logistic recalibration", *table(rows), ""]
         lines += paragraph(f"A calibrated model has intercept 0 and slope 1. {self._reading()}")
         lines += paragraph(_ADVICE)
         for warning in self.warnings:
             lines += ["", *paragraph(f"Note: {warning}")]
-        return "\n".join(lines)
+        return page(lines)
 
     def _reading(self) -> str:
         low, high = self.slope_interval

@@ -6,6 +6,7 @@ from typing import Any
 
 from caltest._prose import pvalue
 from caltest._seeds import Rng
+from caltest._visible import line
 from caltest.auditing import Audit, audit
 
 
@@ -63,4 +64,4 @@ def _message(found: Audit) -> str:
     beyond = "" if found.tolerance is None else f" beyond the tolerance of {found.tolerance:g}"
     p = pvalue(found.pvalue, found.alpha)
     verdict = f"the model is miscalibrated{beyond}, p = {p} at alpha = {found.alpha:g}"
-    return f"{verdict}\n\n{found.summary().rstrip()}\n\nTo repeat it: {found.call}"
+    return f"{verdict}\n\n{found.summary().rstrip()}\n\nTo repeat it: {line(found.call)}"

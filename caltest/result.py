@@ -9,8 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._prose import paragraph, plain, row, short
+from caltest._prose import page, paragraph, plain, short, table
 from caltest._tail import Alternative
+from caltest._visible import shown
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.nulls import GUARANTEES, Guarantee, Part
@@ -125,13 +126,13 @@ class CalibrationResult:
 
     def summary(self) -> str:
         """Return the result in plain language: what was tested, found, and may be concluded."""
-        view = f", seen through the lens {self.lens}" if self.lens else ""
+        view = f", seen through the lens {shown(self.lens)}" if self.lens else ""
         tested = f"{self.n_samples} predictions of {self.n_classes} classes{view}"
         if self.n_classes is None:
             tested = f"{self.n_samples} predicted distributions of numbers"
         rows = [
             ("tested", tested),
-            ("statistic", f"{self.name} = {self.statistic:.6g}  ({self.measures})"),
+            ("statistic", f"{shown(self.name)} = {self.statistic:.6g}  ({self.measures})"),
         ]
         if self.parameters:
             rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in self.parameters.items())))
@@ -140,11 +141,11 @@ class CalibrationResult:
         rows += [
             ("" if number else "parts", _part_text(part)) for number, part in enumerate(self.parts)
         ]
-        lines = ["Calibration test", *(row(name, text) for name, text in rows), ""]
+        lines = ["Calibration test", *table(rows), ""]
         lines += paragraph(self._reading())
         for warning in self.warnings:
             lines += ["", *paragraph(f"Note: {warning}")]
-        return "\n".join(lines)
+        return page(lines)
 
     def _reading(self) -> str:
         if self.claim is not None:
@@ -184,7 +185,8 @@ class CalibrationResult:
 
 
 def _part_text(part: Part) -> str:
-    return f"{part.name} = {part.value:.4g}: p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
+    name = shown(part.name)
+    return f"{name} = {part.value:.4g}: p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
 
 
 def _pvalue_text(result: CalibrationResult) -> str:

@@ -203,7 +203,7 @@ def test_a_file_that_cannot_be_written_at_last_does_not_hide_the_finding(here, m
     def full(*_):
         raise InputError("report.md cannot be written: No space left on device.")
 
-    monkeypatch.setattr("caltest.report.writing.write_whole", full)
+    monkeypatch.setattr("caltest.cli._audit.write_whole", full)
     result = run("plain.csv", *SMALL, "--markdown", "report.md")
     assert result.exit_code == 2
     assert result.stdout.endswith(
@@ -236,7 +236,8 @@ def test_options_from_pyproject_toml(here):
     typed = run("wrong.csv", *columns, "--group", "age", *SMALL, "--config", "/dev/null")
     summary = typed.stdout.partition("\n\nRejected")[0]
     assert result.stdout == (
-        f"{summary}\n\nOptions from pyproject.toml [tool.caltest]: columns, lens, statistic, "
+        "Less strict than the default, by pyproject.toml [tool.caltest]: resamples is 99 (by default "
+        f"999).\n{summary}\n\nOptions from pyproject.toml [tool.caltest]: columns, lens, statistic, "
         "resamples, report, seed.\nWritten: report.html.\nRejected at alpha = 0.05 (exit status 1).\n"
     )
     command = "caltest audit wrong.csv --columns ant,bee,cat --group age --lens top_label --statistic"

@@ -11,11 +11,12 @@ import jsonschema
 import pytest
 
 from caltest import InputError, report
+from caltest._writing import write_whole
 from caltest.auditing import words
 from caltest.auditing.result import Group, Skipped, View
 from caltest.report import formats
 from caltest.report._text import markdown
-from caltest.report.writing import SUFFIXES, write_whole
+from caltest.report.formats import SUFFIXES
 
 FORMATS = {
     ".html": report.to_html,

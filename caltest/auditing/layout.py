@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
-from caltest._prose import counted, paragraph, percents, pvalue, row, shortened, visible
+from caltest._prose import counted, page, paragraph, percents, pvalue, row, table
+from caltest._visible import shortened, shown, visible
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.shown import shown_column
 from caltest.auditing.words import (
@@ -48,7 +49,7 @@ def line(check: Check, alpha: float) -> Line:
     bounds = [f"{100.0 * bound:.4g} {side}" for side, bound in _sides(view) if bound]
     return Line(
         rows=f"{view.rows:,}",
-        statistic=shortened(check.statistic, 10),
+        statistic=shortened(visible(check.statistic), 10),
         says=says,
         share=share,
         adjusted=pvalue(check.adjusted, alpha),
@@ -62,7 +63,7 @@ def _sides(view: View) -> tuple[tuple[str, float | None], tuple[str, float | Non
 
 def summary(audit: Audit) -> str:
     """Return the verdict, how sure it is, where the model is wrong, and what to do next."""
-    lenses = visible(", ".join(audit.lenses))
+    lenses = ", ".join(map(shown, audit.lenses))
     rows = [
         (
             "looked at",
@@ -75,7 +76,7 @@ def summary(audit: Audit) -> str:
             f"{audit.alpha:g}",
         ),
     ]
-    lines = ["Calibration audit", *(row(name, text) for name, text in rows), ""]
+    lines = ["Calibration audit", *table(rows), ""]
     lines += [*paragraph(verdict(audit)), *paragraph(certainty(audit))]
     for check in worst(audit):
         text = " ".join(t for t in (finding(check), proved(check.view, audit.confidence)) if t)
@@ -84,11 +85,11 @@ def summary(audit: Audit) -> str:
         lines += ["", *_table(audit)]
     lines += ["", "What to do next"]
     for text in advice(audit):
-        lines += [row("", text)]
+        lines += row("", text)
     lines += _skipped(audit)
     for warning in audit.warnings:
-        lines += ["", *paragraph(f"Note: {visible(warning)}")]
-    return "\n".join(lines)
+        lines += ["", *paragraph(f"Note: {warning}")]
+    return page(lines)
 
 
 def _table(audit: Audit) -> list[str]:
@@ -122,6 +123,6 @@ def _skipped(audit: Audit) -> list[str]:
     lines = ["", "Not looked at"]
     for each in audit.skipped[:_SKIPPED]:
         rows = f" ({each.rows:,} rows)" if each.rows is not None else ""
-        lines.append(row("", f"{each.what}{rows}: {each.reason}"))
+        lines += row("", f"{each.what}{rows}: {each.reason}")
     more = len(audit.skipped) - _SKIPPED
-    return lines + ([row("", f"and {more:,} more, in skipped")] if more > 0 else [])
+    return lines + (row("", f"and {more:,} more, in skipped") if more > 0 else [])

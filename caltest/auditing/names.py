@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caltest._prose import shortened
+from caltest._visible import shortened
 from caltest.auditing.result import Group, View
 from caltest.auditing.shown import shown_class, shown_column, shown_group, shown_value
 

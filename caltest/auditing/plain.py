@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._visible import visible
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ def cells(check: Check) -> dict[str, Any]:
     view = check.view
     low, high = check.expected or (float("nan"), float("nan"))
     return {
-        "lens": view.lens,
-        "event": view.event,
-        "column": view.group.column if view.group else None,
-        "group": view.group.value if view.group else None,
+        "lens": visible(view.lens),
+        "event": None if view.event is None else visible(view.event),
+        "column": visible(view.group.column) if view.group else None,
+        "group": visible(view.group.value) if view.group else None,
         "rows": view.rows,
-        "statistic": check.statistic,
+        "statistic": visible(check.statistic),
         "value": check.value,
         "expected_low": low,
         "expected_high": high,

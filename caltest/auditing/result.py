@@ -258,6 +258,13 @@ class Audit:
             the draws lie), ``pvalue``, ``pvalue_low`` and ``pvalue_high``, ``adjusted``, ``found``,
             ``direction``, ``says``, ``share``, ``over`` and ``under``, as in :class:`Check` and
             :class:`View`.
+
+        Notes
+        -----
+        Names are as the data have them, but for characters that hide (line breaks, escape sequences),
+        which are written out. One that begins with ``=``, ``+``, ``-`` or ``@`` stays as it is: to a
+        spreadsheet that opens a CSV file of the table it is a formula. Put an apostrophe before it
+        where the file is meant for one.
         """
         import pandas as pd
 

@@ -5,7 +5,7 @@ What is looked at is told apart by the names as they are; how they are shown is 
 
 from __future__ import annotations
 
-from caltest._prose import shortened, visible
+from caltest._visible import shortened, visible
 
 # Characters: each name by itself, so that a long one leaves no other out.
 _CLASS = 24

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from caltest._prose import confidence_text, paragraph, row
+from caltest._prose import confidence_text, page, paragraph, table
+from caltest._visible import CLAUSE, shown
 from caltest.bounds.certificate_plan import CHANCE, SHARE
 from caltest.bounds.certificate_result import Certificate, Proved
 from caltest.bounds.isotonic import Segment
@@ -17,7 +18,7 @@ _SHARES = (0.9, 0.5)
 def summary(certificate: Certificate) -> str:
     """Return what is certified, what is proved wrong, and what more rows would do."""
     c = certificate
-    view = f", seen through the lens {c.lens}" if c.lens else ""
+    view = f", seen through the lens {shown(c.lens)}" if c.lens else ""
     bins = c.method == "bins"
     unit = "bin" if bins else "cell"
     parts = f"{len(c.counts)} {unit}{'s' * (len(c.counts) > 1)}"
@@ -27,12 +28,12 @@ def summary(certificate: Certificate) -> str:
         ("certified", _certified(c)),
         ("confidence", f"{confidence_text(c.confidence)}, of all statements here together"),
     ]
-    lines = ["Certificate of calibration", *(row(name, text) for name, text in rows), ""]
+    lines = ["Certificate of calibration", *table(rows), ""]
     texts = [_reading(c), _proofs(c), _plan(c)]
     for text in (*texts, *(f"Note: {warning}" for warning in c.warnings)):
         if text:
             lines += [*paragraph(text), ""]
-    return "\n".join(lines[:-1])
+    return page(lines[:-1])
 
 
 _METHODS = {
@@ -60,11 +61,12 @@ def _reading(c: Certificate) -> str:
         f"over-confident by at most {at_most(c.over)} points, "
         f"under-confident by at most {at_most(c.under)}"
     )
+    event = shown(c.event, CLAUSE)
     k = int(c.distances.argmax())
     place = scores_between(float(c.starts[k]), float(c.ends[k]))
     if c.method == "bins":
         return (
-            f"In every bin, the mean probability that {c.event} is within {at_most(c.distance)} points "
+            f"In every bin, the mean probability that {event} is within {at_most(c.distance)} points "
             f"of the mean that the model states: {sides}. The bound is largest for scores {place}. "
             "These are averages: errors that cancel within a bin do not show."
         )
@@ -73,7 +75,7 @@ def _reading(c: Certificate) -> str:
     ]
     low, high = float(c.starts[0]), float(c.ends[-1])
     return (
-        f"At every score among the rows, {scores_between(low, high)}, the probability that {c.event} "
+        f"At every score among the rows, {scores_between(low, high)}, the probability that {event} "
         f"is within {at_most(c.distance)} points of the score: {sides}; {' and '.join(parts)}. The "
         f"bound is largest for scores {place}. Near the ends of the scores, and where rows are few, "
         "little can be certified."

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from caltest._prose import plain
+from caltest._visible import visible
 from caltest.forms import Side
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class MiscalibrationBounds:
 
         rows = [
             {
-                "event": view.event,
+                "event": visible(view.event),
                 "side": side.side,
                 "at_least": side.bound,
                 "found": side.found,
@@ -209,7 +210,17 @@ class MiscalibrationBounds:
 
         columns = ["event", "side", "from", "to", "rows", "says", "is", "somewhere_by", "pvalue"]
         found = [
-            (view.event, side.side, p.low, p.high, p.rows, p.says, p.share, p.somewhere_by, p.pvalue)
+            (
+                visible(view.event),
+                side.side,
+                p.low,
+                p.high,
+                p.rows,
+                p.says,
+                p.share,
+                p.somewhere_by,
+                p.pvalue,
+            )
             for view in self.views
             for side in view.sides
             for p in side.places

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caltest._prose import confidence_text, paragraph, percents, points, row, shortened
+from caltest._prose import confidence_text, page, paragraph, percents, points, table
+from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.bounds.result import MiscalibrationBounds, Place, SideBound, ViewBounds
 
 _NAMED = 5  # places of a side
@@ -21,12 +22,12 @@ def summary(bounds: MiscalibrationBounds) -> str:
         ("confidence", f"{confidence_text(b.confidence)} for {both} together"),
         ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
     ]
-    lines = ["Miscalibration, at least", *(row(name, text) for name, text in rows), ""]
+    lines = ["Miscalibration, at least", *table(rows), ""]
     lines += _one(b) if len(b.views) == 1 else _many(b)
     lines += ["", *paragraph(_caution(b))]
     for warning in b.warnings:
         lines += ["", *paragraph(f"Note: {warning}")]
-    return "\n".join(lines)
+    return page(lines)
 
 
 def sentence(side: SideBound, confidence: float) -> str:
@@ -47,7 +48,7 @@ def sentence(side: SideBound, confidence: float) -> str:
 
 
 def _about(view: ViewBounds) -> str:
-    return f"the probability that {view.event}"
+    return f"the probability that {shown(view.event, CLAUSE)}"
 
 
 def _place(side: SideBound, place: Place) -> str:
@@ -94,7 +95,7 @@ def _many(b: MiscalibrationBounds) -> list[str]:
     found = [(side.bound, view, side) for view in b.views for side in view.sides if side.found]
     found.sort(key=lambda each: -each[0])
     for _, view, side in found[:_CLASSES_DESCRIBED]:
-        lines += ["", *paragraph(f"Where {view.event}: {sentence(side, b.confidence)}")]
+        lines += ["", *paragraph(f"Where {shown(view.event, CLAUSE)}: {sentence(side, b.confidence)}")]
     if not found:
         lines += ["", "The scan does not show that the model is wrong anywhere."]
     return lines
@@ -107,7 +108,7 @@ def _cell(side: SideBound) -> str:
 
 
 def _name(event: str) -> str:
-    return shortened(event.removeprefix("the label is "), 24)
+    return shortened(visible(event.removeprefix("the label is ")), 24)
 
 
 def _caution(b: MiscalibrationBounds) -> str:

@@ -16,11 +16,12 @@ from caltest.cli._compare import run_compare
 from caltest.cli._estimate_error import run_estimate_error
 from caltest.cli._one_model import run_estimate, run_test
 from caltest.cli._options import WithChoices, WithLooks
-from caltest.cli._output import INTERRUPTED, WRONG_INPUT, write
+from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
 from caltest.cli._power import run_power
 from caltest.exceptions import InputError
 
 app = typer.Typer(
+    cls=Commands,
     help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -50,9 +51,6 @@ def main() -> None:
             sys.stderr.flush()
             os._exit(INTERRUPTED)
         raise
-    except OSError as error:  # help or version, on a full disk
-        print(f"Error: the output cannot be written: {error.strerror}.", file=sys.stderr)  # noqa: T201
-        os._exit(WRONG_INPUT)  # no second try to flush
 
 
 def _show_version(wanted: bool) -> None:

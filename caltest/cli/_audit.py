@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caltest._visible import line, shown, visible
+from caltest._writing import write_whole
 from caltest.cli._config import (
     Check,
     Config,
@@ -28,8 +30,16 @@ from caltest.cli._config import (
 )
 from caltest.cli._input import read_sample_with_groups
 from caltest.cli._options import Example, File, Label, Seed, column_names, file_path
-from caltest.cli._output import NOT_REJECTED, REJECTED, WRONG_INPUT, errors_reported, write
-from caltest.cli._outputs import STANDARD_OUTPUT, check_outputs
+from caltest.cli._output import (
+    NOT_REJECTED,
+    REJECTED,
+    WRONG_INPUT,
+    errors_reported,
+    note,
+    write,
+    write_data,
+)
+from caltest.cli._outputs import STANDARD_OUTPUT, check_configured, check_outputs
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +51,8 @@ if TYPE_CHECKING:
 #: Which format an option writes.
 _FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}
 
+
+_PATH = 200  # characters of a path
 
 #: Rows times draws from where an audit takes half a minute or more, with the default checks.
 _LONG = 5e7
@@ -180,13 +192,16 @@ def run_audit(
 
 def _run(file: Path | None, example: str | None, config: Path | None, typed: dict[str, Any]) -> None:
     from caltest.report import formats
-    from caltest.report.writing import SUFFIXES
 
     loaded, said = load_config(config, OPTIONS), _checked(typed)
     asked = {**loaded.values, **said}
     outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
-    suffixes = {option: SUFFIXES[kind] for option, kind in _FORMATS.items()}
-    check_outputs(outputs, suffixes, [each for each in (file, config) if each is not None])
+    suffixes = {option: formats.SUFFIXES[kind] for option, kind in _FORMATS.items()}
+    check_outputs(outputs, suffixes, [file, config, loaded.path])
+    if loaded.path is not None and loaded.place is not None:
+        configured = {option: path for option, path in outputs.items() if option[2:] not in said}
+        check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
+    weaker = _weaker(loaded, said)
     sample, groups = read_sample_with_groups(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
     )
@@ -195,7 +210,7 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
     title = str(example if file is None else file.name)
     command = command_line(file, example, {**asked, "seed": audit.seed})
     texts_of = {
-        path: formats.rendered(audit, _FORMATS[option], title=title, command=command)
+        path: formats.rendered(audit, _FORMATS[option], title=title, command=command, gate=weaker)
         for option, path in outputs.items()
     }
     printed = texts_of.pop(STANDARD_OUTPUT, None)
@@ -203,11 +218,12 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
     status = _status(audit, asked.get("fail-on"), problem)
     written = [] if problem else _written(texts_of)
     notes = [*_origin(loaded, said), *written, _decision(audit, status)]
+    first = [weaker] if weaker else []
     if printed is None:
-        write("\n".join([audit.summary().rstrip(), "", *notes]))
+        write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
     else:  # standard output is for a program to read
-        write(printed.rstrip("\n"))
-        print("\n".join(notes), file=sys.stderr)  # noqa: T201
+        write_data(printed.rstrip("\n"))
+        note("\n".join(map(line, [*first, *notes])))
     if problem:
         raise problem
     raise typer.Exit(status)
@@ -237,7 +253,7 @@ def _announce(sample: Sample, resamples: int) -> None:
     rows, classes = len(sample.labels), sample.predictions.n_classes
     if rows * resamples >= _LONG and not sys.stderr.isatty():
         size = f"{rows:,} rows of {classes:,} classes, with {resamples:,} draws of the labels"
-        print(f"Auditing {size}: this may take minutes.", file=sys.stderr, flush=True)  # noqa: T201
+        note(f"Auditing {size}: this may take minutes.")
 
 
 def _checked(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,8 +267,6 @@ def _checked(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 def _problem(texts_of: Mapping[Path, str]) -> InputError | None:
     """Write the files; return what went wrong, for what was found is to be told first."""
-    from caltest.report.writing import write_whole
-
     try:
         write_whole(texts_of)
     except InputError as error:
@@ -267,8 +281,31 @@ def _origin(loaded: Config, typed: Mapping[str, Any]) -> list[str]:
 
 
 def _written(paths: Iterable[Path]) -> list[str]:
-    names = ", ".join(str(path) for path in paths)
+    names = ", ".join(shown(str(path), _PATH) for path in paths)
     return [f"Written: {names}."] if names else []
+
+
+def _weaker(loaded: Config, typed: Mapping[str, Any]) -> str | None:
+    """Say what in a configuration lets more pass than the defaults: who reads the result is to know.
+
+    A configuration may come with a folder that someone else wrote, and change what its reader expects.
+    """
+    from caltest.auditing.engine import ALPHA, MIN_ROWS, N_RESAMPLES
+
+    given = {name: value for name, value in loaded.values.items() if name not in typed}
+    tests = {
+        "fail-on": (given.get("fail-on") == "never", "reject"),
+        "alpha": (given.get("alpha", ALPHA) < ALPHA, ALPHA),
+        "tolerance": (given.get("tolerance", 0.0) > 0.0, "none"),
+        "min-rows": (given.get("min-rows", MIN_ROWS) > MIN_ROWS, MIN_ROWS),
+        "resamples": (given.get("resamples", N_RESAMPLES) < N_RESAMPLES, N_RESAMPLES),
+    }
+    found = [
+        f"{name} is {given[name]} (by default {default})"
+        for name, (weaker, default) in tests.items()
+        if weaker
+    ]
+    return f"Less strict than the default, by {loaded.place}: {', '.join(found)}." if found else None
 
 
 def _status(audit: Audit, fail_on: object, problem: InputError | None) -> int:
@@ -309,7 +346,30 @@ def command_line(file: Path | None, example: str | None, asked: Mapping[str, Any
             value = (_joined(value),)
         for each in value if isinstance(value, tuple) else (value,):
             words += _words(name, str(each))
-    return shlex.join(words).encode("utf-8", "backslashreplace").decode()
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    r"""Quote a word for the shell; one in which something hides, as bash and zsh escape it.
+
+    >>> print(_quoted("my file.csv"), _quoted("x\n::error::"))
+    'my file.csv' $'x\x0a::error::'
+    """
+    plain = shlex.quote(word)
+    if visible(plain) == plain:
+        return plain
+    return f"$'{''.join(map(_escaped, word))}'"
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    if character in "\\'":
+        return f"\\{character}"
+    if visible(character) == character:
+        return character
+    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is no UTF-8
+        return f"\\x{number - 0xDC00:02x}"
+    return f"\\x{number:02x}" if number < 0x80 else f"\\U{number:08x}"
 
 
 def _words(name: str, value: str) -> list[str]:

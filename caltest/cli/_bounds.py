@@ -19,7 +19,7 @@ from caltest.cli._options import (
     Seed,
     check_jobs,
 )
-from caltest.cli._output import errors_reported, to_json, write
+from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
 from caltest.exceptions import InputError
 
@@ -74,7 +74,7 @@ def run_bounds(
     """
     with errors_reported():
         check_jobs(jobs)
-        check_picture(plot)
+        check_picture(plot, file)
         _check_certificate(certificate, wanted, lens)
         sample = read_sample(file, label, columns, example)
 
@@ -104,11 +104,11 @@ def run_bounds(
         problem = draw(plot, lambda: BoundsDisplay.from_bounds(lower, view=_worst(lower)))
         if as_json:
             both = {**lower.to_dict(), "certificate": upper.to_dict() if upper else None}
-            write(to_json({**source(file, example), **both}))
+            write_data(to_json({**source(file, example), **both}))
         else:
             write("\n\n".join(each.summary() for each in (lower, upper) if each))
         if problem:
-            raise InputError(problem)
+            raise problem
 
 
 def _check_certificate(certificate: str, wanted: float | None, lens: str | None) -> None:

@@ -22,7 +22,7 @@ from caltest.cli._options import (
     column_names,
     file_path,
 )
-from caltest.cli._output import errors_reported, to_json, write
+from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def run_compare(
             progress=True,
         )
         if as_json:
-            write(to_json({"files": sources, "example": example, **found.to_dict()}))
+            write_data(to_json({"files": sources, "example": example, **found.to_dict()}))
         else:
             write(found.summary())
 

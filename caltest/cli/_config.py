@@ -30,12 +30,15 @@ class Config:
 
     Attributes
     ----------
+    path
+        The file; None if there is none.
     place
         File and table, for people; None if there is no file.
     values
         By the option's name, without its dashes.
     """
 
+    path: Path | None
     place: str | None
     values: Mapping[str, Any]
 
@@ -55,7 +58,7 @@ def load_config(path: Path | None, checks: Mapping[str, Check]) -> Config:
         return _nearest(checks)
     table = _read(path)
     if "tool" not in table:
-        return Config(str(path), _checked(str(path), table, checks))
+        return Config(path, str(path), _checked(str(path), table, checks))
     found = _own_table(table)
     if found is None:
         raise InputError(f"{path}: there is no table {_TABLE}; add it, or leave out --config.")
@@ -67,20 +70,20 @@ def _nearest(checks: Mapping[str, Check]) -> Config:
     try:
         here = Path.cwd()
     except FileNotFoundError:  # it was removed
-        return Config(None, {})
+        return Config(None, None, {})
     for folder in (here, *here.parents):
         path = Path("pyproject.toml") if folder == here else folder / "pyproject.toml"
         found = _own_table(_read(path)) if is_file(path) else None
         if found is not None:
             return _config(path, found, checks)
-    return Config(None, {})
+    return Config(None, None, {})
 
 
 def _config(path: Path, table: object, checks: Mapping[str, Check]) -> Config:
     place = f"{path} {_TABLE}"
     if not isinstance(table, dict):
         raise InputError(f"{path}: tool.caltest is {_toml(table)}, but must be a table, {_TABLE}.")
-    return Config(place, _checked(place, table, checks))
+    return Config(path, place, _checked(place, table, checks))
 
 
 def _own_table(table: dict[str, Any]) -> object | None:

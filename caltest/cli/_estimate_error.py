@@ -18,7 +18,7 @@ from caltest.cli._options import (
     Seed,
     check_jobs,
 )
-from caltest.cli._output import errors_reported, to_json, write
+from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
 from caltest.exceptions import InputError
 
@@ -79,7 +79,7 @@ def run_estimate_error(
     with errors_reported():
         check_jobs(jobs)
         _check_resamples(pvalue, resamples)
-        check_picture(plot)
+        check_picture(plot, file)
         sample = read_sample(file, label, columns, example)
 
         from caltest import estimation
@@ -101,11 +101,11 @@ def run_estimate_error(
         )
         problem = draw(plot, lambda: RiskDisplay.from_estimate(found))
         if as_json:
-            write(to_json({**source(file, example), **found.to_dict()}))
+            write_data(to_json({**source(file, example), **found.to_dict()}))
         else:
             write(found.summary())
         if problem:
-            raise InputError(problem)
+            raise problem
 
 
 def _names(functions: str) -> str | list[str]:

@@ -22,7 +22,7 @@ from caltest.cli._options import (
     StatisticName,
     check_jobs,
 )
-from caltest.cli._output import NOT_REJECTED, REJECTED, errors_reported, to_json, write
+from caltest.cli._output import NOT_REJECTED, REJECTED, errors_reported, to_json, write, write_data
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def run_test(
         rejected = result.rejects(alpha)
         if as_json:
             decision = {"alpha": alpha, "rejected": rejected}
-            write(to_json({**source(file, example), **result.to_dict(), **decision}))
+            write_data(to_json({**source(file, example), **result.to_dict(), **decision}))
         else:
             write(f"{result.summary().rstrip()}\n\n{_decision(rejected, alpha)}")
         raise typer.Exit(REJECTED if rejected else NOT_REJECTED)
@@ -154,7 +154,7 @@ def run_estimate(
         if as_json:
             asked = {"name": statistic, "lens": lens}
             number = value if math.isfinite(value) else str(value)
-            write(to_json({**source(file, example), **asked, "statistic": number}))
+            write_data(to_json({**source(file, example), **asked, "statistic": number}))
         else:
             write(repr(value))
 

@@ -1,18 +1,26 @@
-"""What the commands write, and the exit status."""
+"""The door through which the commands speak: standard output, standard error and the exit status.
+
+Text for people is made of visible characters and gives no command to what reads it. Data for programs
+is UTF-8, whatever the terminal's encoding. A reader that leaves, or a disk that is full, is no result:
+the status is never 1 then, which is that of a rejection.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from caltest._door import called
+from caltest._visible import message, visible_page
 from caltest.exceptions import InputError
 
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
@@ -31,7 +39,7 @@ def errors_reported() -> Iterator[None]:
         refusal = _refusal(error)
         if refusal:
             fail(refusal, WRONG_INPUT)
-        traceback.print_exc()
+        note(traceback.format_exc().rstrip("\n"))
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
 
 
@@ -50,10 +58,58 @@ def _refusal(error: Exception) -> str | None:
     return None
 
 
-def fail(message: str, status: int) -> NoReturn:
+class Commands(TyperGroup):
+    """All commands: what the parser of the options says passes the same door."""
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        """Parse the options that stand before a command."""
+        with _parser_heard():
+            return super().make_context(*given, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse those of a command, and run it."""
+        with _parser_heard():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _parser_heard() -> Iterator[None]:
+    """Say what the parser says of wrong options; names of files are in it, and whatever they hold."""
+    try:
+        yield
+    except OSError as error:  # of a help text: commands report their own errors
+        _give_up(sys.stdout, error)
+    except Exception as error:
+        show: Any = getattr(error, "show", None)  # which class it is differs between versions of typer
+        if show is None:
+            raise
+        if type(error).__name__ != "NoArgsIsHelpError":  # whose message is the help
+            error.message = message(str(getattr(error, "message", "")))  # type: ignore[attr-defined]
+        said = io.StringIO()
+        show(file=said)
+        note(said.getvalue().rstrip("\n"))
+        raise typer.Exit(WRONG_INPUT) from None
+
+
+def fail(text: str, status: int) -> NoReturn:
     """Write one line on standard error, and exit."""
-    print(f"Error: {message}", file=sys.stderr)  # noqa: T201
+    note(f"Error: {message(text)}")
     raise typer.Exit(status)
+
+
+def note(text: str) -> None:
+    """Write lines on standard error."""
+    _put(sys.stderr, f"{visible_page(text)}\n")
+
+
+def write(text: str) -> None:
+    """Write all of the output at once, for people."""
+    _put(sys.stdout, f"{visible_page(text)}\n")
+
+
+def write_data(text: str) -> None:
+    """Write all of the output at once, for a program: as UTF-8, and nothing in it is changed."""
+    _put(sys.stdout, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def to_json(value: Mapping[str, Any]) -> str:
@@ -61,14 +117,24 @@ def to_json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2, allow_nan=False)
 
 
-def write(text: str) -> None:
-    """Write all of the output at once; a reader that left, or a full disk, is not a bug."""
+def _put(stream: TextIO, content: str | bytes) -> None:
     try:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        if isinstance(content, bytes):
+            stream.flush()
+            stream.buffer.write(content)
+        else:
+            stream.write(content)
+        stream.flush()
     except OSError as error:
-        # The interpreter flushes once more at exit: let it succeed, so that our status stands.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit(BROKEN_PIPE) from None
-        fail(f"the output cannot be written: {error.strerror}.", WRONG_INPUT)
+        _give_up(stream, error)
+
+
+def _give_up(stream: TextIO, error: OSError) -> NoReturn:
+    """Exit, since nothing more can be written to a stream."""
+    with suppress(OSError):  # it is flushed once more at exit: let that succeed, so our status stands
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if isinstance(error, BrokenPipeError):
+        raise typer.Exit(BROKEN_PIPE) from None
+    if stream is sys.stdout:
+        note(f"Error: the output cannot be written: {error.strerror}.")
+    raise typer.Exit(WRONG_INPUT) from None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from caltest._writing import write_whole
+from caltest.cli._outputs import check_outputs
 from caltest.exceptions import InputError
 
 _PICTURES = (".png", ".pdf", ".svg")
@@ -18,27 +21,27 @@ Plot = Annotated[
 ]
 
 
-def check_picture(path: Path | None) -> None:
-    """Raise, before anything is computed, if no picture could be written there."""
+def check_picture(path: Path | None, file: Path | None) -> None:
+    """Raise, before anything is computed, if no picture can be written, or in place of the input.
+
+    Parameters
+    ----------
+    path
+        Where to.
+    file
+        What is read.
+    """
     if path is None:
         return
-    if path.suffix.lower() not in _PICTURES:
+    if path.suffix.lower() not in _PICTURES:  # of what is no plain file too: it names the format
         *some, last = _PICTURES
         raise InputError(
             f"--plot is {path}; give a file name that ends in {', '.join(some)} or {last}."
         )
-    is_new = not path.exists()
-    try:
-        path.open("ab").close()
-        if is_new:
-            path.unlink()
-    except OSError as error:
-        raise InputError(
-            f"--plot is {path}, which cannot be written: {error.strerror}; give another file."
-        ) from None
+    check_outputs({"--plot": path}, {"--plot": _PICTURES}, [file])
 
 
-def draw(path: Path | None, display: Callable[[], Any]) -> str | None:
+def draw(path: Path | None, display: Callable[[], Any]) -> InputError | None:
     """Write the picture of a display; return what went wrong, for results are to be written first."""
     if path is None:
         return None
@@ -47,11 +50,13 @@ def draw(path: Path | None, display: Callable[[], Any]) -> str | None:
     mpl.use("Agg")  # no screen is needed
     import matplotlib.pyplot as plt
 
-    figure = display().figure_
+    figure, picture = display().figure_, io.BytesIO()
     try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        return f"the picture {path} cannot be written: {error.strerror}."
+        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
     finally:
         plt.close(figure)
+    try:
+        write_whole({path: picture.getvalue()})
+    except InputError as error:
+        return error
     return None

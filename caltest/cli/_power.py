@@ -18,7 +18,7 @@ from caltest.cli._options import (
     Seed,
     check_jobs,
 )
-from caltest.cli._output import errors_reported, to_json, write
+from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
 from caltest.cli._power_model import as_typed, find_model
 from caltest.exceptions import InputError
@@ -155,7 +155,7 @@ def run_power(
     only: dict[str, Any] = {"power": power, "min_n": min_n, "max_n": max_n}
     with errors_reported():
         check_jobs(jobs)
-        check_picture(plot)
+        check_picture(plot, file)
         search = {name: value for name, value in only.items() if value is not None}
         _check_question(n, sample_size, search, under_null)
         model = find_model(file, label, columns, example, simulate, classes, assumed)
@@ -173,9 +173,12 @@ def run_power(
             raise InputError(as_typed(str(error))) from error
         problem = draw(plot, lambda: PowerDisplay.from_result(found))
         origin = {**source(file, example), "simulate": simulate}
-        write(to_json({**origin, **found.to_dict()}) if as_json else found.summary())
+        if as_json:
+            write_data(to_json({**origin, **found.to_dict()}))
+        else:
+            write(found.summary())
         if problem:
-            raise InputError(problem)
+            raise problem
 
 
 def _check_question(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array
+from caltest._visible import visible
 from caltest.comparison.resampling import Kind
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Comparison:
             "high": self.intervals[:, 1],
             "first": self.first_proportions,
         }
-        index = pd.Index(self.names, name="model")
+        index = pd.Index([visible(name) for name in self.names], name="model")
         return pd.DataFrame(found, index=index).iloc[self.order]
 
     def pairs(self) -> pd.DataFrame:
@@ -167,8 +168,8 @@ class Comparison:
 
         rows = [
             {
-                "better": self.names[i],
-                "worse": self.names[j],
+                "better": visible(self.names[i]),
+                "worse": visible(self.names[j]),
                 "difference": self.differences[j, i],
                 "standard_error": self.difference_errors[j, i],
                 "pvalue": self.pvalues[i, j],

@@ -8,10 +8,12 @@ from itertools import combinations
 import numpy as np
 
 from caltest._choices import level_of_confidence
-from caltest._prose import confidence_text, paragraph, percent, row, short
+from caltest._prose import confidence_text, page, paragraph, percent, short, table
+from caltest._visible import shown
 from caltest.comparison.result import Comparison
 
 _NAMED_PAIRS = 12
+_NAME = 32  # characters of a model's name
 _SMALLEST_PRINTED = 1e-9  # a normal tail is not printed beyond this
 
 _ERRORS = {
@@ -24,21 +26,21 @@ _ERRORS = {
 def summary(comparison: Comparison) -> str:
     """Return what was compared, the ranking, how sure it is, and which pairs are told apart."""
     c = comparison
-    view = f", seen through the lens {c.lens}" if c.lens else ""
+    view = f", seen through the lens {shown(c.lens)}" if c.lens else ""
     rows = [
         ("compared", f"{len(c.names)} models on {c.n_samples} rows of {c.n_classes} classes{view}"),
-        ("statistic", f"{c.statistic}  ({c.measures}); smallest first"),
+        ("statistic", f"{shown(c.statistic)}  ({c.measures}); smallest first"),
     ]
     if options := _options(c):
         rows.append(("with", options))
     rows.append(("errors", _ERRORS[c.errors_from]))
-    lines = ["Comparison of calibration", *(row(name, text) for name, text in rows), ""]
+    lines = ["Comparison of calibration", *table(rows), ""]
     lines += [*_ranking(c), ""]
     for text in (_how_sure(c), _told_apart(c), _caution(c)):
         lines += [*paragraph(text), ""]
     for warning in c.warnings:
         lines += [*paragraph(f"Note: {warning}"), ""]
-    return "\n".join(lines[:-1])
+    return page(lines[:-1])
 
 
 def _options(c: Comparison) -> str:
@@ -52,28 +54,29 @@ def _options(c: Comparison) -> str:
 
 
 def _ranking(c: Comparison) -> list[str]:
-    width = max(len("model"), *(len(name) for name in c.names))
-    title = f"{confidence_text(c.confidence)} interval"
+    names = shown_names(c)
+    width = max(len("model"), *(len(name) for name in names))
+    title, statistic = f"{confidence_text(c.confidence)} interval", shown(c.statistic, 24)
     biased = c.errors_from != "u_statistic"
     bias = f"{'if calibrated':>13}  " if biased else ""
-    lines = [f"  {'':>3}  {'model':<{width}}  {c.statistic:>11}  {title:^25}  {bias}first in"]
+    lines = [f"  {'':>3}  {'model':<{width}}  {statistic:>11}  {title:^25}  {bias}first in"]
     for place, i in enumerate(c.order, 1):
         low, high = c.intervals[i]
         between = f"{low:>11.4g} to {high:<11.4g}"
         share = _percent(float(c.first_proportions[i]))
         bias = f"{c.if_calibrated[i]:>13.4g}  " if biased else ""
         found = f"{c.values[i]:>11.4g}  {between:^25}  {bias}{share:>8}"
-        lines.append(f"  {place:>3}  {c.names[i]:<{width}}  {found}")
+        lines.append(f"  {place:>3}  {names[i]:<{width}}  {found}")
     return lines
 
 
 def _how_sure(c: Comparison) -> str:
-    best = c.order[0]
-    leaders = [c.names[j] for j in c.order if c.differences[best, j] == 0.0]
+    best, names = c.order[0], shown_names(c)
+    leaders = [names[j] for j in c.order if c.differences[best, j] == 0.0]
     alone = len(leaders) == 1
     text = (
         f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows. "
-        f"{'It' if alone else c.names[best]} came first in "
+        f"{'It' if alone else names[best]} came first in "
         f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {resamples_of(c)} of "
         f"{c.size:,} rows (with more of them {_between(c.first_intervals[best])}), and all models "
         f"came in this order in {_percent(c.order_proportion)} ({_between(c.order_interval)}). "
@@ -81,7 +84,7 @@ def _how_sure(c: Comparison) -> str:
     often = int(c.first_proportions.argmax())
     if c.first_proportions[often] > c.first_proportions[best]:
         share = _percent(float(c.first_proportions[often]))
-        text += f"{c.names[often]} came first more often ({share}). "
+        text += f"{names[often]} came first more often ({share}). "
     return text + (
         f"These shares say how stable the ranking is under chance in the choice of {c.size:,} rows; "
         "they are no probabilities that it is right."
@@ -125,8 +128,9 @@ def _caution(c: Comparison) -> str:
 
 
 def _listed(c: Comparison, pairs: Sequence[tuple[int, int]]) -> str:
+    names = shown_names(c)
     named = [
-        f"{c.names[i]} and {c.names[j]} ({_p(float(c.adjusted_pvalues[i, j]))})"
+        f"{names[i]} and {names[j]} ({_p(float(c.adjusted_pvalues[i, j]))})"
         for i, j in pairs[:_NAMED_PAIRS]
     ]
     rest = len(pairs) - len(named)
@@ -140,6 +144,15 @@ def _p(pvalue: float) -> str:
 def resamples_of(c: Comparison) -> str:
     """Return what resamples are called, in the plural."""
     return "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
+
+
+def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
+    """Return short names that differ: longer ones if need be, and at last numbered ones."""
+    for room in (most, 4 * most):
+        names = [shown(name, room) for name in c.names]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 
 def _between(interval: Sequence[float]) -> str:

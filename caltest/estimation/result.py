@@ -9,6 +9,7 @@ import numpy as np
 
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
+from caltest._visible import visible
 from caltest.estimation.base import Array
 from caltest.result import CalibrationResult
 
@@ -248,7 +249,7 @@ class SquaredErrorEstimate:
                     "sampling_error": each.sampling_error,
                 }
             )
-        index = pd.Index([each.label for each in self.functions], name="function")
+        index = pd.Index([visible(each.label) for each in self.functions], name="function")
         return pd.DataFrame(rows, index=index)
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caltest._prose import paragraph, row
+from caltest._prose import page, paragraph, table
+from caltest._visible import CLAUSE, shown
 from caltest.estimation.base import Array
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 
@@ -14,7 +15,7 @@ _WHAT = {True: "root mean square of P(event | p) − p", False: "root mean squar
 
 def summary(found: SquaredErrorEstimate) -> str:
     """Return what was estimated, the table of functions, which to believe, and the p-value."""
-    view = f", seen through the lens {found.lens}" if found.lens else ""
+    view = f", seen through the lens {shown(found.lens)}" if found.lens else ""
     rows = [
         ("estimated", f"on {found.n_samples} predictions of {found.n_classes} classes{view}"),
         (
@@ -23,26 +24,31 @@ def summary(found: SquaredErrorEstimate) -> str:
         ),
         ("error", f"{found.root:.4g}  ({_WHAT[found.n_classes == 2]})"),
         ("squared", _with_error(found.estimate, found.recommended.standard_error)),
-        ("by", f"{found.recommended.label}, {found.recommended.is_a}; {_option(found.recommended)}"),
+        ("by", f"{_name(found.recommended)}, {found.recommended.is_a}; {_option(found.recommended)}"),
     ]
     if found.test:
         rows.append(("p-value", _pvalue(found)))
-    lines = ["Squared calibration error", *(row(name, text) for name, text in rows), "", *_table(found)]
+    lines = ["Squared calibration error", *table(rows), "", *_table(found)]
     for text in (_how_clear(found), _meaning(found), *(f"Note: {each}" for each in found.warnings)):
         lines += ["", *paragraph(text)]
-    return "\n".join(lines)
+    return page(lines)
 
 
 def _table(found: SquaredErrorEstimate) -> list[str]:
-    width = max(len(_ZERO), *(len(each.label) for each in found.functions))
+    names = [_name(each) for each in found.functions]
+    width = max(len(_ZERO), *map(len, names))
     lines = [f"  {'function':<{width}}  {'best option':<22}  {'√risk × 100':<17}  squared error"]
-    for each in found.functions:
+    for name, each in zip(names, found.functions, strict=True):
         risk = _root(each.risk, each.risk_error)
         error = _with_error(each.estimate, each.standard_error)
-        lines.append(f"  {each.label:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
+        lines.append(f"  {name:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
     zero = _root(float(found.zero_risks.mean()), _standard_error(found.zero_risks))
     lines.append(f"  {_ZERO:<{width}}  {'':<22}  {zero:<17}  0")
     return lines
+
+
+def _name(function: FunctionRisk) -> str:
+    return shown(function.label, CLAUSE)
 
 
 def _root(risk: float, error: float) -> str:
@@ -77,17 +83,17 @@ def _how_clear(found: SquaredErrorEstimate) -> str:
     best = found.recommended
     twins = (best.name, best.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
-    text = f"{best.label} has the least risk on rows it was not fitted to"
+    text = f"{_name(best)} has the least risk on rows it was not fitted to"
     if not others:
         return f"{text}. {_against_zero(found)}"
     gap, error = found.gap(others[0])
     if gap == 0.0:
         return f"{text}, and others have the same: there is nothing to choose. {_against_zero(found)}"
     text += (
-        f". The next, {others[0].label}, has a risk {gap:.2g} ± {error:.2g} larger (± standard error "
+        f". The next, {_name(others[0])}, has a risk {gap:.2g} ± {error:.2g} larger (± standard error "
         "over the folds). "
     )
-    near = [each.label for each in others if not _is_clear(*found.gap(each))]
+    near = [_name(each) for each in others if not _is_clear(*found.gap(each))]
     if near:
         verb = "lies" if len(near) == 1 else "lie"
         text += f"The choice is not clear: {_and(near)} {verb} within {_CLEAR:g} standard errors. "

@@ -12,6 +12,7 @@ from caltest._choices import level_of_confidence
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array
+from caltest._visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +156,7 @@ class Witness:
                 "place": places,
                 "row": self.rows[places],
                 "kernel": places // (self.n_places // len(self.kernels)),
-                "class": np.array(self.names, dtype=object)[classes],
+                "class": np.array([visible(name) for name in self.names], dtype=object)[classes],
                 "weight": self.weights[places],
                 "stated": self.stated[chosen],
                 "share": self.shares[chosen],

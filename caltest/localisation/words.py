@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caltest._prose import paragraph, percent, percents, row, short
+from caltest._prose import page, paragraph, percent, percents, short, table
+from caltest._visible import shown
 from caltest.localisation.result import Witness
 
 _CLASSES_TOLD = 4
@@ -16,7 +17,7 @@ _WORTH_NAMING = 0.05  # of a centre's probabilities
 
 def summary(found: Witness) -> str:
     """Return what was searched, the places that stood out, and what that promises."""
-    view = f", seen through the lens {found.lens}" if found.lens else ""
+    view = f", seen through the lens {shown(found.lens)}" if found.lens else ""
     points = found.n_places // len(found.kernels)
     times = "" if len(found.kernels) == 1 else f", each with {len(found.kernels)} kernels"
     compared = found.n_places * len(found.tested)
@@ -29,13 +30,13 @@ def summary(found: Witness) -> str:
             f"exact, adjusted for {compared:,} comparisons ({found.n_resamples:,} label draws)",
         ),
     ]
-    lines = ["Where the probabilities err", *(row(name, text) for name, text in rows), ""]
+    lines = ["Where the probabilities err", *table(rows), ""]
     for text in [place_told(found, place) for place in found.told]:
         lines += [*paragraph(text), ""]
     lines += paragraph(_promise(found) if found.told else _nothing(found, compared))
     for warning in found.warnings:
         lines += ["", *paragraph(f"Note: {warning}")]
-    return "\n".join(lines)
+    return page(lines)
 
 
 def _kernels(found: Witness) -> str:
@@ -77,14 +78,14 @@ def centre_text(found: Witness, place: int, most: int = _CLASSES_OF_CENTRE) -> s
     """Return the most probable classes of a place's centre."""
     centre = found.centres[place]
     order = [int(c) for c in np.argsort(-centre, kind="stable")[:most]]
-    shown = [c for number, c in enumerate(order) if number == 0 or centre[c] >= _WORTH_NAMING]
-    return ", ".join(f"{found.names[c]} {percent(float(centre[c]), 0)}" for c in shown)
+    likely = [c for number, c in enumerate(order) if number == 0 or centre[c] >= _WORTH_NAMING]
+    return ", ".join(f"{shown(found.names[c])} {percent(float(centre[c]), 0)}" for c in likely)
 
 
 def _claim(found: Witness, place: int, c: int, *, first: bool) -> str:
     said, true = percents(float(found.stated[place, c]), float(found.shares[place, c]))
     verb = "was said" if first else "said"
-    return f"{found.names[c]} {verb} {said}, came true {true}"
+    return f"{shown(found.names[c])} {verb} {said}, came true {true}"
 
 
 def extent(weight: float, n_samples: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caltest._prose import counted, paragraph, percent, points, row
+from caltest._prose import counted, page, paragraph, percent, points, table
+from caltest._visible import shown
 from caltest.planning.result import Interval, PowerPoint, SampleSizeResult, Simulation
 
 _CAUTION = (
@@ -22,7 +23,7 @@ def summary(result: Simulation) -> str:
     lines += paragraph(_CAUTION)
     for warning in result.warnings:
         lines += ["", *paragraph(f"Note: {warning}")]
-    return "\n".join(lines)
+    return page(lines)
 
 
 def _facts(result: Simulation) -> list[str]:
@@ -30,13 +31,15 @@ def _facts(result: Simulation) -> list[str]:
     if result.error is not None:
         amount = points(float(f"{result.error:.2g}"))
         rows.append(("error", f"{amount} on average (total variation distance)"))
-    lens = f", seen through the lens {result.lens}" if result.lens else ""
-    rows.append(("test", f"{result.statistic}{lens}, {result.alternative}, at level {result.alpha:g}"))
+    lens = f", seen through the lens {shown(result.lens)}" if result.lens else ""
+    rows.append(
+        ("test", f"{shown(result.statistic)}{lens}, {result.alternative}, at level {result.alpha:g}")
+    )
     if result.tolerance is not None:
         rows.append(("tolerance", points(result.tolerance)))
     draws = f", {result.n_resamples:,} resamples" if result.n_resamples else ""
     rows.append(("null", f"{result.null}, {result.guarantee}{draws}"))
-    return [row(name, text) for name, text in rows]
+    return table(rows)
 
 
 def _table(result: Simulation) -> list[str]:

@@ -10,6 +10,7 @@ from caltest._prose import confidence_text, points
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
 from caltest.exceptions import InputError
+from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _proved(low: float, high: float, place: Place, side: SideBound) -> list[floa
 
 def _dress(ax: Any, view: ViewBounds, bounds: MiscalibrationBounds) -> None:
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
-    ax.set_xlabel(f"predicted probability that {view.event}")
+    ax.set_xlabel(f"predicted probability that {lettering(view.event, CLAUSE)}")
     ax.set_ylabel("share that came true")
     ax.grid(color=PALE, linewidth=0.5, alpha=0.6, zorder=0)
     ax.set_axisbelow(True)

@@ -12,6 +12,7 @@ from caltest._choices import choose
 from caltest._prose import confidence_text
 from caltest.bounds import Certificate
 from caltest.bounds.certificate_words import at_most
+from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _shade(
 
 
 def _dress(ax: Any, c: Certificate, by_score: bool) -> None:
-    event = f"that {c.event}"
+    event = f"that {lettering(c.event, CLAUSE)}"
     if by_score:
         ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
         ax.set_xlabel(f"predicted probability {event}")

@@ -11,15 +11,15 @@ import numpy as np
 from caltest._choices import level_of_confidence
 from caltest._prose import confidence_text
 from caltest.comparison import Comparison
-from caltest.comparison.words import resamples_of
+from caltest.comparison.words import resamples_of, shown_names
 from caltest.exceptions import InputError
+from caltest.plots.lettering import NAME, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LONGEST_NAME = 28
 _DARK = 0.68  # of the colour scale; numbers are white above
 
 
@@ -152,8 +152,9 @@ def _draw_intervals(ax: Any, comparison: Comparison) -> None:
             label="mean if calibrated",
         )
         ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), frameon=False, fontsize="small")
-    names = [f"{i}  {name}" for i, name in enumerate(_labels(c.names, order), 1)]
-    ax.set_yticks(places, names, parse_math=False)
+    short = shown_names(c, NAME)
+    names = [f"{place}  {lettering(short[i], 4 * NAME)}" for place, i in enumerate(order, 1)]
+    ax.set_yticks(places, names)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.margins(x=0.06)
     ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
@@ -162,9 +163,10 @@ def _draw_intervals(ax: Any, comparison: Comparison) -> None:
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.set_xlabel(c.statistic)
-    lens = f", {c.lens}" if c.lens else ""
-    heading = f"{c.statistic}{lens} on {c.n_samples:,} rows\n{confidence_text(c.confidence)} intervals"
+    statistic = lettering(c.statistic)
+    ax.set_xlabel(statistic)
+    lens = f", {lettering(c.lens)}" if c.lens else ""
+    heading = f"{statistic}{lens} on {c.n_samples:,} rows\n{confidence_text(c.confidence)} intervals"
     ax.set_title(heading, loc="left", size="medium")
 
 
@@ -213,21 +215,3 @@ def _number(percent: float) -> str:
     if 99.0 < percent < 100.0:
         return ">99"
     return "<1" if 0.0 < percent < 1.0 else f"{percent:.0f}"
-
-
-def _labels(names: Sequence[str], order: Sequence[int]) -> list[str]:
-    """Return short names that differ; whole ones if short ones would not."""
-    short = [_shortened(names[j]) for j in order]
-    return short if len(set(short)) == len(short) else [names[j] for j in order]
-
-
-def _shortened(name: str) -> str:
-    """Leave out the middle of a long name.
-
-    >>> _shortened("resnet18"), _shortened("a_very_long_name_of_a_network_20240131")
-    ('resnet18', 'a_very_long_n…twork_20240131')
-    """
-    if len(name) <= _LONGEST_NAME:
-        return name
-    half = (_LONGEST_NAME - 1) // 2
-    return f"{name[:half]}…{name[-half - 1 :]}"

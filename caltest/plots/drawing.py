@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.plots.bands import Array
+from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.panel import Panel
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION, WIDE_BAND, short
 
@@ -52,16 +53,17 @@ def draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
     below = _draw_counts(ax, panel, small=small)
     below.set_xticks(ticks)
     if labelled:
-        below.set_xlabel(panel.predicted_label, size=size)
-        ax.set_ylabel(panel.observed_label, size=size)
+        below.set_xlabel(lettering(panel.predicted_label, CLAUSE), size=size)
+        ax.set_ylabel(lettering(panel.observed_label, CLAUSE), size=size)
 
 
 def _heading(panel: Panel, *, small: bool) -> tuple[str, str]:
     result = panel.result
     name, p = _NAMES[result.name], f"p = {result.pvalue:.3g}"
+    title = lettering(panel.title)
     if small:
-        return panel.title, f"{name} {result.statistic:.2g}, {p}"
-    return f"{panel.title}, n = {result.n_samples:,}", f"{name} {result.statistic:.3g}, {p} (exact)"
+        return title, f"{name} {result.statistic:.2g}, {p}"
+    return f"{title}, n = {result.n_samples:,}", f"{name} {result.statistic:.3g}, {p} (exact)"
 
 
 def _draw_bins(ax: Any, panel: Panel, width: float) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.exceptions import InputError
 from caltest.plots.bands import Array
+from caltest.plots.lettering import lettering
 from caltest.plots.style import BLUE, PALE, VERMILION, is_narrow
 from caltest.result import CalibrationResult
 
@@ -140,10 +141,11 @@ class NullDisplay:
         ax.set_ylabel("resamples")
         ax.margins(y=0.15)
         if is_narrow(ax):
-            ax.set_xlabel(result.name, size="small")
+            ax.set_xlabel(lettering(result.name), size="small")
             ax.set_title(_words(result)[0].partition(",")[0], loc="left", size="small")
             return
-        ax.set_xlabel(f"{result.measures or result.name} ({result.name})")
+        name = lettering(result.name)
+        ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
         ax.set_title("\n".join(_words(result)), loc="left", size="medium")
         below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": 3}
         ax.legend(fontsize="small", frameon=False, columnspacing=1.2, **below)

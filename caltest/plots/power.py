@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._visible import shown
 from caltest.exceptions import InputError
 from caltest.planning import PowerResult, SampleSizeResult
+from caltest.plots.lettering import lettering
 from caltest.plots.style import BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
 
 if TYPE_CHECKING:
@@ -174,10 +176,10 @@ def _finish(ax: Any, result: PowerResult | SampleSizeResult) -> None:
     width, height = _inches(ax)
     ax.set_xlabel("rows")
     ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
-    lens = f", {result.lens}" if result.lens else ""
-    heading = f"{result.statistic}{lens}: {result.null}, level {result.alpha:g}"
+    lens = f", {shown(result.lens)}" if result.lens else ""
+    heading = f"{shown(result.statistic)}{lens}: {result.null}, level {result.alpha:g}"
     lines = textwrap.wrap(heading, max(int(width / _LETTER), 12), max_lines=3, placeholder=" …")
-    ax.set_title("\n".join(lines), loc="left", size="medium", parse_math=False)
+    ax.set_title("\n".join(lettering(each, len(heading)) for each in lines), loc="left", size="medium")
     ax.grid(axis="y", color=PALE, linewidth=0.6, zorder=0)
     ax.set_axisbelow(True)
     for side in ("top", "right"):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.estimation import FunctionRisk, SquaredErrorEstimate
 from caltest.exceptions import InputError
+from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.risk_estimates import draw_estimates, name, tidy
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
 
@@ -202,7 +203,7 @@ def _draw_risks(panels: list[Any], result: SquaredErrorEstimate) -> None:
         tidy(ax)
         title = f"{_rank(result, tuned[place])}  {name(tuned[place])}" if tuned else "options as given"
         weight = "bold" if tuned and tuned[place] is result.recommended else "normal"
-        ax.set_title(title, loc="left", size="medium", pad=16, weight=weight, parse_math=False)
+        ax.set_title(title, loc="left", size="medium", pad=16, weight=weight)
         if place == 0 or ax.yaxis.get_tick_params()["labelleft"]:
             ax.set_ylabel("√ mean validation risk × 100")
 
@@ -241,7 +242,7 @@ def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, t
             fontsize="small",
             color=BLUE,
         )
-    ax.set_xlabel(function.tuned, parse_math=False)
+    ax.set_xlabel(lettering(function.tuned))
     if (values > 0.0).all():
         _log_axis(ax, values)
 
@@ -278,7 +279,12 @@ def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> No
             )
             continue
         style = {"linestyle": _DASHES[place % len(_DASHES)], "linewidth": 1.6}
-        ax.axhline(mean[0], color=FAINT, label=f"{_rank(result, each)}  {each.label}", **style)
+        ax.axhline(
+            mean[0],
+            color=FAINT,
+            label=f"{_rank(result, each)}  {lettering(each.label, 2 * CLAUSE)}",
+            **style,
+        )
     if as_points:
         ax.set_xticks(range(len(given)), [str(place) for place in range(1, len(given) + 1)])
         ax.set_xlabel("function")
@@ -291,8 +297,6 @@ def _draw_legend(first: Any, last: Any, *, new: bool) -> None:
     style = {"frameon": False, "fontsize": "small"}
     if new:
         columns = 3 if first.figure.get_figwidth() > _WIDE else 2
-        legend = first.figure.legend(handles, labels, loc="outside lower left", ncols=columns, **style)
+        first.figure.legend(handles, labels, loc="outside lower left", ncols=columns, **style)
     else:
-        legend = first.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.0, -0.25), **style)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+        first.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.0, -0.25), **style)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from caltest.estimation import FunctionRisk, SquaredErrorEstimate
+from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, PALE
 
 _NO_ERROR = 1e-8  # a range of squared errors that is rounding
@@ -15,7 +16,7 @@ _GAP = 0.13  # of the axis: room for a number
 
 def name(function: FunctionRisk) -> str:
     """Return the label, options as given in a line of their own."""
-    return function.label.replace("(", "\n(", 1)
+    return lettering(function.label, 2 * CLAUSE).replace("(", "\n(", 1)
 
 
 def draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
@@ -30,7 +31,7 @@ def draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
     )
     ax.plot(values, places, "|", color=BLACK, markersize=13, markeredgewidth=1.8, zorder=3)
     names = [f"{place}  {name(each)}" for place, each in enumerate(functions, 1)]
-    ax.set_yticks(places, names, parse_math=False)
+    ax.set_yticks(places, names)
     ax.get_yticklabels()[0].set_weight("bold")
     ax.set_ylim(len(functions) - 0.5, -0.5)
     ax.margins(x=0.08)
@@ -41,10 +42,8 @@ def draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
     if np.ptp(ax.get_xlim()) < _NO_ERROR:
         ax.set_xlim(-_NO_ERROR, _NO_ERROR)
     ax.set_xlabel("squared error; its root on top", loc="left")
-    lens = f"{result.lens}, " if result.lens else ""
-    ax.set_title(
-        f"estimates, {lens}{result.n_test:,} rows", loc="left", size="medium", pad=16, parse_math=False
-    )
+    lens = f"{lettering(result.lens)}, " if result.lens else ""
+    ax.set_title(f"estimates, {lens}{result.n_test:,} rows", loc="left", size="medium", pad=16)
     _draw_roots(ax)
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._prose import percents, shortened
+from caltest._prose import percents
 from caltest.localisation import Witness
 from caltest.localisation.words import centre_text, extent, row_text
+from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, VERMILION
 
 if TYPE_CHECKING:
@@ -133,11 +134,11 @@ def _draw(ax: Any, w: Witness, classes: list[int]) -> None:
     image = ax.imshow(z, cmap=colours, vmin=-scale, vmax=scale, aspect="auto")
     for i, j in np.ndindex(z.shape):
         _draw_cell(ax, w, (i, j), (places[i], classes[j]), scale)
-    names = [shortened(w.names[c], _LONGEST_NAME) for c in classes]
-    ax.set_xticks(range(len(classes)), names, parse_math=False)
+    names = [lettering(w.names[c], _LONGEST_NAME) for c in classes]
+    ax.set_xticks(range(len(classes)), names)
     if len(classes) > 5:
         ax.tick_params(axis="x", labelrotation=30)
-    ax.set_yticks(range(len(places)), [_label(w, place) for place in places], parse_math=False)
+    ax.set_yticks(range(len(places)), [_label(w, place) for place in places])
     ax.tick_params(length=0)
     for side in ("top", "right", "bottom", "left"):
         ax.spines[side].set_visible(False)
@@ -174,7 +175,7 @@ def _draw_cell(
 def _label(w: Witness, place: int) -> str:
     reach = extent(float(w.weights[place]), w.n_samples)
     reach = reach if reach.endswith("rows") else "most rows"  # in the little room there is
-    return f"{_wrapped(centre_text(w, place, 2))}\n{row_text(w, place)}, {reach}"
+    return f"{_wrapped(lettering(centre_text(w, place, 2), CLAUSE))}\n{row_text(w, place)}, {reach}"
 
 
 def _wrapped(text: str) -> str:

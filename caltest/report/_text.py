@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from caltest._prose import shortened, visible
+from caltest._visible import line, shortened, visible
 
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 1500
@@ -76,7 +76,7 @@ def code(text: str) -> str:
     >>> print(code("a|b"), code("x`y"))
     `a\|b` ``x`y``
     """
-    shown = visible(text).replace("|", "\\|")
+    shown = line(text).replace("|", "\\|")
     fence = "`" * (1 + longest_run(shown, "`"))
     space = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) or not shown else ""
     return f"{fence}{space}{shown}{space}{fence}"

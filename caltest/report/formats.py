@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from caltest._writing import write_whole
 from caltest.auditing.result import Audit
 from caltest.exceptions import InputError
 from caltest.report import junit
 from caltest.report._templates import render
 from caltest.report.summary import summarise
-from caltest.report.writing import SUFFIXES, write_whole
+
+#: The suffixes of every format, the usual one first.
+SUFFIXES: Mapping[str, tuple[str, ...]] = {
+    "html": (".html", ".htm"),
+    "markdown": (".md", ".markdown"),
+    "json": (".json",),
+    "junit": (".xml",),
+}
+
+#: How a report of every format begins.
+_BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
+    "html": re.compile(
+        rb'<!doctype html>.{0,2000}?<meta name="generator" content="caltest ', re.DOTALL
+    ),
+    "markdown": re.compile("## (✗ Rejected|○ Not rejected): ".encode()),
+    "json": re.compile(rb'\{\s*"caltest":\s*"'),
+    "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
+}
 
 
 def to_html(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
@@ -163,7 +184,7 @@ def save(
     Raises
     ------
     InputError
-        If the suffix is another one, or the file cannot be written.
+        If it is no path, the suffix is another one, or the file cannot be written.
 
     Examples
     --------
@@ -177,7 +198,12 @@ def save(
     ...     [file.name for file in Path(folder).iterdir()]
     ['audit.html']
     """
-    target = Path(path)
+    try:
+        target = Path(path)
+    except TypeError as error:
+        raise InputError(
+            f"the report is to be written to {path!r}, which is no path; give the name of a file."
+        ) from error
     by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
     kind = by_suffix.get(target.suffix.lower())
     if kind is None:
@@ -188,10 +214,30 @@ def save(
     write_whole({target: rendered(audit, kind, title=title, command=command)})
 
 
-def rendered(audit: Audit, kind: str, *, title: str | None, command: str | None) -> str:
-    """Return a report in a format of :data:`caltest.report.writing.SUFFIXES`."""
-    if kind == "html":
-        return to_html(audit, title=title, command=command)
-    if kind == "markdown":
-        return to_markdown(audit, title=title, command=command)
+def rendered(
+    audit: Audit, kind: str, *, title: str | None, command: str | None, gate: str | None = None
+) -> str:
+    """Return a report in a format of :data:`SUFFIXES`.
+
+    ``gate`` is a sentence of what lets more pass than the defaults; it stands first in the report, and
+    in JSON among the warnings.
+    """
+    if kind in ("html", "markdown"):
+        template = "report.html.j2" if kind == "html" else "report.md.j2"
+        return render(template, summarise(audit, title=title, command=command, gate=gate))
+    if gate is not None:
+        audit = replace(audit, warnings=(gate, *audit.warnings))
     return to_json(audit) if kind == "json" else to_junit(audit)
+
+
+def is_report(path: Path, kind: str) -> bool:
+    """Whether a file is an older report of a format, or empty: nothing is lost if it is replaced.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return not start or _BEGINNINGS[kind].match(start) is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree
 
-from caltest._prose import counted, visible
+from caltest._prose import counted
+from caltest._visible import visible
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check
 from caltest.report._text import sentence
@@ -57,6 +58,7 @@ def _properties(audit: Audit) -> list[tuple[str, str]]:
         ("correction", audit.correction),
         ("n_resamples", str(audit.n_resamples)),
         ("seed", str(audit.seed)),
+        *(("warning", sentence(text)) for text in audit.warnings),
     ]
 
 

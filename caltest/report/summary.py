@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, counted, points, pvalue, visible
+from caltest._prose import confidence_text, counted, points, pvalue
+from caltest._visible import visible, visible_page
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, View
 from caltest.report._guarantees import Fact, facts
@@ -64,6 +65,8 @@ class Report:
     ----------
     title, verdict, advice
         Sentences of the first screen.
+    gate
+        What lets more pass than the defaults, as a sentence; None if nothing does.
     rejected
         Whether the verdict is "rejected".
     facts
@@ -103,6 +106,7 @@ class Report:
     title: str
     verdict: str
     advice: tuple[str, ...]
+    gate: str | None
     rejected: bool
     facts: tuple[Fact, ...]
     impossible: str | None
@@ -133,7 +137,9 @@ class Report:
     confidence: str
 
 
-def summarise(audit: Audit, *, title: str | None, command: str | None) -> Report:
+def summarise(
+    audit: Audit, *, title: str | None, command: str | None, gate: str | None = None
+) -> Report:
     """Return what a report says of an audit.
 
     Parameters
@@ -144,6 +150,8 @@ def summarise(audit: Audit, *, title: str | None, command: str | None) -> Report
         What the report is about; by default, "Calibration audit".
     command
         The shell command that repeats the audit, if there is one.
+    gate
+        What lets more pass than the defaults, as a sentence.
     """
     looked = worst_first(audit)
     found = [each for each in looked if each.found]
@@ -155,6 +163,7 @@ def summarise(audit: Audit, *, title: str | None, command: str | None) -> Report
         title=visible(title) if title else "Calibration audit",
         verdict=sentence(words.verdict(audit)),
         advice=tuple(sentence(text) for text in words.advice(audit)),
+        gate=None if gate is None else sentence(gate),
         rejected=audit.rejected,
         facts=facts(audit),
         impossible=_impossible(audit),
@@ -178,17 +187,12 @@ def summarise(audit: Audit, *, title: str | None, command: str | None) -> Report
         skipped=_skipped(audit),
         more_skipped=max(len(audit.skipped) - _SKIPPED, 0),
         notes=tuple(sentence(text) for text in audit.warnings),
-        call=visible_lines(audit.call),
-        command=None if command is None else visible_lines(command),
+        call=visible_page(audit.call),
+        command=None if command is None else visible_page(command),
         settings=_settings(audit),
         versions=_versions(audit),
         confidence=confidence_text(audit.confidence),
     )
-
-
-def visible_lines(text: str) -> str:
-    """Return code as it is shown; its lines stay."""
-    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _impossible(audit: Audit) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import counted, percents, points, pvalue, visible
+from caltest._prose import counted, percents, points, pvalue
+from caltest._visible import visible
 from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, Group, View
 from caltest.forms import Side

@@ -1,0 +1,149 @@
+r"""Text that comes from elsewhere, made fit to be shown: nothing hides in it, nothing in it is obeyed.
+
+Class names, groups, file names and cells are whatever someone wrote. On a terminal an escape sequence
+moves the cursor, in the log of a job a line that begins with ``::`` is a command, and a name of two
+megabytes is all that is seen. Every sentence and every table passes :func:`line` or :func:`message` on
+its way out; names pass :func:`shown` where a sentence is made.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_NO_WIDTH = "\u00ad\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
+_HIDDEN = frozenset(f"{_DIRECTIONS}{_NO_WIDTH}\u2028\u2029\ufffe\uffff")
+_TAGS = range(0xE0000, 0xE0080)  # a second ASCII, none of which is seen
+
+# What continuous integration obeys: GitHub "::error" at the start of a line and "##[error]" anywhere in
+# it, Azure "##vso[…]", TeamCity "##teamcity[…]".
+_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\w*\[)")
+
+_NAME = 48  # characters of a name in a sentence or a table
+CLAUSE = 80  # of a clause with a name in it
+_WORD = 160  # of what has no blank in it; a path may be long
+_MESSAGE = 500
+
+
+def visible(text: str) -> str:
+    r"""Write what hides in a text (control characters, changes of direction) as Python escapes it.
+
+    The result is fit for a terminal, for HTML, for XML and for UTF-8. What is visible already stays.
+
+    Examples
+    --------
+    >>> print(visible("one\ntwo\x00"), visible("a\u202eb\ud800"))
+    one\ntwo\x00 a\u202eb\ud800
+    """
+    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    hidden = character in _HIDDEN or ord(character) in _TAGS
+    return (
+        escaped(character) if hidden or unicodedata.category(character) in ("Cc", "Cs") else character
+    )
+
+
+def escaped(character: str) -> str:
+    r"""Write a character as Python escapes it.
+
+    >>> print(escaped("\x1b"), escaped(":"), escaped("é"))
+    \x1b \x3a \xe9
+    """
+    written = character.encode("unicode_escape").decode("ascii")
+    return f"\\x{ord(character):02x}" if written == character else written
+
+
+def line(text: str) -> str:
+    r"""Return one line for a terminal or a log: all of it visible, and no command to who reads the log.
+
+    Examples
+    --------
+    >>> print(line("::error::x\n"), line("a ##[group]b"))
+    \x3a:error::x\n a \x23#[group]b
+    """
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}{escaped(found[0][-1])}", visible(text))
+
+
+def visible_page(text: str) -> str:
+    r"""Return lines for a terminal or a log, each as :func:`line` writes it.
+
+    Examples
+    --------
+    >>> print(visible_page("one\n::two\x1b"))
+    one
+    \x3a:two\x1b
+    """
+    return "\n".join(map(line, text.split("\n")))
+
+
+def message(text: str, most: int = _MESSAGE) -> str:
+    """Return a sentence about an input in one line of at most 500 characters.
+
+    A message begins with what was found and where, and ends with what to do; what may be endless is
+    quoted in between. So it is cut there: first what has no blanks in it, then the middle.
+
+    Examples
+    --------
+    >>> message("there is no column 'x'; give another.")
+    "there is no column 'x'; give another."
+    >>> long = message(f"column {'x' * 10**6} holds {'no number ' * 10**5}; give numbers.")
+    >>> len(long), long[:10], long[-15:]
+    (500, 'column xxx', '; give numbers.')
+    """
+    ends = clipped(text, 8 * most)  # before anything is done to each character of it
+    words = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: clipped(word[0], _WORD), line(ends))
+    return clipped(words, most)
+
+
+def shown(name: str, most: int = _NAME) -> str:
+    r"""Return a name that comes with the data as it is shown: visible, and not long.
+
+    Examples
+    --------
+    >>> print(shown("north"), shown("a\x1b"), shown("a_rather_long_name", 10))
+    north a\x1b a_rat…name
+    """
+    return clipped(visible(name[: 4 * most] + name[4 * most :][-4 * most :]), most)
+
+
+def clipped(text: str, most: int) -> str:
+    """Leave out the middle of a long text.
+
+    Examples
+    --------
+    >>> clipped("resnet18", 28), clipped("a_very_long_name_of_a_network_20240131", 28)
+    ('resnet18', 'a_very_long_na…work_20240131')
+    """
+    if len(text) <= most:
+        return text
+    start = shortened(text, most // 2 + 1)
+    end = len(text) - (most - most // 2 - 1)
+    while end < len(text) and _joined(text[end], text[end - 1]):
+        end += 1
+    return start + text[end:]
+
+
+def shortened(name: str, most: int) -> str:
+    """Leave out the end of a long name, but not half of a sign that is made of several characters.
+
+    Examples
+    --------
+    >>> shortened("automobile", 14), shortened("a_rather_long_name", 14)
+    ('automobile', 'a_rather_long…')
+    """
+    if len(name) <= most:
+        return name
+    kept = name[: most - 1]
+    while kept and _joined(name[len(kept)], kept[-1]):
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
+def _joined(character: str, before: str) -> bool:
+    """Whether a character belongs to the one before it: a combining mark, or part of an emoji."""
+    joiner = "\N{ZERO WIDTH JOINER}"
+    skin = 0x1F3FB <= ord(character) <= 0x1F3FF
+    return joiner in (character, before) or skin or unicodedata.category(character) in ("Mn", "Me")

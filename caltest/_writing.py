@@ -1,0 +1,234 @@
+"""Files written whole or not at all: reports, data and pictures alike.
+
+What is written goes to a file beside its place that no one else may read, and takes its place when all
+of it is on disk. An error, a full disk, Ctrl-C or a signal that ends the program leave what was there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from uuid import uuid4
+
+from caltest._visible import shown
+from caltest.exceptions import InputError
+
+_CHUNK = 1 << 20  # bytes, between which signals are heeded
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_PRIVATE, _USUAL = 0o600, 0o666
+_ENDS = ("SIGTERM", "SIGHUP", "SIGINT")
+
+
+def resolved(path: Path) -> Path:
+    """Return where a path leads.
+
+    Raises
+    ------
+    OSError
+        If it is a link to itself, or no path at all, whatever the version of Python.
+    """
+    try:
+        found = path.resolve()
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from error
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+    if found.is_symlink():  # newer versions of Python let a loop pass
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by links of either kind.
+
+    Raises
+    ------
+    OSError
+        As :func:`resolved`.
+    """
+    first, second = resolved(one), resolved(other)
+    if first == second:
+        return True
+    return first.exists() and second.exists() and first.samefile(second)
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is there and no plain file, as /dev/null is: nothing may replace it."""
+    return path.exists() and not path.is_file()
+
+
+def check_file(path: Path) -> None:
+    """Raise if nothing could be written there; change nothing.
+
+    Raises
+    ------
+    OSError
+        With the reason.
+    """
+    target = resolved(path)
+    if is_special(target):
+        return
+    if target.exists():
+        target.open("ab").close()
+    with _signals_held():
+        part = _part_of(target)
+        os.close(os.open(part, _NEW, _PRIVATE))
+        part.unlink()
+
+
+def write_whole(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files, all of them whole, or none; text as UTF-8.
+
+    While they are written they lie beside their places, readable by their owner alone; a new file then
+    has the permissions that the folder and the user give to any, and one that replaces another has
+    those of that one. What is no plain file, a pipe or a device, is written to when all others are on
+    disk, and nothing takes its place. A link stays a link.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written. None is changed then, but for those that it names.
+    """
+    parts: dict[Path, tuple[Path, Path]] = {}
+    done: list[str] = []
+    with _signals_held() as held:
+        try:
+            devices = []
+            for path, content in contents.items():
+                with _named(path, done):
+                    target = resolved(path)
+                    if is_special(target):
+                        devices.append(path)
+                        continue
+                    part = _part_of(target)
+                    file = os.open(part, _NEW, _PRIVATE)
+                    parts[path] = target, part  # it is ours, to be taken away
+                    try:
+                        _write(file, content, held)
+                        _set_mode(file, part, target)
+                    finally:
+                        os.close(file)
+            for path in devices:
+                with _named(path, done), held.at_once():
+                    device = os.open(path, os.O_WRONLY)
+                    try:
+                        _write(device, contents[path], held)
+                    finally:
+                        os.close(device)
+                done.append(shown(str(path)))
+            for path, (target, part) in parts.items():
+                with _named(path, done):
+                    part.replace(target)
+                done.append(shown(str(path)))
+        except _Ended:
+            pass  # the signal is sent again when all is tidy
+        finally:
+            for _, part in parts.values():
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+
+
+def _write(file: int, content: str | bytes, held: _Held) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    whole = memoryview(data)
+    while whole:
+        held.heed()
+        whole = whole[os.write(file, whole[:_CHUNK]) :]
+    held.heed()
+
+
+def _set_mode(file: int, part: Path, target: Path) -> None:
+    """Give a file the permissions of the one that it replaces, or those of any new one."""
+    if os.name == "nt":
+        return
+    if target.exists():
+        mode = stat.S_IMODE(target.stat().st_mode) & 0o777
+    else:  # as the user's mask and the folder's defaults make it
+        probe = _part_of(target)
+        empty = os.open(probe, _NEW, _USUAL)
+        mode = stat.S_IMODE(os.fstat(empty).st_mode)
+        os.close(empty)
+        probe.unlink()
+    with suppress(PermissionError):  # some shared folders have no permissions to set
+        os.fchmod(file, mode)
+
+
+@contextmanager
+def _named(path: Path, done: list[str]) -> Iterator[None]:
+    """Name the file that cannot be written, and those that are written by then."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or error) if isinstance(error, OSError) else error
+        also = f", but {', '.join(done)} had been written by then" if done else ""
+        raise InputError(
+            f"{path} cannot be written: {reason}{also}; give a file in a folder that exists and may be "
+            "written to."
+        ) from error
+
+
+def _part_of(target: Path) -> Path:
+    return target.with_name(f".caltest-{uuid4().hex}.part")
+
+
+class _Ended(BaseException):
+    """A signal came that ends the program."""
+
+
+class _Held:
+    """Signals that came while files were written."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self._waiting = False
+
+    def note(self, number: int, _: FrameType | None) -> None:
+        """Keep a signal for later, unless something is waited for that may never come."""
+        self.came.append(number)
+        if self._waiting:
+            raise _Ended
+
+    def heed(self) -> None:
+        """Stop if a signal came: between two steps, so that it is known what there is to tidy up."""
+        if self.came:
+            raise _Ended
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let signals stop what may wait for ever, such as the reader of a pipe."""
+        self._waiting = True
+        try:
+            self.heed()
+            yield
+        finally:
+            self._waiting = False
+
+
+@contextmanager
+def _signals_held() -> Iterator[_Held]:
+    """Keep the signals that end a program until all is tidy, and send them again then.
+
+    Python handles signals in its main thread only; in another one nothing is changed.
+    """
+    held = _Held()
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (getattr(signal, name) for name in _ENDS if hasattr(signal, name)):
+            handler = signal.getsignal(number)
+            if handler in (signal.SIG_DFL, signal.default_int_handler):  # others tidy up themselves
+                before[number] = handler
+                signal.signal(number, held.note)
+    try:
+        yield held
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in held.came[:1]:
+            signal.raise_signal(number)

@@ -1,0 +1,454 @@
+"""What leaves the command line: files whole or not at all, its streams, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostile import NAMES, assert_fit
+from typer.testing import CliRunner
+
+import caltest
+from caltest._writing import write_whole
+from caltest.cli import app
+from caltest.exceptions import InputError
+from caltest.report._text import markdown
+from caltest.report.formats import SUFFIXES, is_report
+
+CALTEST = [sys.executable, "-m", "caltest"]
+OUTPUTS = {"--report": ".html", "--markdown": ".md", "--json": ".json", "--junit": ".xml"}
+QUICK = ["--seed", "1", "--jobs", "1"]
+#: Commands that write a picture, as quick as can be.
+PICTURED = {
+    "bounds": ["--resamples", "99"],
+    "estimate-error": ["--functions", "binning", "--pvalue", "none"],
+    "power": ["--n", "40", "--datasets", "5", "--resamples", "19", "--bias", "0.5"],
+}
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def shell(*arguments, **options):
+    done = subprocess.run([*CALTEST, *map(str, arguments)], capture_output=True, **options)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def table(name: str, rows: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    p = rng.random(rows)
+    label = rng.random(rows) < p**3
+    return pd.DataFrame(
+        {
+            "other": 1 - p,
+            name: p,
+            "label": np.where(label, name, "other"),
+            f"group {name}": np.where(np.arange(rows) % 2, name, "b"),
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table("cat").drop(columns="group cat").to_csv("d.csv", index=False)
+    return tmp_path
+
+
+def contents():
+    return {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+
+
+# --- every command, every output, every name
+
+
+def _file(name: str, of: pd.DataFrame, number: int = 1) -> str:
+    """A file whose name is as bad as what it holds."""
+    path = Path(f"{name.replace('/', '|')[:60]} {number}.csv")
+    of.to_csv(path, index=False)
+    return str(path)
+
+
+EVERY_COMMAND = {
+    "test": ["--resamples", "19", "--seed", "1"],
+    "estimate": [],
+    "compare": ["--resamples", "5", "--size", "20", "--seed", "1"],
+    "audit": ["--resamples", "99", "--seed", "1", "--min-rows", "20", "--statistic", "ks"],
+    **PICTURED,
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_what_is_printed_of_hostile_names(command, name):
+    frame = table(name).drop(columns=f"group {name}")
+    files = [_file(name, frame, number) for number in range(2 if command == "compare" else 1)]
+    result = run(command, *files, *EVERY_COMMAND[command])
+    assert result.exit_code in (0, 1), result.output
+    assert_fit(result.output, 400)
+    wrong = run(command, *files, "--label", name)
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert_fit(wrong.stderr, 510)
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
+def test_every_report_of_hostile_names(option, suffix, name):
+    frame = table("cat").rename(columns={"group cat": "group"}).replace({"group": {"b": name}})
+    arguments = ["audit", _file(name, frame), "--group", "group", *EVERY_COMMAND["audit"]]
+    assert run(*arguments, option, f"out{suffix}").exit_code in (0, 1)
+    written = Path(f"out{suffix}").read_text(encoding="utf-8")
+    printed = run(*arguments, option, "-")
+    assert printed.stdout_bytes.decode() == written
+    assert_fit(printed.stderr)
+    if suffix == ".md":
+        assert_fit(written, 10**5)
+    if suffix == ".xml":
+        ElementTree.fromstring(written)
+    if suffix == ".json":
+        json.loads(written)
+
+
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+@pytest.mark.parametrize("typed", [["x\n::error::y.csv", "b", "c"], ["--\x1b[2J\n::error::"]])
+def test_what_the_parser_says(command, typed):
+    result = run(command, "d.csv", *typed)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert_fit(result.stderr)
+    assert len(result.stderr.splitlines()) <= 5
+    result = run("x\n::error::y")
+    assert result.exit_code == 2
+    assert_fit(result.stderr)
+
+
+def test_the_command_in_a_report_can_be_repeated():
+    name = "a\n'\\::error::\u202e.csv"
+    Path("d.csv").rename(name)
+    run("audit", name, *EVERY_COMMAND["audit"], "--markdown", "a.md")
+    text = Path("a.md").read_text(encoding="utf-8")
+    (command,) = [each for each in text.split("\n") if each.startswith("caltest audit")]
+    words = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {command}"],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    ).stdout
+    assert words.decode().split("\0")[2] == name
+
+
+# --- standard output
+
+
+@pytest.mark.parametrize(
+    ("option", "suffix", "encoding"),
+    [*((*output, "latin-1") for output in OUTPUTS.items()), ("--junit", ".xml", "utf-16")],
+)
+def test_data_is_utf_8_whatever_the_terminal_is(option, suffix, encoding):
+    table("Käse → 🙂").drop(columns="group Käse → 🙂").to_csv("d.csv", index=False)
+    arguments = ["audit", "d.csv", *EVERY_COMMAND["audit"]]
+    run(*arguments, option, f"out{suffix}")
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([*CALTEST, *arguments, option, "-"], capture_output=True, env=env)
+    assert done.stdout == Path(f"out{suffix}").read_bytes()
+
+
+LEAVING = {
+    "help": (["--help"], "stdout"),
+    "help of a command": (["audit", "--help"], "stdout"),
+    "version": (["--version"], "stdout"),
+    "nothing": ([], "stderr"),
+    "wrong option": (["test", "--foo"], "stderr"),
+    "wrong file": (["test", "missing.csv"], "stderr"),
+    "rejected": (["test", "d.csv", "--resamples", "99", "--seed", "1"], "stdout"),
+    "data": (["estimate", "d.csv", "--json"], "stdout"),
+    "report": (["audit", "d.csv", *EVERY_COMMAND["audit"], "--markdown", "-"], "stdout"),
+    "notes of a report": (["audit", "d.csv", *EVERY_COMMAND["audit"], "--markdown", "-"], "stderr"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "stream"), LEAVING.values(), ids=LEAVING)
+@pytest.mark.parametrize("both", [False, True])
+def test_a_reader_that_leaves_is_never_a_rejection(arguments, stream, both):
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = dict.fromkeys(["stdout", "stderr"], writer if both else subprocess.PIPE)
+    done = subprocess.run([*CALTEST, *arguments], **{**streams, stream: writer})
+    os.close(writer)
+    assert done.returncode == 141
+    assert not done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(("arguments", "stream"), LEAVING.values(), ids=LEAVING)
+def test_a_full_disk_is_never_a_rejection(arguments, stream):
+    with Path("/dev/full").open("w") as full:
+        streams = dict.fromkeys(["stdout", "stderr"], subprocess.PIPE)
+        done = subprocess.run([*CALTEST, *arguments], **{**streams, stream: full})
+    assert done.returncode == 2
+    message = b"Error: the output cannot be written: No space left on device.\n"
+    assert done.stderr == (message if stream == "stdout" else None)
+
+
+# --- files: whole, or not at all
+
+
+@pytest.mark.parametrize("suffix", PICTURES)
+@pytest.mark.parametrize("command", PICTURED)
+@pytest.mark.parametrize("link", ["symbolic", "hard", "to a link", "itself"])
+def test_a_picture_never_replaces_the_input(command, suffix, link):
+    output = Path(f"p{suffix}")
+    if link == "symbolic":
+        output.symlink_to("d.csv")
+    elif link == "hard":
+        output.hardlink_to("d.csv")
+    elif link == "to a link":
+        Path("other").symlink_to("d.csv")
+        output.symlink_to("other")
+    else:
+        Path("d.csv").rename(output)
+        Path("d.csv").symlink_to(output)
+    before = Path("d.csv").read_bytes()
+    result = run(command, "d.csv", *PICTURED[command], *QUICK, "--plot", output)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Error: --plot is {output}, which is the file that is read (d.csv); " + (
+        "give another file.\n"
+    )
+    assert Path("d.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
+def test_a_report_never_replaces_what_is_read(option, suffix):
+    Path("caltest.toml").write_text("seed = 1\n")
+    for read in ("d.csv", "caltest.toml"):
+        output = Path(f"{read}{suffix}")
+        output.hardlink_to(read)
+        result = run("audit", "d.csv", "--config", "caltest.toml", option, output)
+        assert result.exit_code == 2
+        assert f"which is the file that is read ({read})" in result.stderr
+
+
+def _little_room() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "old"), [(".png", None), (".png", b"old"), (".pdf", None), (".svg", None)]
+)
+def test_a_picture_under_a_limit_of_size_leaves_nothing(suffix, old):
+    picture = Path(f"p{suffix}")
+    if old:
+        picture.write_bytes(old)
+    before = contents()
+    arguments = ["bounds", "d.csv", *PICTURED["bounds"], *QUICK]
+    status, out, error = shell(*arguments, "--plot", picture, preexec_fn=_little_room)
+    assert (status, contents()) == (2, before)
+    assert out == run(*arguments).stdout
+    assert f"Error: {picture} cannot be written: File too large" in error
+
+
+@pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
+def test_a_report_under_a_limit_of_size_leaves_nothing(option, suffix):
+    before = contents()
+    arguments = ["audit", "d.csv", "--seed", "1", "--resamples", "99", option, f"out{suffix}"]
+    status, _, error = shell(*arguments, preexec_fn=_little_room)
+    assert (status, contents()) == (2, before)
+    assert "cannot be written: File too large" in error
+
+
+WRITES = """
+import os, sys, time
+from pathlib import Path
+from caltest._writing import write_whole
+real, waits = os.write, sys.argv[1] == "file"
+def slow(file, data):
+    print("writing", flush=True)
+    time.sleep(1.5)
+    return real(file, data)
+if waits:
+    os.write = slow
+else:
+    print("writing", flush=True)
+write_whole({Path("old.json"): "new", Path("new.json"): b"new", Path(sys.argv[2]): "x"})
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("where", ["file", "pipe"])
+def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
+    Path("old.json").write_text("old")
+    os.mkfifo("pipe.json")
+    before = contents()
+    number = getattr(signal, name)
+    last = "pipe.json" if where == "pipe" else "last.json"  # no one reads from the pipe
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITES, where, last], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"writing\n"
+        time.sleep(0.5)
+        if where == "file":
+            parts = list(Path().glob(".caltest-*"))
+            assert [stat.S_IMODE(path.stat().st_mode) for path in parts] == [0o600]
+        process.send_signal(number)
+        rest = process.stdout.read()
+        status = process.wait(timeout=30)
+    assert b"done" not in rest
+    assert status == (-number if name != "SIGINT" else -signal.SIGINT)
+    assert contents() == before
+
+
+def test_a_handler_of_ones_own_stays():
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        write_whole({Path("a.json"): "new"})
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert came == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_may_write():
+    thread = threading.Thread(target=write_whole, args=({Path("a.json"): "new"},))
+    thread.start()
+    thread.join()
+    assert Path("a.json").read_text() == "new"
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_of_new_and_of_replaced_files(mask):
+    Path("old.png").write_bytes(b"old")
+    Path("old.png").chmod(0o604)
+    before = os.umask(mask)
+    try:
+        write_whole({Path("old.png"): b"new", Path("new.png"): b"new"})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(Path("new.png").stat().st_mode) == 0o666 & ~mask
+    assert stat.S_IMODE(Path("old.png").stat().st_mode) == 0o604
+
+
+@pytest.mark.parametrize("path", [None, 3, ["a.html"]])
+def test_save_says_what_is_no_path(path):
+    digits = caltest.datasets.load_digits_predictions("random_forest")
+    audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    with pytest.raises(InputError, match="which is no path; give the name of a file"):
+        caltest.report.save(audit, path)
+
+
+# --- configurations of someone else
+
+AUDIT = ["audit", "d.csv", *EVERY_COMMAND["audit"]]
+
+
+def configured(text: str, folder: str = ".") -> None:
+    Path(folder, "pyproject.toml").write_text(f"[tool.caltest]\n{text}\n")
+
+
+def refused(*arguments) -> str:
+    before = contents()
+    result = run(*AUDIT, *arguments)
+    assert (result.exit_code, result.stdout, contents()) == (2, "", before)
+    return result.stderr
+
+
+@pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
+def test_a_configuration_writes_below_its_folder_alone(here, monkeypatch, option, suffix):
+    project = here / "project" / "sub"
+    project.mkdir(parents=True)
+    (here / "d.csv").rename(project / "d.csv")
+    monkeypatch.chdir(project)
+    for path in (f"../../out{suffix}", f"{here}/out{suffix}", f"link/out{suffix}"):
+        (project / "link").unlink(missing_ok=True)
+        (project / "link").symlink_to(here)
+        configured(f"{option[2:]} = '{path}'", "..")
+        assert f"which is not below {here / 'project'}; give a file there, or give it on" in refused()
+        assert not (here / f"out{suffix}").exists()
+    configured(f"{option[2:]} = '../out{suffix}'", "..")
+    assert run(*AUDIT).exit_code in (0, 1)
+    assert (here / "project" / f"out{suffix}").exists()
+    assert run(*AUDIT, option, f"../../out{suffix}").exit_code in (0, 1)  # typed, it may be anywhere
+
+
+@pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
+def test_a_configuration_replaces_reports_alone(option, suffix):
+    old = Path(f"package{suffix}")
+    old.write_text('{"name": "x"}')
+    configured(f"{option[2:]} = '{old}'")
+    assert "which is there and no report of that kind; give another file, or" in refused()
+    assert run(*AUDIT, option, old).exit_code in (0, 1)  # typed, it may replace anything
+    first = old.read_bytes()
+    assert run(*AUDIT).exit_code in (0, 1)
+    assert old.read_bytes() == first or option != "--json"
+    old.write_bytes(b"")
+    assert run(*AUDIT).exit_code in (0, 1)
+    assert old.stat().st_size > 0
+
+
+def test_a_report_is_known_by_its_beginning():
+    digits = caltest.datasets.load_digits_predictions("random_forest")
+    audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    for kind, suffixes in SUFFIXES.items():
+        path = Path(f"a{suffixes[0]}")
+        caltest.report.save(audit, path, title="<x>\n" * 100)
+        assert [is_report(path, each) for each in SUFFIXES] == [each == kind for each in SUFFIXES]
+
+
+def test_a_named_configuration_may_lie_elsewhere(here):
+    (here / "ci").mkdir()
+    Path("ci/caltest.toml").write_text("json = 'out.json'\n")
+    assert run(*AUDIT, "--config", "ci/caltest.toml").exit_code in (0, 1)
+    Path("ci/caltest.toml").write_text("json = '../../out.json'\n")
+    assert "which is not below" in refused("--config", "ci/caltest.toml")
+
+
+WEAKER = {
+    "fail-on = 'never'": "fail-on is never (by default reject)",
+    "alpha = 0.001": "alpha is 0.001 (by default 0.05)",
+    "tolerance = 0.3": "tolerance is 0.3 (by default none)",
+    "min-rows = 500": "min-rows is 500 (by default 50)",
+    "resamples = 99": "resamples is 99 (by default 999)",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), WEAKER.items(), ids=WEAKER)
+def test_what_is_less_strict_is_said_first_and_in_every_report(text, said):
+    configured(text)
+    arguments = ["audit", "d.csv", "--seed", "1", "--statistic", "ks"]
+    if "alpha" in text:
+        arguments += ["--resamples", "1999"]
+    if "tolerance" in text:
+        arguments = ["audit", "d.csv", "--seed", "1"]
+    sentence = f"Less strict than the default, by pyproject.toml [tool.caltest]: {said}."
+    written = [word for option, suffix in OUTPUTS.items() for word in (option, f"out{suffix}")]
+    result = run(*arguments, *written)
+    assert result.stdout.startswith(f"{sentence}\n")
+    assert sentence in Path("out.html").read_text(encoding="utf-8").partition("<main")[0]
+    assert markdown(sentence) in Path("out.md").read_text(encoding="utf-8").partition("###")[0]
+    assert json.loads(Path("out.json").read_text())["warnings"][0] == sentence
+    assert sentence in Path("out.xml").read_text(encoding="utf-8")
+    data = run(*arguments, "--json", "-")
+    assert data.stderr.startswith(f"{sentence}\n")
+    name, _, value = text.partition(" = ")
+    typed = run(*arguments, f"--{name}", value.strip("'"))
+    assert "Less strict" not in typed.stdout
+
+
+def test_what_is_as_strict_or_more_is_not_mentioned():
+    configured("alpha = 0.1\nmin-rows = 10\nresamples = 999\nfail-on = 'reject'\ntolerance = 0.0")
+    assert "Less strict" not in run("audit", "d.csv", "--seed", "1", "--lens", "top_label").stdout

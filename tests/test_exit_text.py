@@ -1,0 +1,223 @@
+"""What is said about hostile names: every summary, message, table and picture."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import warnings
+from functools import cache, partial
+
+import hypothesis.strategies as st
+import matplotlib as mpl
+import numpy as np
+import pytest
+from hostile import HALF, NAMES, assert_fit
+from hypothesis import given, settings
+
+import caltest
+from caltest._visible import clipped, line, message, shown, visible
+from caltest.data import Predictions
+from caltest.exceptions import InputError
+from caltest.simulation import tempered
+
+EVERY = {**NAMES, **HALF}
+
+
+def data(name: str, rows: int = 120) -> tuple[Predictions, np.ndarray]:
+    """Over-confident predictions of two classes; the second has the name."""
+    sure = tempered(rows, np.ones(2), temperature=0.3, rng=1)
+    return Predictions(sure.probs, (f"not {name}", name)), sure.labels
+
+
+def statistic_called(name: str):
+    def of(probs, labels):
+        return float(np.mean((probs[:, 1] - labels) ** 2))
+
+    of.__name__ = name
+    return of
+
+
+@cache
+def an_audit(name: str):
+    predictions, labels = data(name)
+    groups = {name: [(name, f"{name}!")[row % 2] for row in range(len(labels))]}
+    lenses = ["canonical", "top_label", "classwise"]
+    return caltest.audit(
+        predictions, labels, groups=groups, lenses=lenses, min_rows=20, n_resamples=99, rng=1
+    )
+
+
+@cache
+def a_comparison(name: str):
+    predictions, labels = data(name)
+    models = {f"{name} one": predictions.probs, f"{name} two": predictions.probs[:, ::-1]}
+    return caltest.compare(models, labels, statistic_called(name), n_resamples=20, rng=1)
+
+
+@cache
+def a_test(name: str):
+    return caltest.test(*data(name), statistic_called(name), n_resamples=99, rng=1)
+
+
+@cache
+def a_witness(name: str):
+    return caltest.witness(*data(name), n_resamples=99, n_points=8, rng=1)
+
+
+@cache
+def bounds(name: str, lens: str | None = None):
+    return caltest.miscalibration_bounds(*data(name), lens=lens, n_resamples=99, rng=1)
+
+
+@cache
+def an_estimate(name: str):
+    functions = ["binning", "temperature"]
+    return caltest.estimate_squared_error(*data(name), None, functions, pvalue="none", rng=1)
+
+
+@cache
+def a_power(name: str):
+    predictions, labels = data(name)
+    model = caltest.planning.pilot(predictions, labels, bias=0.5, target=name)
+    return caltest.power(model, 50, statistic_called(name), n_datasets=5, n_resamples=19, rng=1)
+
+
+RESULTS = {
+    "test": a_test,
+    "audit": an_audit,
+    "certificate": lambda name: caltest.certificate(*data(name)),
+    "bounds": bounds,
+    "bounds classwise": partial(bounds, lens="classwise"),
+    "compare": a_comparison,
+    "power": a_power,
+    "witness": a_witness,
+    "estimate": an_estimate,
+    "recalibration": lambda name: caltest.recalibration(*data(name)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_every_summary_is_fit_to_be_printed(make, name):
+    result = make(name)
+    assert_fit(str(result), 300)
+    assert str(result) == result.summary()
+    assert len(str(result)) < 20_000
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+def test_the_assertion_of_pytest(name):
+    predictions, labels = data(name)
+    groups = {name: [name] * len(labels)}
+    with pytest.raises(AssertionError) as caught:
+        caltest.assert_calibrated(predictions, labels, groups=groups, min_rows=20, n_resamples=99)
+    assert_fit(str(caught.value), 1000)
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+def test_reports_in_markdown_html_and_xml(name):
+    audit = an_audit(name)
+    report = caltest.report
+    assert_fit(report.to_markdown(audit, title=name, command=name), 10**6)
+    for text in (report.to_html(audit, title=name, command=name), report.to_junit(audit)):
+        text.encode("utf-8")
+        assert not {"\x1b", "\u202e", "\u200b"} & set(text)
+    assert report.to_json(audit).isascii()
+
+
+TABLES = {
+    "audit": lambda name: an_audit(name).to_frame(),
+    "comparison": lambda name: a_comparison(name).table().reset_index(),
+    "pairs": lambda name: a_comparison(name).pairs(),
+    "bounds": lambda name: bounds(name).table(),
+    "where": lambda name: bounds(name).where(),
+    "witness": lambda name: a_witness(name).table(),
+    "estimate": lambda name: an_estimate(name).table().reset_index(),
+}
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_names_in_tables_are_visible_and_otherwise_as_they_are(make, name):
+    frame = make(name)
+    cells = [cell for column in frame for cell in frame[column] if isinstance(cell, str)]
+    assert all(visible(cell) == cell for cell in cells)
+    frame.to_csv(io.StringIO(), index=False)
+
+
+def test_a_spreadsheets_formula_stays_a_name():
+    assert set(an_audit("=1+1").to_frame()["group"].dropna()) == {"=1+1", "=1+1!"}
+
+
+# --- errors
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+def test_every_message_is_one_line_of_at_most_500_characters(name):
+    error = InputError(f"{name}: the column {name!r} holds {name}; give probabilities.")
+    assert_fit(str(error), 500)
+    assert "\n" not in str(error)
+    assert str(error).endswith("; give probabilities.")
+    assert error.args == (str(error),)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    with pytest.raises(InputError) as caught:
+        caltest.test(*data("cat"), name)
+    assert_fit(str(caught.value), 500)
+
+
+def test_a_short_message_is_as_it_was():
+    text = "probs.csv: row 1 (counting from 0) is 1.4, outside [0, 1]; divide by 100."
+    assert str(InputError(text)) == text
+    assert str(InputError()) == ""
+
+
+@settings(max_examples=40)
+@given(st.text(max_size=900))
+def test_what_was_shown_is_shown_the_same_again(text):
+    for make in (visible, line, message, partial(shown, most=40)):
+        assert make(make(text)) == make(text)
+    assert_fit(message(text), 500)
+    assert len(shown(text, 40)) <= 40
+
+
+@given(st.text(max_size=60), st.integers(1, 40))
+def test_the_middle_is_left_out(text, most):
+    short = clipped(text, most)
+    assert len(short) <= most
+    assert short == text if len(text) <= most else "…" in short
+
+
+# --- pictures
+
+PICTURES = {
+    "reliability": lambda name: caltest.ReliabilityDisplay.from_predictions(
+        *data(name), n_resamples=99, rng=1
+    ),
+    "panels": lambda name: caltest.ReliabilityDisplay.from_predictions(
+        *data(name), lens="classwise", n_resamples=99, rng=1
+    ),
+    "bounds": lambda name: caltest.BoundsDisplay.from_bounds(bounds(name)),
+    "certificate": lambda name: caltest.CertificateDisplay.from_certificate(
+        caltest.certificate(*data(name))
+    ),
+    "certificate by rows": lambda name: caltest.CertificateDisplay.from_certificate(
+        caltest.certificate(*data(name)), against="rows"
+    ),
+    "comparison": lambda name: caltest.ComparisonDisplay.from_comparison(a_comparison(name)),
+    "null": lambda name: caltest.NullDisplay.from_result(a_test(name)),
+    "power": lambda name: caltest.PowerDisplay.from_result(a_power(name)),
+    "witness": lambda name: caltest.WitnessDisplay.from_witness(a_witness(name)),
+    "risk": lambda name: caltest.RiskDisplay.from_estimate(an_estimate(name)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
+@pytest.mark.usefixtures("pictures")
+def test_every_picture_is_drawn(make, name):
+    figure = make(name).figure_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a glyph that is missing, a layout without room
+        figure.savefig(io.BytesIO(), format="svg")
+    for text in figure.findobj(mpl.text.Text):
+        assert_fit(text.get_text(), 250, log=False)
