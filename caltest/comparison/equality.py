@@ -35,10 +35,8 @@ class Equality(NamedTuple):
 
 
 def biases_of(candidates: Sequence[Candidate], signed: bool) -> Array:
-    """Return the mean size of every model's value if the model is calibrated; U-statistics have none."""
-    own = [
-        np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)
-    ]
+    """Return every model's mean size if it is calibrated; U-statistics have no bias."""
+    own = [np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)]
     return np.array([np.mean(np.abs(values) if signed else values) for values in own])
 
 
@@ -67,8 +65,8 @@ def equality(
             known = np.isfinite(biases)
             reach = np.where(known, biases, 0.0)
             beyond = differences - np.clip(differences, -reach, reach[:, None])
-            pvalues = _pvalues(beyond, apart, degrees)
-            return Equality(differences, apart, np.where(tied | ~(known & known[:, None]), 1.0, pvalues))
+            hidden = tied | ~(known & known[:, None])
+            return Equality(differences, apart, np.where(hidden, 1.0, _pvalues(beyond, apart, degrees)))
         together = np.maximum(errors.sums, _if_calibrated(drawn, 1.0))
         pvalues = np.maximum(
             _pvalues(values[:, None] - values, apart, degrees),
@@ -91,7 +89,8 @@ def _if_calibrated(drawn: Array, sign: float) -> Array:
             for values in drawn[i, [i, j]] + sign * drawn[j, [i, j]]:
                 finite = values[np.isfinite(values)]
                 if len(finite) > 1:
-                    found[i, j] = found[j, i] = max(found[i, j], np.std(finite, ddof=1))
+                    spread = np.std(finite - finite[0], ddof=1)  # exactly 0 where nothing varies
+                    found[i, j] = found[j, i] = max(found[i, j], spread)
     return found
 
 

@@ -33,7 +33,7 @@ from caltest.multiplicity import adjusted, check_correction
 from caltest.named import StatisticLike, find_statistic
 from caltest.statistics import CKCE, Statistic
 
-_FEW_ROWS = 50
+_FEW_ROWS = 50  # from here on, unbiased statistics have p-values close to uniform if errors are equal
 
 
 def compare(
@@ -103,20 +103,26 @@ def compare(
     the value does, and are cheap. Bins are part of the statistic and made anew.
 
     *Standard errors*: of U-statistics ("skce_uq", "jkce") and of their differences, from Hoeffding's
-    variance with both terms. So the test of equal error keeps its level if both models are calibrated
-    too, where the first term vanishes. The bandwidth's own chance is left out.
+    variance with both terms; the bandwidth's own chance is left out.
     Of other statistics, from the resamples: the standard deviation over subsamples of b rows, times
     √(b/n)/√(1 − b/n). That is right for a smooth statistic of a model that is not calibrated; of a
-    calibrated one the error falls faster than 1/√n, so what is stated is too large and the test
-    cautious. Intervals and p-values are normal.
+    calibrated one an unsigned error falls faster than 1/√n, and what is stated is too large.
+    Of a difference, at least what it would be if one of the two models were calibrated, by labels
+    drawn from its predictions: labels that are rare and did not occur leave no trace in the rows.
+
+    *Tests* are t-tests, their degrees of freedom from n − 1 rows and, where standard errors come from
+    them, n_resamples − 1 resamples. Intervals likewise. They are approximate. Of a statistic with a
+    sign, two errors of the same size have either the same value or opposite ones; both must be
+    rejected, and the larger p-value counts.
+    LEVELS
 
     *Bias*: what a statistic such as "ece" or "ckce" is on average for a calibrated model depends on
     how its predictions are spread, so that two calibrated models can differ greatly. That average is
     estimated from labels drawn from the predictions (``if_calibrated``). A model's bias is between 0
-    and that, so a difference counts in the test only as far as it exceeds it: a cautious test, which
-    for a binned statistic of few rows finds little. The ranking is by the values as they are, and an
-    interval is about the value's mean, its bias included: for one without bias take "jkce" or
-    "skce_uq".
+    and that, so a difference counts in the test only as far as it exceeds it, which for a binned
+    statistic of few rows finds little. Statistics with a sign have no bias if calibrated, and the test
+    subtracts none. The ranking is by the values as they are, and an interval is about the value's
+    mean, its bias included: for one without bias take "jkce" or "skce_uq".
 
     *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
     intervals account for the number of resamples only.
@@ -302,6 +308,11 @@ def _notes(
         note if len(names) == everyone else f"{', '.join(names)}: {note}"
         for note, names in notes.items()
     ]
+    if n < _FEW_ROWS:
+        found.append(
+            f"{n} rows are few: p-values of a comparison are approximate and cautious, and only large "
+            "differences are found."
+        )
     for i, j in combinations(range(everyone), 2):
         if differences[i, j] != 0.0 and errors[i, j] == 0.0:
             pair = f"{candidates[i].name} and {candidates[j].name}"

@@ -140,7 +140,9 @@ class Resampling:
 def _spread(columns: Array) -> Array:
     """Return standard deviations; infinite where a value is not finite."""
     usable = np.isfinite(columns).all(axis=0)
-    return np.where(usable, np.std(np.where(usable, columns, 0.0), axis=0, ddof=1), np.inf)
+    known = np.where(usable, columns, 0.0)
+    spread = np.std(known - known[0], axis=0, ddof=1)  # exactly 0 where nothing varies
+    return np.where(usable, spread, np.inf)
 
 
 def _evaluate(plan: Resampling, candidates: Sequence[Candidate], start: int, stop: int) -> Array:

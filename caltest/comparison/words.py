@@ -12,7 +12,7 @@ from caltest._prose import confidence_text, paragraph, percent, row, short
 from caltest.comparison.result import Comparison
 
 _NAMED_PAIRS = 12
-_SMALLEST_PRINTED = 1e-9  # a normal tail is not printed beyond this
+_SMALLEST_PRINTED = 1e-9  # the tail of an approximate law is not printed beyond this
 
 _ERRORS = {
     "u_statistic": "from the variance of a U-statistic, of both orders",
@@ -118,8 +118,13 @@ def _caution(c: Comparison) -> str:
     if c.errors_from != "u_statistic":
         text += (
             " The column 'if calibrated' is the size that a calibrated model with these predictions "
-            "would show on average, a bias: it is in the values, by which the ranking is, and in their "
-            "intervals; in the tests a difference counts only as far as it exceeds the biases."
+            "would show on average"
+        )
+        text += (
+            "."
+            if c.signed
+            else ", a bias: it is in the values, by which the ranking is, and in their intervals; in "
+            "the tests a difference counts only as far as it exceeds the biases."
         )
     return text
 
