@@ -113,8 +113,9 @@ def compare(
     *Tests* are t-tests, their degrees of freedom from n − 1 rows and, where standard errors come from
     them, n_resamples − 1 resamples. Intervals likewise. They are approximate. Of a statistic with a
     sign, two errors of the same size have either the same value or opposite ones; both must be
-    rejected, and the larger p-value counts.
-    LEVELS
+    rejected, and the larger p-value counts. In simulations (docs, validation: 20 and 100 rows) pairs
+    of equal errors that are not 0 were rejected in up to 5.5% of data sets at level 0.05, 0.9% at 0.01
+    and 0.1% at 0.001, pairs of calibrated models in 0.5% or less at level 0.05.
 
     *Bias*: what a statistic such as "ece" or "ckce" is on average for a calibrated model depends on
     how its predictions are spread, so that two calibrated models can differ greatly. That average is
