@@ -334,7 +334,13 @@ def seen(
     whole: Sample, lens: str | Lens | None, default: str | None = None
 ) -> tuple[Sample, str | None]:
     """Return the sample through a lens, and the lens's label; of more than two classes, the default."""
-    found = find_lens(lens)
-    if found is None and default is not None and whole.predictions.n_classes > 2:
-        found = find_lens(default)
+    found = lens_of(whole.predictions, lens, default)
     return (found.view(whole), found.label) if found else (whole, None)
+
+
+def lens_of(
+    predictions: Predictions, lens: str | Lens | None, default: str | None = None
+) -> Lens | None:
+    """Return the lens that was asked for; if none was, of more than two classes the default."""
+    found = find_lens(lens)
+    return find_lens(default) if found is None and predictions.n_classes > 2 else found

@@ -266,8 +266,8 @@ Comparison of calibration
   errors     from the variance of a U-statistic, of both orders
 
        model      skce_uq        95% interval         first in
-    1  true      0.007631    -0.004232 to 0.01949           95%
-    2  sharp      0.01522    0.0007331 to 0.0297             5%
+    1  true      0.007631    -0.004354 to 0.01962           95%
+    2  sharp      0.01522    0.0005843 to 0.02985            5%
 
 true has the smallest error on all rows. It came first in 95% of 20 subsamples of 60 rows (with
 more of them between 76% and 99.1%), and all models came in this order in 95% (between 76% and
@@ -275,7 +275,7 @@ more of them between 76% and 99.1%), and all models came in this order in 95% (b
 are no probabilities that it is right.
 
 Tests of equal error, two-sided at level 0.05 (one pair): none told apart: true and sharp (p =
-0.093). Not to be told apart is no proof of being equal.
+0.096). Not to be told apart is no proof of being equal.
 
 Smallest is not calibrated: whether a model is, caltest.test says."""
 

@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from compared import LABELS, MODELS, ROWS, TRUTH, brier_score, quick, raised, tempered
-from scipy.stats import norm
+from scipy.stats import t
 from statsmodels.stats.multitest import multipletests
 from support import binomial_limits, dirichlet, h_matrix, labels_from
 
@@ -145,7 +145,46 @@ def test_the_standard_error_of_a_mean(resampling, size):
     gap = found.differences[0, 2]
     bias = found.if_calibrated[0] - found.if_calibrated[2]
     z = (gap - np.clip(gap, min(bias, 0), max(bias, 0))) / found.difference_errors[0, 2]
-    assert found.pvalues[0, 2] == pytest.approx(2 * norm.sf(abs(z)))
+    degrees = 1 / (1 / (ROWS - 1) + 1 / 1999)
+    assert found.pvalues[0, 2] == pytest.approx(2 * t.sf(abs(z), degrees))
+    low = found.values[1] + t.ppf(0.025, degrees) * found.standard_errors[1]
+    assert found.intervals[1, 0] == pytest.approx(low)
+
+
+def test_errors_of_sums():
+    rng = np.random.default_rng(0)
+    one, other = (x + x.T for x in rng.normal(size=(2, 7, 7)))
+    found = matrix_errors(one, other)
+    assert found.sums[0, 1] == found.sums[1, 0] == pytest.approx(by_loops(one + other))
+    assert np.diagonal(found.sums) == pytest.approx([by_loops(2 * one), by_loops(2 * other)])
+
+
+@pytest.mark.parametrize("lens", [None, "class:1", "top_label"])
+def test_the_least_standard_error(lens):
+    """No class 1 happened: the rows vary little, and labels drawn from either model vary more."""
+    g = np.column_stack([np.linspace(0.9, 0.94, 60), np.full(60, 0.05), np.linspace(0.05, 0.01, 60)])
+    models, n = {"a": g, "b": np.tile([0.90, 0.08, 0.02], (60, 1))}, 60
+    found = caltest.compare(models, np.zeros(n, int), brier_score, lens=lens, rng=0)
+    columns = {None: [0, 1, 2], "class:1": [1], "top_label": [0]}[lens]
+
+    def gaps(k):
+        """Row by row, what class k adds to the difference of the scores."""
+
+        def score(p):
+            if lens is None:
+                return 1 - 2 * p[:, k] + (p**2).sum(axis=1)
+            hit = k == columns[0]
+            return 2 * (hit - p[:, columns[0]]) ** 2
+
+        return score(models["a"]) - score(models["b"])
+
+    table = np.column_stack([gaps(k) for k in range(3)])
+    spread = [
+        np.sqrt(((p * table**2).sum(axis=1) - (p * table).sum(axis=1) ** 2).sum()) / n
+        for p in models.values()
+    ]
+    assert found.difference_errors[0, 1] == pytest.approx(max(spread), rel=0.15)
+    assert found.standard_errors[0] < found.difference_errors[0, 1]  # from the rows alone
 
 
 def test_what_is_expected_of_calibrated_models():
@@ -245,6 +284,63 @@ def test_differences_of_biases_do_not_count():
     assert rate <= binomial_limits(60, 0.05)[1]
 
 
+EQUAL = {
+    "constant": lambda q, coin: (q, np.full(len(q), 0.5)),  # both calibrated, as the next
+    "swapped": lambda q, coin: (np.where(coin, q, 0.5), np.where(coin, 0.5, q)),
+    "mirrored": lambda q, coin: (0.8 * q + 0.2, 0.8 * q),  # of truth 0.8 q + 0.1
+}
+
+
+@pytest.mark.parametrize("design", EQUAL)
+@pytest.mark.parametrize("statistic", ["ecd", "citl", "spiegelhalter", "skce_uq"])
+def test_size_with_few_rows(statistic, design):
+    """The size of a signed statistic is half-normal where its mean is 0; false alarm 1e-4 a level."""
+    rng, found = np.random.default_rng(20), []
+    resamples = 2 if statistic == "skce_uq" else 20  # of a U-statistic they are not used
+    for _ in range(100):
+        q = rng.uniform(0.05, 0.95, 20)
+        one, other = EQUAL[design](q, rng.random(20) < 0.5)
+        y = (rng.random(20) < (0.8 * q + 0.1 if design == "mirrored" else q)).astype(int)
+        models = {"a": one, "b": other}
+        found.append(quick(models, y, statistic, n_resamples=resamples).pvalues[0, 1])
+    for level in (0.05, 0.01, 0.001):
+        assert np.mean(np.array(found) <= level) <= binomial_limits(100, level)[1]
+
+
+def test_labels_that_are_rare_and_did_not_occur():
+    """Two calibrated constants, and no event in most data sets: nothing is told apart."""
+    rng = np.random.default_rng(0)
+    models = {"a": np.full(30, 0.02), "b": np.where(np.arange(30) % 2, 0.03, 0.01)}
+    found = [quick(models, (rng.random(30) < 0.02).astype(int), "ecd") for _ in range(60)]
+    assert np.mean([each.pvalues[0, 1] <= 0.05 for each in found]) <= binomial_limits(60, 0.05)[1]
+    assert min(each.pvalues[0, 1] for each in found) > 0.001
+
+
+def test_errors_of_opposite_signs_are_compared_by_their_sum():
+    """Of calibration in the large, one model 15 points too high, one 15 too low, one right."""
+    rng = np.random.default_rng(1)
+    q = rng.uniform(0.25, 0.75, 2000)
+    models = {"high": q + 0.15, "low": q - 0.15, "right": q}
+    found = quick(models, (rng.random(2000) < q).astype(int), "citl", n_resamples=200)
+    assert found.pvalues[0, 1] > 0.05
+    assert max(found.pvalues[0, 2], found.pvalues[1, 2]) < 0.001
+    assert found.values[0] * found.values[1] < 0
+    assert found.difference_errors[0, 1] > found.standard_errors.max()  # of the sum
+
+
+@pytest.mark.parametrize(("rows", "few"), [(49, True), (50, False)])
+def test_few_rows_are_said(rows, few):
+    models = {name: g[:rows] for name, g in MODELS.items()}
+    found = quick(models, LABELS[:rows])
+    assert any("rows are few" in note for note in found.warnings) == few
+
+
+def test_labels_that_another_model_calls_impossible_are_left_out():
+    sure = np.where(np.arange(ROWS)[:, None] < 2, np.eye(3)[LABELS], TRUTH)
+    found = quick({"a": TRUTH, "sure": sure}, statistic="ecd")
+    assert 0.0 < found.difference_errors[0, 1] < np.inf
+
+
 def test_power():
     assert rejections("sharper", "skce_uq", 40) >= 0.6
     # Its bias makes the test of the ECE cautious.
@@ -276,9 +372,12 @@ def test_models_equal_up_to_rounding():
 
 
 def test_a_difference_without_variation_is_not_tested():
-    labels = np.zeros(20, int)
     models = {"a": np.tile([0.9, 0.1], (20, 1)), "b": np.tile([0.6, 0.4], (20, 1))}
-    found = quick(models, labels)
+
+    def first(probs, labels):
+        return float(probs[0, 0])
+
+    found = quick(models, np.zeros(20, int), first)
     assert found.pvalues[0, 1] == 1.0
     assert any("cannot be tested" in note for note in found.warnings)
 
@@ -288,7 +387,7 @@ def test_no_pvalue_is_0():
     y = g.argmax(axis=1)
     models = {"a": np.where(g > 0.5, 0.99, 0.01), "b": np.where(g > 0.5, 0.01, 0.99)}
     found = quick(models, y, brier_score)
-    assert 0.0 < found.pvalues[0, 1] < 1e-100
+    assert 0.0 < found.pvalues[0, 1] < 1e-30
     assert "p < 1e-09" in found.summary()
 
 

@@ -83,6 +83,10 @@ _COMPARISON = of_commands(
     Command("comparison", "tests", ("comparison_tests.csv",),
             "--repetitions 2 --slow-repetitions 1 --resamples 5",
             "--slow-repetitions 60 --resamples 60"),
+    Command("comparison", "levels", ("comparison_levels.csv",),
+            "--repetitions 2 --slow-repetitions 1 --resamples 5 --sizes 20 --statistics ecd ece",
+            "--repetitions 5000 --resamples 100 "
+            "--statistics skce_uq jkce ecd citl spiegelhalter ece ckce"),
     Command("comparison", "networks", ("comparison_networks.csv",),
             "--rows 500 --size 100 --resamples 5", "--resamples 1000", reference=True),
 )  # fmt: skip

@@ -11,6 +11,15 @@ test at level .05. Every design has two models of the same rows and labels, with
 * sharper: A is too confident by a logit factor 1.25, B by 2;
 * found: A is calibrated, B has its class 0 too high by 1.
 
+``python -m validation.comparison levels --repetitions 5000 --jobs 2``: the same at .05, .01 and .001
+with few rows of two classes, where errors are equal:
+
+* half: A states the truth q ~ U(.05, .95), B its mean 1/2: both calibrated;
+* swapped: each states the truth in half of the rows and 1/2 in the others, A where B does not: alike;
+* rare: A states q ~ Beta(1, 19), B its mean .05: both calibrated;
+* mirrored: A states q + .15, B q − .15, q ~ U(.2, .8): errors of equal size, and opposite;
+* tempered: A multiplies the log-odds of q by 1.5, B divides them: signs differ, sizes nearly equal.
+
 ``python -m validation.comparison networks --resamples 1000 --jobs 2``: DenseNet-121, ResNet-18,
 VGG-19, GoogLeNet and DenseNet-40 on the CIFAR-10 test set. Their labels agree row by row, so all five
 are ranked jointly; how often 500 rows give the order of all 10 000. Published, on other networks and
@@ -27,7 +36,7 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, logit, softmax
 from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
@@ -41,6 +50,10 @@ Pair = dict[str, Array]
 LEVEL = 0.05
 ALPHAS = {"m=3, alpha=1": np.ones(3), "m=10, alpha=.1": np.full(10, 0.1)}
 SIZES = (250, 500)
+LEVELS = (0.05, 0.01, 0.001)
+FEW_ROWS = (20, 50, 100, 200)
+FEW_DESIGNS = ("half", "swapped", "rare", "mirrored", "tempered")
+SIGNED = ("ecd", "brier", "citl", "spiegelhalter")
 U_STATISTICS = ("skce_uq", "jkce")
 NETWORKS = ("densenet121", "resnet18", "vgg19_bn", "googlenet")
 
@@ -119,6 +132,59 @@ def test_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         }
 
 
+# ------------------------------------------------------------------ level with few rows
+
+
+def few_rows(rng: np.random.Generator, n: int) -> dict[str, tuple[Array, Array, Array]]:
+    """Return the truth and both models of every design of few rows, all probabilities of class 1."""
+    wide, middle, seldom = rng.uniform(0.05, 0.95, n), rng.uniform(0.2, 0.8, n), rng.beta(1, 19, n)
+    coin, half, odds = rng.random(n) < 0.5, np.full(n, 0.5), logit(wide)
+    return {
+        "half": (wide, wide, half),
+        "swapped": (wide, np.where(coin, wide, half), np.where(coin, half, wide)),
+        "rare": (seldom, seldom, np.full(n, 0.05)),
+        "mirrored": (middle, middle + 0.15, middle - 0.15),
+        "tempered": (wide, expit(1.5 * odds), expit(odds / 1.5)),
+    }
+
+
+def level_pvalue(
+    design: str, n: int, statistic: str, resamples: int, seed: np.random.SeedSequence
+) -> float:
+    """Draw one data set of two classes and compare its two models."""
+    data, test = seed.spawn(2)
+    rng = np.random.default_rng(data)
+    truth, one, other = few_rows(rng, n)[design]
+    labels = (rng.random(n) < truth).astype(np.intp)
+    with threadpool_limits(1):
+        found = caltest.compare(
+            {"a": one, "b": other}, labels, statistic, n_resamples=resamples, rng=test
+        )
+    return float(found.pvalues[0, 1])
+
+
+def level_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield the rejection rates of every design with few rows, and statistic."""
+    cells = [(s, d, n) for s in options.statistics for d in FEW_DESIGNS for n in options.sizes]
+    for statistic, design, n in cells:
+        start = perf_counter()
+        exact = statistic in U_STATISTICS
+        count = options.repetitions if exact or statistic in SIGNED else options.slow_repetitions
+        resamples = 2 if exact else options.resamples
+        key = [ord(letter) for letter in f"{design}{n}"]  # the same data for all statistics
+        seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
+        tasks = (joblib.delayed(level_pvalue)(design, n, statistic, resamples, s) for s in seeds)
+        found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
+        print(f"{statistic} {design} n={n}: {perf_counter() - start:.0f} s", flush=True)
+        row: dict[str, Any] = {"statistic": statistic, "design": design, "n": n, "of": count}
+        for level in LEVELS:
+            rejections = int(np.count_nonzero(found <= level))
+            row[f"at {level}"] = round(rejections / count, 4)
+            top = binomtest(rejections, count).proportion_ci(CONFIDENCE).high
+            row[f"high {level}"] = round(top, 4)
+        yield row
+
+
 # ------------------------------------------------------------------ networks
 
 
@@ -185,7 +251,7 @@ def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             }
 
 
-STUDIES = {"tests": test_rates, "networks": network_ranking}
+STUDIES = {"tests": test_rates, "levels": level_rates, "networks": network_ranking}
 
 
 def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -196,6 +262,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given.add_argument("--slow-repetitions", type=int, default=200, help="where resamples are needed")
     given.add_argument("--resamples", type=int, default=100)
     given.add_argument("--statistics", nargs="+", default=[*U_STATISTICS, "ckce", "ece"])
+    given.add_argument("--sizes", nargs="+", type=int, default=FEW_ROWS, help="of levels: rows")
     given.add_argument("--rows", type=int, help="of networks: the first so many (all)")
     given.add_argument("--size", type=int, default=500, help="of networks: rows of a subsample")
     return given.parse_args(arguments)

@@ -13,14 +13,14 @@ from caltest.data import Predictions, Sample, check_index, sample
 from caltest.data.containers import listed, row_at
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, find_lens, lens_of
 from caltest.predictive import recognised
 
 
-def views_of(
+def wholes_of(
     models: Mapping[str, Any], labels: object, lens: str | Lens | None, default: str | None
-) -> tuple[dict[str, Sample], str | None]:
-    """Check every model's input, see it through the lens, and check that all are of the same rows."""
+) -> tuple[dict[str, Sample], Lens | None]:
+    """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):
         raise InputError(
             f"models is of type {type(models).__name__}; give predictions by name, as in "
@@ -31,12 +31,8 @@ def views_of(
     if len(models) < 2 or len({str(name) for name in models}) < len(models):
         raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
     find_lens(lens)  # a wrong name is no model's fault
-    views: dict[str, Sample] = {}
-    lens_label = None
-    for name, whole in _alike({str(key): probs for key, probs in models.items()}, labels).items():
-        with about_model(name):
-            views[name], lens_label = seen(whole, lens, default)
-    return views, lens_label
+    wholes = _alike({str(key): probs for key, probs in models.items()}, labels)
+    return wholes, lens_of(next(iter(wholes.values())).predictions, lens, default)
 
 
 def _alike(models: dict[str, Any], labels: object) -> dict[str, Sample]:

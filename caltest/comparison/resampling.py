@@ -43,8 +43,8 @@ class Candidate(NamedTuple):
         Predictions and labels as the lens shows them.
     value
         On all rows.
-    if_calibrated
-        Mean size of the statistic on all rows if the model were calibrated.
+    drawn
+        The value on all rows for labels drawn from every model's predictions, (K, draws).
     gram
         h_ij of a U-statistic of degree two, else None.
     resolution
@@ -55,7 +55,7 @@ class Candidate(NamedTuple):
     measure: Statistic
     view: Sample
     value: float
-    if_calibrated: float
+    drawn: Array
     gram: Tile | None
     resolution: float
 
@@ -118,12 +118,13 @@ class Resampling:
 
     def values(self, candidates: Sequence[Candidate], workers: Workers) -> Array:
         """Return the statistic of every model in every resample, (B, K)."""
-        evaluate = partial(_evaluate, self, tuple(c._replace(gram=None) for c in candidates))
+        sent = tuple(c._replace(gram=None, drawn=np.empty(0)) for c in candidates)
+        evaluate = partial(_evaluate, self, sent)
         tasks = [(batch.start, batch.stop) for batch in blocks(self.n_resamples, _BATCH)]
         return np.concatenate(list(workers.map(evaluate, tasks, "resamples")))
 
-    def standard_errors(self, drawn: Array, keys: Array, n: int, growth: float) -> StandardErrors:
-        """Estimate standard errors on n rows: of values, and of differences of keys, both (B, K).
+    def standard_errors(self, values: Array, n: int, growth: float) -> StandardErrors:
+        """Estimate standard errors on n rows from values in resamples, (B, K).
 
         The variance of a mean of b rows drawn without replacement from n is (1 − b/n) σ²/b, and σ²/n
         is wanted. A statistic that grows as n to the power a is (n/b)ᵃ larger on all rows.
@@ -131,14 +132,17 @@ class Resampling:
         share = self.size / n
         factor = 1.0 if self.kind == "bootstrap" else share ** (0.5 - growth) / np.sqrt(1.0 - share)
         with np.errstate(invalid="ignore"):  # inf − inf
-            apart = np.array([_spread(keys - column[:, None]) for column in keys.T])
-        return StandardErrors(factor * _spread(drawn), factor * apart)
+            apart = np.array([_spread(values - column[:, None]) for column in values.T])
+            together = np.array([_spread(values + column[:, None]) for column in values.T])
+        return StandardErrors(factor * _spread(values), factor * apart, factor * together)
 
 
 def _spread(columns: Array) -> Array:
     """Return standard deviations; infinite where a value is not finite."""
     usable = np.isfinite(columns).all(axis=0)
-    return np.where(usable, np.std(np.where(usable, columns, 0.0), axis=0, ddof=1), np.inf)
+    known = np.where(usable, columns, 0.0)
+    spread = np.std(known - known[0], axis=0, ddof=1)  # exactly 0 where nothing varies
+    return np.where(usable, spread, np.inf)
 
 
 def _evaluate(plan: Resampling, candidates: Sequence[Candidate], start: int, stop: int) -> Array:

@@ -30,11 +30,12 @@ class Comparison:
         The statistic on all rows, (K,).
     if_calibrated
         What ``values`` (their size, if signed) would be on average if each model were calibrated, (K,):
-        the bias. 0 for "skce_uq" and "jkce", else from 50 draws of labels.
+        the bias. 0 for "skce_uq" and "jkce", else from 200 draws of labels.
     standard_errors
         Of the values, (K,); infinite where unknown.
     intervals
-        values ± z · standard_errors, (K, 2): normal, for each model alone.
+        values ± t · standard_errors, (K, 2): for each model alone, t with n − 1 degrees of freedom and
+        fewer where standard errors come from few resamples.
     first_proportions, first_intervals
         Share of resamples in which the model's error is the smallest, ties shared, (K,), and its
         Wilson interval, (K, 2).
@@ -47,10 +48,11 @@ class Comparison:
     differences
         [i, j]: error of model i less that of model j, on all rows, (K, K).
     difference_errors
-        Their standard errors, (K, K).
+        Their standard errors, (K, K), at least what they would be if one of the models were calibrated.
+        Of values with different signs it is that of their sum.
     pvalues, adjusted_pvalues
-        Of the hypothesis that both errors are equal, up to the difference of ``if_calibrated``,
-        two-sided, (K, K); adjusted for the K(K − 1)/2 pairs. Never 0.
+        Of the hypothesis that both errors are equal in size, without a sign up to the difference of
+        ``if_calibrated``; two-sided, (K, K); adjusted for the K(K − 1)/2 pairs. Never 0.
     statistic
         Registered name of the statistic, or the name of the function.
     measures

@@ -1,4 +1,4 @@
-"""Standard errors of U-statistics of degree two on the same rows, and of their differences.
+"""Standard errors of U-statistics of degree two on the same rows, of their differences and sums.
 
 For a U-statistic U, the mean of h(X_i, X_j) over the pairs i ≠ j (Hoeffding 1948, eq. 5.13),
 
@@ -7,7 +7,7 @@ For a U-statistic U, the mean of h(X_i, X_j) over the pairs i ≠ j (Hoeffding 1
 For calibrated models ζ₁ is 0 and the second term is all there is; the jackknife, which stands for the
 first term, would take it twice. Here both ζ are estimated without bias, from the row sums
 r_i = Σ_{j≠i} h_ij and Q = Σ_{i≠j} h_ij²; a negative estimate becomes 0. The difference of two
-U-statistics on the same rows is the U-statistic of the difference of their h.
+U-statistics on the same rows is the U-statistic of the difference of their h; so with sums.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ FEWEST_ROWS = 4  # Σ h_ij h_kl over four different rows is needed
 
 
 class StandardErrors(NamedTuple):
-    """Standard errors of K numbers, (K,), and of their differences, (K, K)."""
+    """Standard errors of K numbers, (K,), and of their differences and sums, (K, K)."""
 
     values: Array
     differences: Array
+    sums: Array
 
 
 def standard_errors(tiles: Sequence[Tile], n: int, workers: Workers = ALONE) -> StandardErrors:
@@ -58,12 +59,13 @@ def standard_errors(tiles: Sequence[Tile], n: int, workers: Workers = ALONE) -> 
     ones = np.ones((n, 1))
     rows = np.hstack([multiply(tile, ones, workers) for tile in off_diagonal]).T
     squares = sum_over_tiles(partial(_products, off_diagonal), n, workers)
-    values = np.array([_error(sums, q) for sums, q in zip(rows, np.diagonal(squares), strict=True)])
-    differences = np.zeros((len(tiles), len(tiles)))
+    values = np.array([_error(row, q) for row, q in zip(rows, np.diagonal(squares), strict=True)])
+    differences, sums = np.zeros((len(tiles), len(tiles))), np.diag(2.0 * values)
     for a, b in combinations(range(len(tiles)), 2):
-        square = squares[a, a] + squares[b, b] - 2.0 * squares[a, b]
-        differences[a, b] = differences[b, a] = _error(rows[a] - rows[b], max(square, 0.0))
-    return StandardErrors(values, differences)
+        for found, sign in ((differences, -1.0), (sums, 1.0)):
+            square = squares[a, a] + squares[b, b] + 2.0 * sign * squares[a, b]
+            found[a, b] = found[b, a] = _error(rows[a] + sign * rows[b], max(square, 0.0))
+    return StandardErrors(values, differences, sums)
 
 
 def _off_diagonal(tile: Tile, rows: slice, columns: slice) -> Array:

@@ -14,7 +14,7 @@ from caltest.comparison.result import Comparison
 
 _NAMED_PAIRS = 12
 _NAME = 32  # characters of a model's name
-_SMALLEST_PRINTED = 1e-9  # a normal tail is not printed beyond this
+_SMALLEST_PRINTED = 1e-9  # the tail of an approximate law is not printed beyond this
 
 _ERRORS = {
     "u_statistic": "from the variance of a U-statistic, of both orders",
@@ -121,8 +121,13 @@ def _caution(c: Comparison) -> str:
     if c.errors_from != "u_statistic":
         text += (
             " The column 'if calibrated' is the size that a calibrated model with these predictions "
-            "would show on average, a bias: it is in the values, by which the ranking is, and in their "
-            "intervals; in the tests a difference counts only as far as it exceeds the biases."
+            "would show on average"
+        )
+        text += (
+            "."
+            if c.signed
+            else ", a bias: it is in the values, by which the ranking is, and in their intervals; in "
+            "the tests a difference counts only as far as it exceeds the biases."
         )
     return text
 
