@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest.exceptions import InputError
 
 LIBRARIES = {"numpy": "numpy", "torch": "torch", "cupy": "cupy"}

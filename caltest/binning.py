@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]

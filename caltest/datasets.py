@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 
 _FILE = files("caltest") / "data_files" / "digits_predictions.npz"
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError

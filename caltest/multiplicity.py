@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._tail import TIE_TOLERANCE, exceeds
 from caltest.exceptions import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, TypeAlias, cast
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Form

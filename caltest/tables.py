@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from caltest import lenses as registered
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens

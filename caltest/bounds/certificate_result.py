@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest.bounds.certificate_plan import SHARE, SMALLEST_PLANNED, samples_for

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from caltest._choices import check_confidence, choose, level_of_confidence, positive_integer
+from caltest._arguments import check_confidence, choose, level_of_confidence, positive_integer
 from caltest.binning import Binning, EqualMass
 from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted

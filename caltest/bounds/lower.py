@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import check_confidence, level_of_confidence, positive_integer
+from caltest._arguments import check_confidence, level_of_confidence, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest.binning import EqualWidth

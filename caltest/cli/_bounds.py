@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest.cli._input import read_sample, source
 from caltest.cli._options import (
     AsJson,

@@ -149,7 +149,7 @@ def model_names(files: Sequence[Path]) -> list[str]:
 
 
 def _digits(example: str) -> tuple[dict[str, Predictions], Labels]:
-    from caltest._choices import choose
+    from caltest._arguments import choose
     from caltest.data import Predictions
     from caltest.datasets import digits_models, load_digits_predictions
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest.exceptions import InputError
 
 #: Turns a value into what an option takes, or raises; the first argument says whose value it is.

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest.cli._input import read_sample
 from caltest.cli._options import column_names
 from caltest.exceptions import InputError

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose, positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._seeds import child_seed, generator
 from caltest._tail import TIE_TOLERANCE

@@ -9,7 +9,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest.data.containers import Table, listed, row_at
 from caltest.exceptions import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from inspect import isabstract
 from typing import Any, NamedTuple, TypeAlias
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._prose import short
 from caltest.estimation.base import EstimationFunction
 from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, impossible_labels, sample

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
-from caltest._choices import positive_integer, positive_number
+from caltest._arguments import positive_integer, positive_number
 from caltest._tiles import blocks
 from caltest.binning import EqualWidth
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Smoother, coordinates

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._seeds import generator
 from caltest._tiles import blocks

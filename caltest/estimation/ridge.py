@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose, positive_number
+from caltest._arguments import choose, positive_number
 from caltest.estimation.base import (
     Array,
     EstimationFunction,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest.data import Sample
 from caltest.data.containers import listed

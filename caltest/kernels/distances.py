@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest.exceptions import InputError
 
 Floats: TypeAlias = NDArray[np.float64]

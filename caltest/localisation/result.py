@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import level_of_confidence
+from caltest._arguments import level_of_confidence
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from caltest import _tail
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_number
+from caltest._arguments import positive_number
 from caltest._frozen import freeze_arrays
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError

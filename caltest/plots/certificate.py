@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._prose import confidence_text
 from caltest.bounds import Certificate
 from caltest.bounds.certificate_words import at_most

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._choices import level_of_confidence
+from caltest._arguments import level_of_confidence
 from caltest._prose import confidence_text
 from caltest.comparison import Comparison
 from caltest.comparison.words import resamples_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import check_confidence, choose, level_of_confidence
+from caltest._arguments import check_confidence, choose, level_of_confidence
 from caltest._parallel import Workers
 from caltest._prose import confidence_text
 from caltest._seeds import Rng, seed_of

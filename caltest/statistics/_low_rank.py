@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose, positive_integer
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Predictions, glimpse

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._memory import check_fits
 from caltest._tiles import blocks
 from caltest.exceptions import InputError

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose, positive_integer
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (

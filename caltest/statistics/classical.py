@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose, positive_integer
 from caltest._tail import Alternative
 from caltest.binning import EqualMass
 from caltest.data import Predictions

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass, EqualWidth, Uniform, inner_edges
 from caltest.data import Predictions

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass
 from caltest.data import Predictions

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (

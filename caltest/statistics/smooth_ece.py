@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.fft import dct, idct
 
-from caltest._choices import positive_integer
+from caltest._arguments import positive_integer
 from caltest.data import Predictions
 from caltest.forms import Gridded
 from caltest.forms.base import Array

@@ -1,0 +1,465 @@
+"""The one place that checks arguments: numbers, flags, text, objects and names, by their names.
+
+Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
+the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
+only is said there. What is wrong is shown by :func:`shown`, which never fails and is never long.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import wraps
+from importlib import import_module
+from numbers import Integral, Real
+from types import FunctionType
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+from caltest.exceptions import InputError
+
+T = TypeVar("T")
+Of = TypeVar("Of", bound=Callable[..., Any])
+#: Takes the name of an argument and its value; returns the value, or raises an InputError.
+Kind: TypeAlias = Callable[[str, Any], Any]
+
+MOST_RESAMPLES = 10_000_000
+MOST_JOBS = 10_000
+_MOST = 1_000_000_000  # of whole numbers without a limit of their own
+_LONGEST = 60  # characters that a message repeats of a value
+
+
+# ---------------------------------------------------------------------- what is shown of a value
+
+
+def shown(value: object, longest: int = _LONGEST) -> str:
+    """Write a value for a message: on one line, not long, and whatever it is.
+
+    Examples
+    --------
+    >>> shown(0.5), shown("a" * 100, longest=10), shown(-(10**5000))
+    ('0.5', "'aaaaaaaa…'", 'a whole number of 5001 digits')
+    >>> import numpy as np
+    >>> shown(np.zeros((2, 3))), shown(np.float64(0.5)), shown(lambda: 1)
+    ('an array of shape (2, 3)', '0.5', 'a function')
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return _whole_number(int(value), longest)
+    if isinstance(value, str):
+        text = repr(value[: longest + 1])
+        return text if len(text) <= longest + 2 else f"{text[: longest - 1]}…{text[0]}"
+    if type(value).__module__ == "numpy" and isinstance(value, Real):
+        return repr(float(value))
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and type(value).__module__ != "caltest.data.sample":
+        kind = "an array" if type(value).__name__ == "ndarray" else f"a {type(value).__name__}"
+        return f"{kind} of shape {shape}"[:longest]
+    if inspect.isfunction(value):
+        return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:longest]}"
+    if isinstance(value, type):
+        return f"the class {value.__name__[:longest]}"
+    try:
+        text = repr(value)
+    except Exception:  # whatever the value's own text raises, it is not ours to fail
+        text = ""
+    if not text or len(text) > longest or not text.isprintable() or " object at 0x" in text:
+        return f"{_article(type(value).__name__)} {type(value).__name__[:longest]}"
+    return text
+
+
+def _whole_number(value: int, longest: int) -> str:
+    digits = int(value.bit_length() * math.log10(2.0)) + 1  # or one less; a long text is not written
+    if digits <= longest:
+        return str(value)
+    if digits < 10_000:
+        digits -= abs(value) < 10 ** (digits - 1)
+    return f"a whole number of {digits} digits"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[:1].lower() in "aeiou" else "a"
+
+
+# ---------------------------------------------------------------------- kinds of arguments
+
+
+def as_float(value: object) -> float | None:
+    """Return a real number as a float, infinite if it is too large for one; None for what is none.
+
+    >>> as_float(10**400), as_float(True), as_float("1")
+    (inf, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number between two ends, which count or do not: "[)" has its low end and not its high one.
+
+    Examples
+    --------
+    >>> Number(0.0, 1.0, "()", "give a level between 0 and 1")("alpha", 1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: alpha is 1; give a level between 0 and 1.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    ends: str = "()"
+    advice: str = "give a finite number"
+
+    def __call__(self, name: str, value: object) -> float:
+        """Return the number as a float."""
+        found = as_float(value)
+        if found is not None:
+            above = self.low <= found if self.ends[0] == "[" else self.low < found
+            below = found <= self.high if self.ends[1] == "]" else found < self.high
+            if above and below:
+                return found
+        raise InputError(f"{name} is {shown(value)}; {self.advice}.")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from a lowest to a highest one.
+
+    Examples
+    --------
+    >>> Whole(2)("n_folds", 1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: n_folds is 1; give a whole number, at least 2.
+    """
+
+    low: int = 1
+    high: int = _MOST
+    advice: str = ""
+    too_many: str = ""
+
+    def __call__(self, name: str, value: object) -> int:
+        """Return the number as an int."""
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            if self.low <= value <= self.high:
+                return int(value)
+            if value > self.high:
+                why = self.too_many or f"give {self.high:,} at most"
+                raise InputError(f"{name} is {shown(value)}; {why}.")
+        least = "give a positive whole number" if self.low == 1 else "give a whole number"
+        advice = self.advice or (least if self.low == 1 else f"{least}, at least {self.low}")
+        raise InputError(f"{name} is {shown(value)}; {advice}.")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """An object of a class, which is only imported if the value is none of the classes at hand.
+
+    Examples
+    --------
+    >>> OneOf("caltest.kernels:Kernel", "give an object of caltest.kernels")("kernel", "gauss")
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: kernel is 'gauss'; give an object of caltest.kernels.
+    """
+
+    path: str
+    advice: str
+
+    def __call__(self, name: str, value: T) -> T:
+        """Return the object."""
+        module, _, names = self.path.partition(":")
+        found = import_module(module)
+        if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
+            raise InputError(f"{name} is {shown(value)}; {self.advice}.")
+        return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return True or False, of numpy too."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise InputError(f"{name} is {shown(value)}; give True or False.")
+
+
+def text(name: str, value: object) -> str:
+    """Return a text."""
+    if isinstance(value, str):
+        return value
+    raise InputError(f"{name} is {shown(value)}; give a text.")
+
+
+def names(name: str, value: object) -> tuple[str, ...]:
+    """Return a name, or several, as several."""
+    several = (value,) if isinstance(value, str) else value
+    if isinstance(several, Sequence) and all(isinstance(each, str) for each in several):
+        return tuple(several)
+    raise InputError(f"{name} is {shown(value)}; give a name, or a list of names.")
+
+
+def path(name: str, value: object) -> str:
+    """Return the path of a file."""
+    if isinstance(value, str | os.PathLike) and isinstance(found := os.fspath(value), str):
+        if "\0" not in found:
+            return found
+    raise InputError(f"{name} is {shown(value)}; give the path of a file.")
+
+
+def jobs(name: str, value: object) -> int:
+    """Return a number of workers; −1 is all cores."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and value != 0 and -MOST_JOBS <= value <= MOST_JOBS:  # type: ignore[operator]
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    most = f" (at most {MOST_JOBS:,})" if whole and value else ""
+    raise InputError(f"{name} is {shown(value)}; give how many workers{most}, or -1 for all cores.")
+
+
+def axes(name: str, value: object) -> object:
+    """Return matplotlib's axes: one, or several in a sequence or an array."""
+    from matplotlib.axes import Axes
+
+    several = value.ravel().tolist() if hasattr(value, "ravel") else value
+    each = list(several) if isinstance(several, list | tuple) else [several]
+    wrong = [one for one in each if not isinstance(one, Axes)]
+    if wrong or not each:
+        raise InputError(
+            f"{name} is {shown(value)}; give matplotlib axes, such as plt.subplots()[1], or leave it out."
+        )
+    return value
+
+
+def single_axes(name: str, value: object) -> object:
+    """Return one of matplotlib's axes."""
+    if isinstance(value, list | tuple) or hasattr(value, "ravel"):
+        raise InputError(f"{name} is {shown(value)}; give one of the axes.")
+    return axes(name, value)
+
+
+positive_integer = Whole()
+positive_number = Number(0.0, advice="give a positive number")
+level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
+confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
+count_of_draws = Whole(
+    1,
+    MOST_RESAMPLES,
+    "give a positive integer such as 999",
+    f"give at most {MOST_RESAMPLES:,}; for smaller p-values use null='moments', which draws none",
+)
+difference = Number(
+    0.0,
+    1.0,
+    "[)",
+    "give a difference of probabilities from 0 to below 1, for instance 0.02 for two percentage points",
+)
+
+#: What an argument of a name is, wherever it stands. None is possible where it is the default.
+_KINDS: dict[str, Kind] = {
+    "alpha": level,
+    "ax": single_axes,
+    "columns": names,
+    "command": text,
+    "confidence": confident,
+    "min_rows": positive_integer,
+    "n_bins": positive_integer,
+    "n_jobs": jobs,
+    "n_points": positive_integer,
+    "n_resamples": count_of_draws,
+    "path": path,
+    "progress": flag,
+    "title": text,
+    "tolerance": difference,
+}
+
+
+def check_confidence(confidence: object, least: float = 0.0) -> float:
+    """Return a confidence, above 0 (or from ``least``) and below 1."""
+    if not least:
+        return confident("confidence", confidence)
+    asked = f"give one from {least:g} to below 1, such as 0.95"
+    return Number(least, 1.0, "[)", asked)("confidence", confidence)
+
+
+def level_of_confidence(confidence: float) -> float:
+    """Return 1 − confidence as it is written, where floats would say 0.050000000000000044.
+
+    Examples
+    --------
+    >>> level_of_confidence(0.95), level_of_confidence(0.9999999999999)
+    (0.05, 1e-13)
+    """
+    return float(1 - Decimal(repr(float(confidence))))
+
+
+def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
+    """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
+    if sides / (1 + draws) > level * (1 + 1e-12):
+        needed = math.ceil(sides / level * (1 - 1e-12)) - 1
+        raise InputError(
+            f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so nothing is "
+            f"ever rejected at level {level:g}; give {needed:,} or more."
+        )
+
+
+# ---------------------------------------------------------------------- names among choices
+
+
+def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name that an unknown one may have meant, if any is close.
+
+    >>> closest("bonferonni", ["holm", "bonferroni"])
+    'bonferroni'
+    """
+    if not isinstance(name, str) or len(name) > _LONGEST:
+        return None
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
+    return close[0] if close else None
+
+
+def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
+    """Return ``choices[name]``.
+
+    Raises
+    ------
+    InputError
+        If there is no such choice; the message names the closest one and all others.
+
+    Examples
+    --------
+    >>> choose("null", "moment", {"moments": 1, "normal": 2})
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: there is no null 'moment'; did you mean 'moments'? Choices: ...
+    """
+    if isinstance(name, str) and name in choices:
+        return choices[name]
+    close = closest(name, choices, cutoff=0.5)
+    hint = f"did you mean {close!r}? Choices" if close else "choices"
+    raise InputError(f"there is no {kind} {shown(name)}; {hint}: {', '.join(choices)}.")
+
+
+# ---------------------------------------------------------------------- whole calls
+
+#: Names that other packages have for one thing.
+_SYNONYMS = (
+    ("rng", "seed", "random_state", "random_seed", "generator"),
+    ("n_resamples", "resamples", "n_boot", "n_bootstraps", "n_permutations", "n_draws", "n_iter"),
+    ("n_jobs", "jobs", "n_workers", "workers", "num_workers"),
+    ("probs", "y_prob", "y_pred", "y_score", "y_proba", "probabilities", "predictions"),
+    ("labels", "y", "y_true", "targets"),
+    ("statistic", "metric", "measure"),
+    ("statistics", "metrics", "measures"),
+    ("alpha", "level", "significance"),
+    ("n_bins", "bins", "num_bins"),
+    ("progress", "verbose"),
+    ("groups", "sensitive_features"),
+    ("ax", "axes"),
+)
+
+
+def arguments(**kinds: Kind) -> Callable[[Of], Of]:
+    """Check the arguments of a public function, or of a class when an object is made.
+
+    Parameters
+    ----------
+    **kinds
+        What arguments are that are not among `_KINDS`, or are something else here. A default value is
+        never checked.
+
+    Returns
+    -------
+    callable
+        A decorator: signature, type hints and docstring stay. A call that does not fit the signature is
+        answered by an InputError that says which argument was meant.
+
+    Examples
+    --------
+    >>> @arguments(k=Whole(2))
+    ... def f(probs, k=None, *, rng=None):
+    ...     return k
+    >>> f([], 1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: k is 1; give a whole number, at least 2.
+    >>> f([], seed=1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: there is no argument 'seed'; did you mean 'rng'?
+    """
+
+    def decorated(of: Of) -> Of:
+        if isinstance(of, type):
+            made: Any = of
+            made.__init__ = _checked(made.__init__, kinds)
+            return of
+        return _checked(of, kinds)
+
+    return decorated
+
+
+def _checked(function: Any, own: dict[str, Kind]) -> Any:
+    known = inspect.signature(function).parameters
+    kinds = {name: kind for name, kind in {**_KINDS, **own}.items() if name in known}
+    defaults = {name: known[name].default for name in kinds}
+    places = [(place, name) for place, name in enumerate(known) if name in kinds]
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        for place, name in places:
+            if place >= len(args):
+                break
+            if args[place] is not defaults[name]:
+                kinds[name](name, args[place])
+        for name, value in kwargs.items():
+            if name in kinds and value is not defaults[name]:
+                kinds[name](name, value)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            # Only a call that never entered the function has no frame beneath this one.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+        raise_misfit(known, args, kwargs)
+
+    # With the module's own globals, by which doctest finds the examples of a function.
+    found = FunctionType(
+        checked.__code__, function.__globals__, function.__name__, None, checked.__closure__
+    )
+    return wraps(function)(found)
+
+
+def raise_misfit(
+    known: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> NoReturn:
+    """Say which argument of a call is none, is missing, or is one too many."""
+    given = [name for name in known if name != "self" and not name.startswith("_")]
+    for name in kwargs:
+        if name not in known:
+            raise InputError(f"there is no argument {shown(name)}; {_meant(name, given)}")
+    by_place = [
+        name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    if len(args) > len(by_place):
+        last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""
+        raise InputError(
+            f"{len(args) - ('self' in known)} arguments are given without their names; give "
+            f"{len(by_place) - ('self' in known)} at most{last}."
+        )
+    twice = [name for name in by_place[: len(args)] if name in kwargs]
+    if twice:
+        raise InputError(f"the argument {twice[0]!r} is given twice, by place and by name; give it once.")
+    missing = [
+        name
+        for name, each in known.items()
+        if each.default is each.empty and name not in kwargs and name not in by_place[: len(args)]
+    ]
+    raise InputError(f"the argument {missing[0]!r} is missing; give it." if missing else "the call is wrong.")
+
+
+def _meant(name: str, given: Sequence[str]) -> str:
+    alike = [each for row in _SYNONYMS if name in row for each in row if each in given]
+    close = alike[0] if alike else closest(name, given)
+    if close:
+        return f"did you mean {close!r}?"
+    return f"there are {', '.join(given)}." if given else "there are none here."

@@ -1,0 +1,332 @@
+"""Every public function and class, called with every argument wrong: an answer, or one sentence.
+
+What is public is found by looking: a new function is covered as soon as it is public.
+"""
+
+from __future__ import annotations
+
+import inspect
+import signal
+import types
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import caltest
+from caltest import InputError
+
+P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]] * 5)
+Y = np.array([0, 1, 2, 0, 1, 1, 2, 0, 0, 2] * 2)
+TWO, BINARY = P[:, 0].copy(), (Y == 0).astype(int)
+SECONDS = 5  # of one call
+
+# ---------------------------------------------------------------------- what is public
+
+#: Records that functions return, and parts of the machinery that are given checked data only.
+NOT_FOR_USERS = {
+    "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
+    "Recalibration", "SampleSizeResult", "SquaredErrorEstimate", "Witness",
+    "binning.inner_edges", "binning.quantile_edges",
+    "data.Predictions", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
+    "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
+    "estimation.Fitted", "estimation.FunctionRisk", "files.Stored", "files.can_scan", "files.scan_arrays",
+    "lenses.seen", "nulls.Answer", "nulls.Blocks", "nulls.Part", "nulls.PassAnswer", "nulls.Question",
+    "nulls.answer_by_blocks", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
+    "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
+}  # fmt: skip
+
+
+def named():
+    """Yield the public names with what they stand for, each object once."""
+    seen = set()
+    for name in caltest.__all__:
+        found = getattr(caltest, name)
+        members = {name: found}
+        if isinstance(found, types.ModuleType):
+            own = [each for each in dir(found) if not each.startswith("_")]
+            members = {f"{name}.{each}": getattr(found, each) for each in getattr(found, "__all__", own)}
+        for full, each in members.items():
+            ours = getattr(each, "__module__", "").startswith("caltest")
+            if ours and isinstance(each, type | types.FunctionType) and id(each) not in seen:
+                seen.add(id(each))
+                yield full, each
+
+
+def is_made_by_users(name, of):
+    abstract = isinstance(of, type) and (inspect.isabstract(of) or issubclass(of, Exception))
+    return name not in NOT_FOR_USERS and not abstract
+
+
+def public_callables():
+    """Return functions, constructors and methods by name."""
+    found = {name: of for name, of in named() if is_made_by_users(name, of)}
+    for name, of in named():
+        if not isinstance(of, type) or issubclass(of, Exception):
+            continue
+        for method, how in inspect.getmembers_static(of):
+            ours = isinstance(how, types.FunctionType) and of.__name__ in made()
+            if not method.startswith("_") and (isinstance(how, classmethod) or ours):
+                owner = of if isinstance(how, classmethod) else made()[of.__name__]
+                found[f"{name}.{method}"] = getattr(owner, method)
+    return found
+
+
+# ---------------------------------------------------------------------- right arguments
+
+
+@cache
+def made():
+    """Return an object of every class whose methods users call."""
+    tested = caltest.test(P, Y, "ecd", n_resamples=19, rng=0)
+    compared = caltest.compare({"a": P, "b": P[:, [1, 0, 2]]}, Y, "ecd", n_resamples=5, rng=0)
+    planned = caltest.power(model, 20, "ecd", n_datasets=2, rng=0)
+    bounded = caltest.miscalibration_bounds(TWO, BINARY, n_resamples=99, rng=0, confidence=0.5)
+    proved = caltest.certificate(TWO, BINARY)
+    found = caltest.witness(P, Y, n_resamples=19, n_points=4, rng=0)
+    audited = caltest.audit(P, Y, n_resamples=199, min_rows=5, lenses="top_label", rng=0)
+    pictured = {
+        caltest.BoundsDisplay(bounded),
+        caltest.CertificateDisplay(proved),
+        caltest.ComparisonDisplay(compared),
+        caltest.PowerDisplay(planned),
+        caltest.WitnessDisplay(found),
+        caltest.NullDisplay(tested, tested.null_distribution, tested.null_distribution > 0),
+    }
+    each = {audited, tested, compared, planned, bounded, proved, found, *pictured}
+    fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
+    return {type(one).__name__: one for one in (*each, fitted)}
+
+
+def model(n_samples, *, rng):
+    probs = rng.dirichlet(np.ones(2), n_samples)
+    return probs, (rng.random(n_samples) < probs[:, 1]).astype(int)
+
+
+class Constant:
+    """An estimation function of one's own."""
+
+    def diagonal(self, probs):
+        return np.zeros(len(probs))
+
+    def gram(self, first, second):
+        return np.zeros((len(first), len(second)))
+
+
+#: Right values of required arguments, and small ones of those that cost time.
+RIGHT = {
+    "probs": lambda: P.copy(),
+    "labels": lambda: Y.copy(),
+    "models": lambda: {"a": P.copy(), "b": P[:, [1, 0, 2]]},
+    "model": lambda: model,
+    "n": lambda: 20,
+    "n_datasets": lambda: 2,
+    "min_n": lambda: 20,
+    "max_n": lambda: 30,
+    "audit": lambda: made()["Audit"],
+    "bounds": lambda: made()["MiscalibrationBounds"],
+    "certificate": lambda: made()["Certificate"],
+    "comparison": lambda: made()["Comparison"],
+    "witness": lambda: made()["Witness"],
+    "mean": lambda: np.zeros(3),
+    "covariance": lambda: np.ones(3),
+    "members": lambda: np.arange(12.0).reshape(3, 4),
+    "name": lambda: "numpy",
+    "edges": lambda: [0.0, 0.5, 1.0],
+    "which": lambda: 1,
+    "k": lambda: 1,
+    "sets": lambda: [[0, 1], [2]],
+    "lens": lambda: "top_label",
+    "parts": lambda: [(caltest.kernels.Gaussian(), np.eye(3))],
+    "kernels": lambda: (caltest.kernels.Gaussian(), caltest.kernels.Linear()),
+    "kernel": lambda: caltest.kernels.Gaussian(),
+    "scale": lambda: 0.5,
+    "alpha": lambda: 0.05,
+    "n_resamples": lambda: 199,
+    "n_points": lambda: 4,
+    "n_draws": lambda: 50,
+    "truth_draws": lambda: 10,
+    "n_folds": lambda: 2,
+    "n_samples": lambda: 12,
+    "h": Constant,
+    "given": lambda: [0.5],
+    "distribution": lambda: __import__("scipy.stats").stats.norm(np.zeros(3), 1.0),
+    "function": lambda: lambda probs, labels: float(labels.sum()),
+    "temperature": lambda: 0.5,
+    "pi": lambda: 0.5,
+    "beta": lambda: np.full(2, 0.5),
+    "share": lambda: 0.5,
+    "wanted": lambda: 0.5,
+    "scores": lambda: [0.5],
+    "place": lambda: 0,
+    "functions": lambda: "binning",
+    "min_rows": lambda: 5,
+}
+#: The same for one callable alone.
+OWN = {
+    "estimate_squared_error": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
+    "miscalibration_bounds": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
+    "bounds.miscalibration_bounds": {"confidence": lambda: 0.5},
+}
+SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",
+             "mean_tv_dirichlet")  # fmt: skip
+
+
+def right(name, of, directory):
+    """Return right arguments for all that is required, and for what would take long else."""
+    found = {}
+    for parameter in inspect.signature(of).parameters.values():
+        required = parameter.default is parameter.empty
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if parameter.name == "path":
+            writes = "save" in name
+            found["path"] = directory / ("report.html" if writes else "data.csv")
+        elif parameter.name == "result":
+            kind = {"PowerDisplay": "PowerResult", "RiskDisplay": "SquaredErrorEstimate"}
+            found["result"] = made()[kind.get(name.split(".")[-2 if "." in name else 0], "CalibrationResult")]
+        elif parameter.name == "alpha" and name.split(".")[-1] in SIMULATED:
+            found["alpha"] = [1.0, 1.0]
+        elif required or parameter.name in ("n_resamples", "n_datasets", "n_points", "n_draws", "n_folds",
+                                            "truth_draws", "min_n", "max_n", "n_samples", "functions",
+                                            "min_rows"):
+            own = OWN.get(name, {})
+            assert parameter.name in RIGHT, f"say in RIGHT what a right {parameter.name!r} is"
+            found[parameter.name] = own.get(parameter.name, RIGHT[parameter.name])()
+    return found
+
+
+# ---------------------------------------------------------------------- wrong arguments
+
+
+class Silent:
+    """It has no text."""
+
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def endless():
+    values = []
+    values.append(values)
+    return values
+
+
+@cache
+def frame():
+    return pd.DataFrame({None: [0.5, 0.5], float("nan"): [0.5, 0.5]})
+
+
+HOSTILE = {
+    "None": lambda: None,
+    "text": lambda: "x",
+    "long text": lambda: "x" * 5000,
+    "lines": lambda: "a\nb",
+    "-1": lambda: -1,
+    "0": lambda: 0,
+    "1.5": lambda: 1.5,
+    "nan": lambda: float("nan"),
+    "inf": lambda: float("inf"),
+    "huge": lambda: 10**5000,
+    "-huge": lambda: -(10**5000),
+    "digits": lambda: "9" * 5000,
+    "True": lambda: True,
+    "list": list,
+    "dict": dict,
+    "set": lambda: {1, 2},
+    "object": object,
+    "array": lambda: np.array([[[1]]]),
+    "nans": lambda: np.full(3, np.nan),
+    "objects": lambda: np.array([object(), None, 1], dtype=object),
+    "NA": lambda: pd.NA,
+    "Decimal": lambda: Decimal("0.5"),
+    "complex": lambda: 1j,
+    "bytes": lambda: b"x",
+    "class": lambda: int,
+    "lambda": lambda: lambda: 1,
+    "iterator": lambda: iter([1, 2]),
+    "frame": lambda: frame().copy(),
+    "silent": Silent,
+    "endless": endless,
+    "huge list": lambda: [10**5000] * 3,
+    "texts": lambda: ["a", "b"],
+    "dict of objects": lambda: {"a": object()},
+}
+
+
+@contextmanager
+def limited():
+    """Stop what takes too long, where the system can."""
+
+    def stop(*_):
+        pytest.fail(f"no answer within {SECONDS} s")
+
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def _no_pictures(monkeypatch, tmp_path):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(P, columns=["a", "b", "c"]).assign(label=np.array(["a", "b", "c"])[Y]).to_csv(
+        tmp_path / "data.csv", index=False
+    )
+    yield
+    plt.close("all")
+
+
+def complaint(of, given, argument):
+    """Return what is wrong with how a call was answered, or None."""
+    arrays = {name: value.copy() for name, value in given.items() if isinstance(value, np.ndarray)}
+    try:
+        with limited():
+            found = of(**given)
+            if hasattr(found, "__enter__"):
+                with found:
+                    pass
+    except InputError as error:
+        text = str(error)
+        if "\n" in text or len(text) > 500 or not text.strip():
+            return f"a message of {len(text)} characters: {text[:200]!r}"
+    except (AssertionError if "assert_calibrated" in getattr(of, "__name__", "") else ()):
+        pass
+    except OSError:
+        if argument != "path":
+            raise
+    except Exception as error:  # what is to be found
+        return f"{type(error).__name__}: {str(error)[:150]!r}"
+    for name, value in arrays.items():
+        if not np.array_equal(given[name], value, equal_nan=value.dtype.kind == "f"):
+            return f"{name} was changed"
+    return None
+
+
+@pytest.mark.parametrize("name", public_callables())
+@pytest.mark.filterwarnings("ignore:More than 20 figures")
+def test_a_wrong_argument_is_answered_in_a_sentence(name, tmp_path):
+    of = public_callables()[name]
+    complaints = []
+    for argument, parameter in inspect.signature(of).parameters.items():
+        if argument.startswith("_") or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        for kind, hostile in HOSTILE.items():
+            given = {**right(name, of, tmp_path), argument: hostile()}
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                continue
+            found = complaint(of, given, argument)
+            if found:
+                complaints.append(f"{argument} = {kind}: {found}")
+    assert not complaints, "\n".join([f"{len(complaints)} of {name}", *complaints])
