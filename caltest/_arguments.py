@@ -18,7 +18,7 @@ from functools import wraps
 from importlib import import_module
 from numbers import Integral, Real
 from types import FunctionType
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from caltest.exceptions import InputError
 
@@ -59,7 +59,9 @@ def shown(value: object, longest: int = _LONGEST) -> str:
         kind = "an array" if type(value).__name__ == "ndarray" else f"a {type(value).__name__}"
         return f"{kind} of shape {shape}"[:longest]
     if inspect.isfunction(value):
-        return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:longest]}"
+        return (
+            "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:longest]}"
+        )
     if isinstance(value, type):
         return f"the class {value.__name__[:longest]}"
     try:
@@ -185,6 +187,11 @@ def flag(name: str, value: object) -> bool:
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
     raise InputError(f"{name} is {shown(value)}; give True or False.")
+
+
+def anything(name: str, value: T) -> T:
+    """Return what is given: the name means something else here, and the function checks it."""
+    return value
 
 
 def text(name: str, value: object) -> str:
@@ -403,6 +410,7 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
     kinds = {name: kind for name, kind in {**_KINDS, **own}.items() if name in known}
     defaults = {name: known[name].default for name in kinds}
     places = [(place, name) for place, name in enumerate(known) if name in kinds]
+    misfit = _misfit  # in the closure: `checked` is given other globals, below
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -420,7 +428,7 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
             # Only a call that never entered the function has no frame beneath this one.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-        raise_misfit(known, args, kwargs)
+        raise misfit(known, args, kwargs)
 
     # With the module's own globals, by which doctest finds the examples of a function.
     found = FunctionType(
@@ -429,32 +437,34 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
     return wraps(function)(found)
 
 
-def raise_misfit(
+def _misfit(
     known: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> NoReturn:
+) -> InputError:
     """Say which argument of a call is none, is missing, or is one too many."""
     given = [name for name in known if name != "self" and not name.startswith("_")]
     for name in kwargs:
         if name not in known:
-            raise InputError(f"there is no argument {shown(name)}; {_meant(name, given)}")
-    by_place = [
-        name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY
-    ]
+            return InputError(f"there is no argument {shown(name)}; {_meant(name, given)}")
+    by_place = [name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY]
     if len(args) > len(by_place):
         last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""
-        raise InputError(
+        return InputError(
             f"{len(args) - ('self' in known)} arguments are given without their names; give "
             f"{len(by_place) - ('self' in known)} at most{last}."
         )
     twice = [name for name in by_place[: len(args)] if name in kwargs]
     if twice:
-        raise InputError(f"the argument {twice[0]!r} is given twice, by place and by name; give it once.")
+        return InputError(
+            f"the argument {twice[0]!r} is given twice, by place and by name; give it once."
+        )
     missing = [
         name
         for name, each in known.items()
         if each.default is each.empty and name not in kwargs and name not in by_place[: len(args)]
     ]
-    raise InputError(f"the argument {missing[0]!r} is missing; give it." if missing else "the call is wrong.")
+    return InputError(
+        f"the argument {missing[0]!r} is missing; give it." if missing else "the call is wrong."
+    )
 
 
 def _meant(name: str, given: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import choose
+from caltest._arguments import arguments, choose
 from caltest.exceptions import InputError
 
 LIBRARIES = {"numpy": "numpy", "torch": "torch", "cupy": "cupy"}
@@ -77,6 +77,7 @@ def current_library() -> ArrayLibrary:
 
 
 @contextmanager
+@arguments()
 def array_library(name: str, *, device: str | None = None) -> Iterator[None]:
     """Compute sums over pairs of rows with the arrays of another library, on a GPU for instance.
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -46,6 +46,7 @@ class ScoreBinning(Binning):
         return _occupied(self.cells_of_scores(probs[:, 1]))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Uniform(Binning):
     """Cut every class axis into equal intervals; the cells of the simplex that hold rows are the bins.
@@ -78,6 +79,7 @@ class Uniform(Binning):
         return np.unique(rows, return_inverse=True)[1].reshape(-1)
 
 
+@arguments()
 @dataclass(frozen=True)
 class EqualWidth(ScoreBinning):
     """Cut [0, 1] into equal intervals; those that hold scores are the bins.
@@ -103,6 +105,7 @@ class EqualWidth(ScoreBinning):
         return _interval(scores, np.arange(1, self.n_bins) / self.n_bins)
 
 
+@arguments()
 @dataclass(frozen=True)
 class EqualMass(ScoreBinning):
     """Cut the sorted scores into bins of equal numbers of rows; equal scores stay together.
@@ -134,6 +137,7 @@ class EqualMass(ScoreBinning):
         return np.asarray(twice_middle * n_bins // (2 * len(scores)))[group.reshape(-1)]
 
 
+@arguments()
 @dataclass(frozen=True, init=False)
 class FromEdges(ScoreBinning):
     """Cut the scores at given edges.
@@ -171,6 +175,7 @@ class FromEdges(ScoreBinning):
         return _interval(scores, np.asarray(self.edges[1:-1]))
 
 
+@arguments()
 @dataclass(frozen=True)
 class MedianVariance(Binning):
     """Split bins at the median of the class that varies most, as long as both halves stay large.

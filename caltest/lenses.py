@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import choose
+from caltest._arguments import arguments, choose
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
@@ -74,6 +74,7 @@ def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) 
     return Predictions(pair, names, predictions.notes)
 
 
+@arguments()
 @dataclass(frozen=True)
 class TopLabel(Lens):
     """Is the most probable class right as often as its probability says? Class 1 is "right".
@@ -103,6 +104,7 @@ class TopLabel(Lens):
         return partial(equal, self._top(predictions)[:, 0])
 
 
+@arguments()
 @dataclass(frozen=True)
 class ClassWise(Lens):
     """Does one class come true as often as its probability says? Class 1 is "it".
@@ -152,6 +154,7 @@ class ClassWise(Lens):
         return partial(equal, self._column(predictions))
 
 
+@arguments()
 @dataclass(frozen=True)
 class TopK(Lens):
     """Is the label among the k most probable classes as often as their sum says? Class 1 is "inside".
@@ -209,6 +212,7 @@ class TopK(Lens):
         return partial(looked_up, inside.view(np.uint8))
 
 
+@arguments()
 @dataclass(frozen=True)
 class ClassSets(Lens):
     """Group classes into sets: does each set come true as often as the sum of its classes says?
@@ -276,6 +280,7 @@ class ClassSets(Lens):
         return member.astype(np.min_scalar_type(int(member.max()))).__getitem__
 
 
+@arguments()
 @dataclass(frozen=True)
 class Sorted(Lens):
     """Order every row's probabilities: does the j-th most probable class come true as often as it says?
@@ -306,6 +311,7 @@ class Sorted(Lens):
 LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": Sorted}
 
 
+@arguments()
 def find_lens(lens: str | Lens | None) -> Lens | None:
     """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens.
 

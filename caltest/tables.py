@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import positive_integer
+from caltest._arguments import Whole, arguments, positive_integer
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MOST_BINS = 100_000
 
 
+@arguments(bins=Whole(1, MOST_BINS))
 def bin_table(
     probs: object,
     labels: object,

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
@@ -39,6 +40,7 @@ class _Default(str):
 _DEFAULT = _Default("omnibus")
 
 
+@arguments()
 def test(
     probs: object,
     labels: object = None,
@@ -178,6 +180,7 @@ def test(
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
 
 
+@arguments()
 def estimate(
     probs: object,
     labels: object,

@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-from caltest._arguments import level_of_confidence, positive_integer
+from caltest._arguments import arguments, level_of_confidence, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
@@ -34,6 +34,7 @@ N_RESAMPLES = 999
 _MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
 
 
+@arguments()
 def audit(
     probs: object,
     labels: object,

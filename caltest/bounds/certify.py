@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from caltest._arguments import check_confidence, choose, level_of_confidence, positive_integer
+from caltest._arguments import (
+    arguments,
+    check_confidence,
+    choose,
+    level_of_confidence,
+    positive_integer,
+)
 from caltest.binning import Binning, EqualMass
 from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted
@@ -22,6 +28,7 @@ _METHODS = dict.fromkeys(("bins", "isotonic"), True)
 _DEFAULT_BINS = 10
 
 
+@arguments()
 def certificate(
     probs: object,
     labels: object,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import check_confidence, level_of_confidence, positive_integer
+from caltest._arguments import arguments, check_confidence, level_of_confidence, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest.binning import EqualWidth
@@ -31,6 +31,7 @@ _ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
 _CURVE_BINS = 15
 
 
+@arguments()
 def miscalibration_bounds(
     probs: object,
     labels: object,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from caltest._arguments import check_confidence
+from caltest._arguments import arguments, check_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
@@ -36,6 +36,7 @@ from caltest.statistics import CKCE, Statistic
 _LABEL_DRAWS = 50
 
 
+@arguments()
 def compare(
     models: Mapping[str, Any],
     labels: object,

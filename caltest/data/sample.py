@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments, flag
 from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
 from caltest.data.containers import Table, read_table, row_at
@@ -115,6 +116,7 @@ class Sample:
         return Sample, (self.predictions, self.labels)
 
 
+@arguments(part=flag)
 def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     """Read and check predictions and labels.
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import choose, positive_integer
+from caltest._arguments import arguments, choose, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, impossible_labels, sample
@@ -32,6 +32,7 @@ PValue: TypeAlias = Literal["held_out", "pipeline", "none"]
 _PVALUES = {"held_out": 999, "pipeline": 99, "none": 0}  # and how many draws by default
 
 
+@arguments()
 def estimate_squared_error(
     probs: object,
     labels: object,

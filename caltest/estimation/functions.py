@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
-from caltest._arguments import positive_integer, positive_number
+from caltest._arguments import arguments, positive_integer, positive_number
 from caltest._tiles import blocks
 from caltest.binning import EqualWidth
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Smoother, coordinates
@@ -19,6 +19,7 @@ _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**20  # of kernel values held at a time
 
 
+@arguments()
 @dataclass(frozen=True)
 class Binning(EstimationFunction):
     """ĉ(p) is the mean residual of the training rows in p's bin; two classes.
@@ -98,6 +99,7 @@ class _BinnedCurve(PlugIn):
         return self.bins.means(residuals)[self.cells]
 
 
+@arguments()
 @dataclass(frozen=True)
 class DirichletKernelDensity(EstimationFunction):
     """ĉ(p) = Σ_i κ(p; g_i) onehot(y_i) / Σ_i κ(p; g_i) − p, κ(·; g) the density of Dir(g/b + 1).
@@ -181,6 +183,7 @@ class _DensityCurve(PlugIn):
         return found
 
 
+@arguments()
 @dataclass(frozen=True)
 class Temperature(EstimationFunction):
     """ĉ(p) = softmax(t log p) − p: the error of a model that states softmax(log q / t) for a truth q.

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._seeds import generator
 from caltest._tiles import blocks
@@ -84,6 +84,7 @@ class Path:
         return np.asarray(np.take_along_axis(means, self.best[None, :], axis=0)[0])
 
 
+@arguments()
 @dataclass(frozen=True)
 class CalibrationPipeline:
     """Split, folds, search spaces, ensemble of the fold models.

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import choose, positive_number
+from caltest._arguments import arguments, choose, positive_number
 from caltest.estimation.base import (
     Array,
     EstimationFunction,
@@ -93,6 +93,7 @@ class _RidgeSmoother(Smoother):
         return self.surface(self.spectrum.at(coordinates(probs)))
 
 
+@arguments()
 @dataclass(frozen=True)
 class TwoStepKernelRidge(_Ridge):
     """ĉ by kernel ridge regression of the residuals on the predictions, h = ⟨ĉ, ĉ'⟩ ("U-statistic").
@@ -160,6 +161,7 @@ class _TwoStepCurve(PlugIn):
         return (self.features.values @ flat).reshape(-1, *residuals.shape[1:])
 
 
+@arguments()
 @dataclass(frozen=True)
 class KroneckerKernelRidge(_Ridge):
     """h by kernel ridge regression of ⟨r_i, r_j⟩ on pairs of predictions, with the kernel k ⊗ k.

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import sum_over_tiles
 from caltest.data import sample
@@ -19,6 +20,7 @@ from caltest.estimation.base import Array, Fitted, HasGram, residuals
 from caltest.exceptions import InputError
 
 
+@arguments()
 def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
     """Return the U-statistic of the risk, (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
 
@@ -60,6 +62,7 @@ def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None
     return float(total / (len(rows) * (len(rows) - 1.0)))
 
 
+@arguments()
 def linear_risk(h: HasGram, probs: object, labels: object) -> float:
     """Return the mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the disjoint pairs (0, 1), (2, 3), …
 

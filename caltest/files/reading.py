@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from caltest._arguments import arguments
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz
@@ -14,6 +15,7 @@ from caltest.files.tables import read_csv, read_parquet
 from caltest.files.wanted import Reader, Wanted, named, reason
 
 
+@arguments()
 def read(
     path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
 ) -> Sample:
@@ -57,6 +59,7 @@ def read(
     return read_with_groups(path, label, columns=columns)[0]
 
 
+@arguments()
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, sample
@@ -26,6 +27,7 @@ _ARROW = (".arrow", ".feather", ".ipc")
 _READAHEAD = 2  # batches of a row group decoded beforehand; more would fill memory
 
 
+@arguments()
 def scan(
     path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
 ) -> Stored:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
+from caltest._arguments import anything, arguments
 from caltest._arrays import NUMPY
 from caltest.exceptions import InputError
 from caltest.kernels.distances import ROUNDING, Distance, Floats, distance_named, suggestion
@@ -172,6 +173,7 @@ def _fallback(rule: str, blocks: Blocks) -> Bandwidth:
 # ------------------------------------------------------------------ rules
 
 
+@arguments(alpha=anything)
 def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     r"""Mean total variation distance of two independent draws of a Dirichlet distribution.
 

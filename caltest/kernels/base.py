@@ -15,6 +15,7 @@ from typing import Self, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from caltest._arguments import arguments
 from caltest._arrays import NUMPY, ArrayLibrary
 from caltest.exceptions import InputError
 from caltest.kernels.distances import Floats
@@ -119,6 +120,7 @@ class _Composite(Kernel):
         return merged_notes(self.kernels)
 
 
+@arguments()
 @dataclass(frozen=True, repr=False)
 class Sum(_Composite):
     """The sum of kernels, as ``+`` makes it.
@@ -150,6 +152,7 @@ class Sum(_Composite):
         return " + ".join(map(repr, self.kernels))
 
 
+@arguments()
 @dataclass(frozen=True, repr=False)
 class Product(_Composite):
     """The product of kernels, as ``*`` makes it.
@@ -181,6 +184,7 @@ class Product(_Composite):
         return " * ".join(map(_in_product, self.kernels))
 
 
+@arguments()
 @dataclass(frozen=True, repr=False)
 class Scaled(Kernel):
     """A positive multiple of a kernel, as ``*`` with a number makes it.

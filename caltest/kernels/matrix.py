@@ -9,12 +9,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arguments import arguments
 from caltest.exceptions import InputError
 from caltest.kernels.base import Kernel, Parameters, Terms, merged_notes, merged_parameters
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import matrix_norm
 
 
+@arguments()
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class MatrixKernel:
     r"""The matrix-valued kernel :math:`\sum_l k_l(s, t) A_l`.

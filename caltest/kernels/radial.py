@@ -13,6 +13,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arguments import arguments
 from caltest._arrays import NUMPY, ArrayLibrary, exp
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolve
@@ -97,6 +98,7 @@ class _WithBandwidth(Kernel):
         return self.bandwidth
 
 
+@arguments()
 @dataclass(frozen=True)
 class Exponential(_WithBandwidth):
     r"""The exponential (Laplacian) kernel :math:`\exp(-d(s, t) / \nu)`.
@@ -147,6 +149,7 @@ class Exponential(_WithBandwidth):
         return cast(Floats, exp(d))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Gaussian(_WithBandwidth):
     r"""The Gaussian kernel :math:`\exp(-d(s, t)^2 / (2 \gamma^2))`.
@@ -193,6 +196,7 @@ class Gaussian(_WithBandwidth):
         return self._profile(cast(Hilbertian, distance_named(self.distance)).squared_paired(x, y))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Matern(_WithBandwidth):
     r"""The Matérn kernel: with a = √(2·smoothness) d(s, t)/bandwidth, a polynomial in a times e⁻ᵃ.
@@ -254,6 +258,7 @@ class Matern(_WithBandwidth):
         return {**super().parameters, "smoothness": self.smoothness}
 
 
+@arguments()
 @dataclass(frozen=True)
 class LinearGaussian(_WithBandwidth):
     r"""Inner product plus Gaussian kernel: :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
@@ -321,6 +326,7 @@ def _check_hilbertian(kernel: _WithBandwidth, metric: Distance) -> None:
         )
 
 
+@arguments()
 @dataclass(frozen=True)
 class Linear(Kernel):
     """The inner product s·t.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import check_confidence, level_of_confidence, positive_integer
+from caltest._arguments import arguments, check_confidence, level_of_confidence, positive_integer
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
@@ -24,6 +24,7 @@ from caltest.named import MOST_RESAMPLES
 from caltest.predictive import recognised
 
 
+@arguments()
 def witness(
     probs: object,
     labels: object,

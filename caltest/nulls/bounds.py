@@ -7,12 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Form, HasTailBound
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 
 
+@arguments()
 @dataclass(frozen=True)
 class Bound(Null):
     """McDiarmid's bound for SKCE_b, Hoeffding's for SKCE_uq and SKCE_ul.

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from caltest import _tail
-from caltest._arguments import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks
@@ -32,6 +32,7 @@ Evaluate: TypeAlias = Callable[[Any, Workers], Array]
 _BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
 
 
+@arguments()
 @dataclass(frozen=True)
 class MonteCarlo(Null):
     """Draw labels from the predictions and rank the observed statistic among the draws' statistics.

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
+from caltest._arguments import arguments
 from caltest.exceptions import InputError
 from caltest.forms import Form, HasCumulantGenerator, HasTerms
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
@@ -17,6 +18,7 @@ from caltest.nulls.saddlepoint import nearly_normal
 _NEARLY = 0.5  # skewness or excess kurtosis; more is worth a note
 
 
+@arguments()
 @dataclass(frozen=True)
 class Normal(Null):
     """z against the standard normal: the classical p-value of a sum of independent terms.

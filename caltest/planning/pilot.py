@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import positive_number
+from caltest._arguments import arguments, positive_number
 from caltest._frozen import freeze_arrays
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
@@ -79,6 +79,7 @@ class Pilot:
         return Sample(Predictions(probs, self.predictions.classes), labels.astype(np.intp))
 
 
+@arguments()
 def pilot(
     probs: object,
     labels: object = None,

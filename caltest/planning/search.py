@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from caltest._arguments import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError
@@ -35,6 +35,7 @@ _BATCHES = 6  # of the data sets near the answer; the first are small, for where
 _BEYOND, _SHARE = 2, 8  # so many times as many rows have one in so many of these data sets
 
 
+@arguments()
 def sample_size(
     model: ModelLike,
     statistic: StatisticLike | None = None,

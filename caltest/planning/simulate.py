@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError
@@ -22,6 +22,7 @@ from caltest.planning.result import PowerPoint, PowerResult
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
 
 
+@arguments()
 def power(
     model: ModelLike,
     n: int | Sequence[int],

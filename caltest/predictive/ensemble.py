@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from caltest._arguments import arguments
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive, numbers
@@ -20,6 +21,7 @@ _NARROWEST = 1e-6  # bandwidth
 _A_SIDE = 16  # of these, at most, in one direction
 
 
+@arguments()
 class Ensemble(Predictive):
     """Predictions that are samples: ensemble members, posterior draws, bootstrap forecasts.
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive
 
 
+@arguments()
 class FromScipy(Predictive):
     """Predictions that are frozen ``scipy.stats`` distributions.
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from caltest._arguments import arguments
 from caltest.auditing.result import Audit
 from caltest.exceptions import InputError
 from caltest.report import junit
@@ -16,6 +17,7 @@ from caltest.report.summary import summarise
 from caltest.report.writing import SUFFIXES, write_whole
 
 
+@arguments()
 def to_html(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
     """Return an audit as one page that needs nothing else: no network, no script, no other file.
 
@@ -46,6 +48,7 @@ def to_html(audit: Audit, *, title: str | None = None, command: str | None = Non
     return render("report.html.j2", summarise(audit, title=title, command=command))
 
 
+@arguments()
 def to_markdown(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
     """Return an audit as Markdown, for a comment on a pull request or the summary of a job.
 
@@ -71,6 +74,7 @@ def to_markdown(audit: Audit, *, title: str | None = None, command: str | None =
     return render("report.md.j2", summarise(audit, title=title, command=command))
 
 
+@arguments()
 def to_json(audit: Audit) -> str:
     """Return an audit as strict JSON, which :func:`schema` describes.
 
@@ -96,6 +100,7 @@ def to_json(audit: Audit) -> str:
     return json.dumps(audit.to_dict(), indent=2, allow_nan=False) + "\n"
 
 
+@arguments()
 def to_junit(audit: Audit) -> str:
     """Return an audit as JUnit's XML, which continuous integration shows as tests.
 
@@ -121,6 +126,7 @@ def to_junit(audit: Audit) -> str:
     return junit.document(audit)
 
 
+@arguments()
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of :func:`to_json`.
 
@@ -140,6 +146,7 @@ def schema() -> dict[str, Any]:
     return found
 
 
+@arguments()
 def save(
     audit: Audit,
     path: str | os.PathLike[str],

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
+from caltest._arguments import anything, arguments
 from caltest._seeds import Rng, generator, seed_of
 from caltest.exceptions import InputError
 from caltest.simulation.draws import (
@@ -30,6 +31,7 @@ _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**21  # of an array held at a time
 
 
+@arguments(alpha=anything)
 def tempered(
     n_samples: int = 250, alpha: ArrayLike = ALPHA, *, temperature: float, rng: Rng = None
 ) -> Simulated:
@@ -73,6 +75,7 @@ def tempered(
     return Simulated(probs, labels(logs, seed), np.exp(logs))
 
 
+@arguments(alpha=anything)
 def local(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,
@@ -121,6 +124,7 @@ def local(
     return Simulated(probs, labels(log(truth), seed), truth)
 
 
+@arguments(alpha=anything)
 def classwise(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,
@@ -174,6 +178,7 @@ def classwise(
     return Simulated(np.exp(logs), labels(shifted, seed), np.exp(shifted))
 
 
+@arguments(alpha=anything)
 def noisy(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,

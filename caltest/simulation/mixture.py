@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arguments import anything, arguments
 from caltest._seeds import Rng, seed_of
 from caltest.simulation.draws import (
     ALPHA,
@@ -19,6 +20,7 @@ from caltest.simulation.draws import (
 )
 
 
+@arguments()
 def m1(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
     """Draw from M1, calibrated: the label is drawn from the stated probabilities (π = 0).
 
@@ -57,6 +59,7 @@ def m1(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
     return mixture(n_samples, equal(n_classes), pi=0.0, rng=rng)
 
 
+@arguments()
 def m2(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
     """Draw from M2: half of the labels are of the first class whatever is stated (π = ½, β = e_1).
 
@@ -88,6 +91,7 @@ def m2(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
     return mixture(n_samples, equal(n_classes), pi=0.5, beta=np.eye(1, n_classes)[0], rng=rng)
 
 
+@arguments()
 def m3(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
     """Draw from M3: every class is equally likely whatever is stated (π = 1, β uniform).
 
@@ -119,6 +123,7 @@ def m3(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
     return mixture(n_samples, equal(n_classes), pi=1.0, rng=rng)
 
 
+@arguments(alpha=anything)
 def mixture(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,

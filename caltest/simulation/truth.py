@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
+from caltest._arguments import anything, arguments
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import mean_tv_dirichlet
@@ -29,6 +30,7 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
+@arguments(alpha=anything)
 def true_ece_tv(alpha: ArrayLike, beta: ArrayLike | None, pi: float) -> float:
     r"""Return the expected calibration error (total variation) of a mixture, in closed form.
 
@@ -71,6 +73,7 @@ def true_ece_tv(alpha: ArrayLike, beta: ArrayLike | None, pi: float) -> float:
     return float(checked_share("pi", pi) * parts.sum())
 
 
+@arguments(alpha=anything)
 def true_skce(
     alpha: ArrayLike,
     beta: ArrayLike | None,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from caltest._arguments import choose, positive_integer
+from caltest._arguments import arguments, choose, positive_integer
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -68,6 +68,7 @@ class _Fit:
     ratio: float  # (tr K − tr ΦΦᵀ) / (λ n)
 
 
+@arguments()
 @dataclass(frozen=True)
 class CKCE(Statistic):
     """Conditional kernel calibration error: squared distance of two conditional mean operators.
@@ -308,6 +309,7 @@ class CKCE(Statistic):
         return cross_validated(features, predictions.probs, self.kernel.terms[0][1])
 
 
+@arguments()
 @dataclass(frozen=True)
 class JKCE(UnbiasedSKCE):
     """Joint kernel calibration error: SKCE_uq with the kernel of the CKCE. O(n² m).

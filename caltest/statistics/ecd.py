@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
@@ -19,6 +20,7 @@ from caltest.predictive import Gaussian, Predictive
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 
 
+@arguments()
 @dataclass(frozen=True)
 class ECD(Statistic):
     """Entropic calibration difference: the mean surprise of the labels less the surprise expected.
@@ -95,6 +97,7 @@ class ECD(Statistic):
         return {} if self.clip is None else {"clip": self.clip}
 
 
+@arguments()
 @dataclass(frozen=True)
 class NEES(Statistic):
     """Normalised estimation error squared of Gaussian predictions: n⁻¹ Σ (x − μ)ᵀ C⁻¹ (x − μ).

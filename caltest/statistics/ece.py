@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from caltest._arguments import choose
+from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass, EqualWidth, Uniform, inner_edges
 from caltest.data import Predictions
@@ -95,6 +95,7 @@ class _DistanceStatistic(_BinnedStatistic):
         return {**super().parameters, "distance": self.distance}
 
 
+@arguments()
 @dataclass(frozen=True)
 class ECE(_DistanceStatistic):
     """Expected calibration error: mean distance of labels from predictions over the bins.
@@ -130,6 +131,7 @@ class ECE(_DistanceStatistic):
     measures: ClassVar[str] = "expected calibration error"
 
 
+@arguments()
 @dataclass(frozen=True)
 class MCE(_DistanceStatistic):
     """Maximum calibration error: the largest distance of labels from predictions in a bin.
@@ -155,6 +157,7 @@ class MCE(_DistanceStatistic):
     maximum: ClassVar[bool] = True
 
 
+@arguments()
 @dataclass(frozen=True)
 class ACE(ECE):
     """Adaptive calibration error: the ECE over bins of equal numbers of rows, of two classes.
@@ -186,6 +189,7 @@ class ACE(ECE):
     default_lens: ClassVar[str | None] = "top_label"
 
 
+@arguments()
 @dataclass(frozen=True)
 class SquaredECE(_BinnedStatistic):
     """Squared ECE, Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖²: a quadratic form.
@@ -223,6 +227,7 @@ class SquaredECE(_BinnedStatistic):
         return np.asarray((residuals**2 / sizes).sum(axis=1) / n)
 
 
+@arguments()
 @dataclass(frozen=True)
 class DebiasedECE(_BinnedStatistic):
     """Squared ECE less the variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1).
@@ -277,6 +282,7 @@ class DebiasedECE(_BinnedStatistic):
         return np.asarray(debiased @ (sizes / n))
 
 
+@arguments()
 @dataclass(frozen=True)
 class ESCE(Statistic):
     """Expected signed calibration error: share of positives less mean probability, of two classes.

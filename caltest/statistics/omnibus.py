@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import Combined
@@ -36,6 +37,7 @@ from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.skce import UnbiasedSKCE
 
 
+@arguments()
 @dataclass(frozen=True)
 class Omnibus(Statistic):
     """Four statistics in one: the evidence of the strongest, ranked among the draws.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import choose
+from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass
 from caltest.data import Predictions
@@ -57,6 +57,7 @@ class _LargestSigned(Statistic):
         return {"side": self.side}
 
 
+@arguments()
 @dataclass(frozen=True)
 class Scan(_LargestSigned):
     """Scan of the scores: the largest standardised error of any stretch of them, of two classes.
@@ -104,6 +105,7 @@ class Scan(_LargestSigned):
         return Intervals.dyadic(predictions.probs[:, 1])
 
 
+@arguments()
 @dataclass(frozen=True)
 class LargestBinError(_LargestSigned):
     """The largest standardised signed error of a bin, of two classes: "scan" with bins of one's own.

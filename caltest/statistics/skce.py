@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
-from caltest._arguments import choose
+from caltest._arguments import arguments, choose
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -150,6 +150,7 @@ def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -
     return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
 
 
+@arguments()
 @dataclass(frozen=True)
 class BiasedSKCE(_AllPairs):
     """SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included: never negative, too large by O(1/n). O(n² m).
@@ -205,6 +206,7 @@ class BiasedSKCE(_AllPairs):
         )
 
 
+@arguments()
 @dataclass(frozen=True)
 class UnbiasedSKCE(_AllPairs):
     """SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij: unbiased, so it may be negative. O(n² m).
@@ -246,6 +248,7 @@ class UnbiasedSKCE(_AllPairs):
         )
 
 
+@arguments()
 @dataclass(frozen=True)
 class LinearSKCE(_SKCE):
     """SKCE_ul = ⌊n/2⌋⁻¹ Σ_p h_{2p,2p+1} over consecutive pairs of rows: unbiased. O(n m).
@@ -293,6 +296,7 @@ class LinearSKCE(_SKCE):
         )
 
 
+@arguments()
 @dataclass(frozen=True)
 class MMCE(_SKCE):
     """Squared maximum mean calibration error, n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).

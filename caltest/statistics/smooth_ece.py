@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.fft import dct, idct
 
-from caltest._arguments import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest.data import Predictions
 from caltest.forms import Gridded
 from caltest.forms.base import Array
@@ -21,6 +21,7 @@ from caltest.statistics.ece import two_classes
 _ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7
 
 
+@arguments()
 @dataclass(frozen=True)
 class SmoothECE(Statistic):
     """Smooth ECE, the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ, of two classes.
