@@ -18,9 +18,13 @@ from functools import wraps
 from importlib import import_module
 from numbers import Integral, Real
 from types import FunctionType
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from caltest.exceptions import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 Of = TypeVar("Of", bound=Callable[..., Any])
@@ -100,7 +104,7 @@ def as_float(value: object) -> float | None:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,10 @@ class Whole:
     def __call__(self, name: str, value: object) -> int:
         """Return the number as an int."""
         if isinstance(value, Integral) and not isinstance(value, bool):
-            if self.low <= value <= self.high:
-                return int(value)
-            if value > self.high:
+            found = int(value)
+            if self.low <= found <= self.high:
+                return found
+            if found > self.high:
                 why = self.too_many or f"give {self.high:,} at most"
                 raise InputError(f"{name} is {shown(value)}; {why}.")
         least = "give a positive whole number" if self.low == 1 else "give a whole number"
@@ -211,9 +216,9 @@ def names(name: str, value: object) -> tuple[str, ...]:
 
 def path(name: str, value: object) -> str:
     """Return the path of a file."""
-    if isinstance(value, str | os.PathLike) and isinstance(found := os.fspath(value), str):
-        if "\0" not in found:
-            return found
+    found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if isinstance(found, str) and "\0" not in found:
+        return found
     raise InputError(f"{name} is {shown(value)}; give the path of a file.")
 
 
@@ -235,7 +240,7 @@ def axes(name: str, value: object) -> object:
     wrong = [one for one in each if not isinstance(one, Axes)]
     if wrong or not each:
         raise InputError(
-            f"{name} is {shown(value)}; give matplotlib axes, such as plt.subplots()[1], or leave it out."
+            f"{name} is {shown(value)}; give matplotlib axes, as of plt.subplots(), or leave it out."
         )
     return value
 
@@ -248,6 +253,10 @@ def single_axes(name: str, value: object) -> object:
 
 
 positive_integer = Whole()
+real_kernel = OneOf(
+    "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
+)
+count_of_datasets = Whole(1, 10_000_000)
 positive_number = Number(0.0, advice="give a positive number")
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
 confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
@@ -267,20 +276,42 @@ difference = Number(
 #: What an argument of a name is, wherever it stands. None is possible where it is the default.
 _KINDS: dict[str, Kind] = {
     "alpha": level,
+    "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
     "ax": single_axes,
+    "binning": OneOf(
+        "caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)"
+    ),
+    "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
     "columns": names,
     "command": text,
     "confidence": confident,
     "min_rows": positive_integer,
-    "n_bins": positive_integer,
+    "kernel": OneOf(
+        "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
+    ),
+    "n_bins": Whole(1, 1_000_000),
     "n_jobs": jobs,
     "n_points": positive_integer,
     "n_resamples": count_of_draws,
     "path": path,
     "progress": flag,
+    "rank": positive_integer,
     "title": text,
     "tolerance": difference,
 }
+
+
+def real_array(name: str, value: object, advice: str = "give numbers") -> NDArray[np.float64]:
+    """Return an array of real numbers in float64; what is none, or is too large, is refused."""
+    import numpy as np
+
+    given: Any = value
+    try:
+        if not np.iscomplexobj(given):
+            return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"{name} is {shown(value)}; {advice}.")
 
 
 def check_confidence(confidence: object, least: float = 0.0) -> float:
@@ -307,8 +338,8 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     if sides / (1 + draws) > level * (1 + 1e-12):
         needed = math.ceil(sides / level * (1 - 1e-12)) - 1
         raise InputError(
-            f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so nothing is "
-            f"ever rejected at level {level:g}; give {needed:,} or more."
+            f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so that "
+            f"nothing is ever found at level {level:g}; give {needed:,} or more."
         )
 
 
@@ -400,7 +431,8 @@ def arguments(**kinds: Kind) -> Callable[[Of], Of]:
             made: Any = of
             made.__init__ = _checked(made.__init__, kinds)
             return of
-        return _checked(of, kinds)
+        checked: Of = _checked(of, kinds)
+        return checked
 
     return decorated
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, positive_integer
+from caltest._arguments import arguments, positive_integer, real_array, shown
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -68,9 +68,6 @@ class Uniform(Binning):
 
     n_bins: int = 10
 
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
-
     def cells(self, probs: Array) -> Cells:
         """Return the occupied cell of every row, numbered in lexicographic order."""
         dtype = np.uint8 if self.n_bins <= 255 else np.uint32
@@ -97,9 +94,6 @@ class EqualWidth(ScoreBinning):
 
     n_bins: int = 15
 
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
-
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the interval of every score."""
         return _interval(scores, np.arange(1, self.n_bins) / self.n_bins)
@@ -125,9 +119,6 @@ class EqualMass(ScoreBinning):
     """
 
     n_bins: int = 15
-
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
 
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the bin of every score's middle rank."""
@@ -156,12 +147,9 @@ class FromEdges(ScoreBinning):
     edges: tuple[float, ...]
 
     def __init__(self, edges: Sequence[float]) -> None:
-        try:
-            values = np.asarray(edges, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"the edges are {edges!r}; give increasing numbers.") from None
+        values = real_array("edges", edges, "give increasing numbers")
         if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all():
-            raise InputError(f"the edges {list(edges)} do not increase; give at least two that do.")
+            raise InputError(f"edges is {shown(edges)}; give at least two numbers that increase.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
     def cells_of_scores(self, scores: Array) -> Cells:
@@ -175,7 +163,7 @@ class FromEdges(ScoreBinning):
         return _interval(scores, np.asarray(self.edges[1:-1]))
 
 
-@arguments()
+@arguments(min_size=positive_integer)
 @dataclass(frozen=True)
 class MedianVariance(Binning):
     """Split bins at the median of the class that varies most, as long as both halves stay large.
@@ -201,9 +189,6 @@ class MedianVariance(Binning):
     """
 
     min_size: int = 5
-
-    def __post_init__(self) -> None:
-        positive_integer("min_size", self.min_size)
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, choose
+from caltest._arguments import arguments, choose, shown
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
@@ -139,8 +139,8 @@ class ClassWise(Lens):
             return int(self.which)
         known = f" or a name among {', '.join(classes)}" if classes else ""
         raise InputError(
-            f"the lens asks for class {self.which!r}, and there are {predictions.n_classes} classes; "
-            f"give a column from 0 to {predictions.n_classes - 1}{known}."
+            f"the lens asks for class {shown(self.which)}, and there are {predictions.n_classes} "
+            f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
         )
 
     def reduce(self, predictions: Predictions) -> Predictions:
@@ -190,7 +190,7 @@ class TopK(Lens):
 
     def __post_init__(self) -> None:
         if not (str(self.k).isdecimal() and int(self.k) > 0):
-            raise InputError(f"the lens asks for the top {self.k!r}; give a size, as in 'top:5'.")
+            raise InputError(f"the lens asks for the top {shown(self.k)}; give a size, as in 'top:5'.")
 
     def _size(self, predictions: Predictions) -> int:
         if not 1 <= int(self.k) < predictions.n_classes:
@@ -237,9 +237,9 @@ class ClassSets(Lens):
     def __post_init__(self) -> None:
         try:
             sets = tuple(tuple(int(k) for k in part) for part in self.sets)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"the sets are {self.sets!r}; give lists of columns, as in [[0, 1], [2]]."
+                f"the sets are {shown(self.sets)}; give lists of columns, as in [[0, 1], [2]]."
             ) from None
         object.__setattr__(self, "sets", sets)
 
@@ -326,7 +326,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         return lens()
     if not isinstance(lens, str):
         raise InputError(
-            f"lens is {lens!r}; give a name such as 'top_label' or an object of caltest.lenses."
+            f"lens is {shown(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
         )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments, flag
 from caltest._prose import paragraph, plain, row, short
 from caltest._tail import Alternative
-from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.nulls import GUARANTEES, Guarantee, Part
 
@@ -105,12 +104,12 @@ class CalibrationResult:
         if self.null_distribution is not None:
             self.null_distribution.flags.writeable = False
 
+    @arguments()
     def rejects(self, alpha: float) -> bool:
         """Say whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
-        if not isinstance(alpha, Real) or not 0.0 < alpha < 1.0:
-            raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, for instance 0.05.")
         return self.pvalue <= alpha
 
+    @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
 

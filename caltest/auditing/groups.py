@@ -12,6 +12,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from caltest._arguments import shown
 from caltest.auditing.result import Skipped
 from caltest.auditing.shown import shown_column, shown_group, shown_value
 from caltest.data.containers import listed
@@ -112,7 +113,9 @@ def equal_to_labels(groupings: Iterable[Grouping], labels: Rows) -> tuple[str, .
 def _columns(groups: object) -> dict[str, list[Any]]:
     """Return the cells of every column by name."""
     if isinstance(groups, Mapping):
-        read = [(_named(name), _cells(cells, f"column {name!r}")) for name, cells in groups.items()]
+        read = [
+            (_named(name), _cells(cells, f"column {shown(name)}")) for name, cells in groups.items()
+        ]
         return _distinct(read)
     try:
         native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
@@ -163,8 +166,8 @@ def _cells(column: object, what: str) -> list[Any]:
 def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
     if len(cells) != n_rows:
         raise InputError(
-            f"column {column!r} of groups has {len(cells)} entries for {n_rows} rows of probs; give "
-            "one for every row."
+            f"column {shown(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
+            "give one for every row."
         )
     codes: dict[Any, int] = {}
     texts: dict[str | None, int] = {}
@@ -209,12 +212,12 @@ def _too_many(column: str, cells: list[Any]) -> InputError:
     distinct = len({_text(cell) for cell in cells})
     numbers = all(isinstance(cell, int | float) for cell in cells[:MOST_VALUES])
     advice = (
-        f"cut it into ranges first, as in pandas.qcut(groups[{column!r}], 5)"
+        f"cut it into ranges first, as in pandas.qcut(groups[{shown(column)}], 5)"
         if numbers
         else "leave it out, or merge values"
     )
     return InputError(
-        f"column {column!r} of groups has {distinct:,} different values, more than the "
+        f"column {shown(column)} of groups has {distinct:,} different values, more than the "
         f"{MOST_VALUES:,} that are possible; {advice}."
     )
 

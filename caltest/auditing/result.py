@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments, flag
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._version import __version__
@@ -263,6 +264,7 @@ class Audit:
 
         return pd.DataFrame([cells(check) for check in self.checks])
 
+    @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON, as the published schema describes it.
 

@@ -28,7 +28,7 @@ _METHODS = dict.fromkeys(("bins", "isotonic"), True)
 _DEFAULT_BINS = 10
 
 
-@arguments()
+@arguments(cells=positive_integer)
 def certificate(
     probs: object,
     labels: object,
@@ -138,19 +138,13 @@ def _binning(
     if method == "isotonic":
         if n_bins is not None or binning is not None:
             raise InputError("the isotonic method has no bins; leave n_bins and binning out.")
-        if cells is not None:
-            positive_integer("cells", cells)
         return None
     if cells is not None:
         raise InputError("cells are those of method='isotonic'; give n_bins, or that method.")
     if binning is None:
-        return EqualMass(positive_integer("n_bins", _DEFAULT_BINS if n_bins is None else n_bins))
+        return EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
     if n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
-    if not isinstance(binning, Binning):
-        raise InputError(
-            f"binning is {binning!r}; give an object of caltest.binning, such as EqualMass(10)."
-        )
     return binning
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from caltest._arguments import arguments, flag
 from caltest._prose import plain
 from caltest.forms import Side
 
@@ -189,6 +190,7 @@ class MiscalibrationBounds:
         ]
         return pd.DataFrame(rows)
 
+    @arguments(overlapping=flag)
     def where(self, *, overlapping: bool = False) -> pd.DataFrame:
         """Return the intervals of the score in which the model is wrong, the most telling first.
 

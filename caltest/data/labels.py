@@ -9,7 +9,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import closest
+from caltest._arguments import closest, shown
 from caltest.data.containers import Table, listed, row_at
 from caltest.exceptions import InputError
 
@@ -118,7 +118,7 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     close = closest(labels[row], short)
     advice = f"is {close!r} meant" if close else "correct it, or rename the columns"
     raise InputError(
-        f"label {labels[row]!r} in {row_at(row)} is not the name of a column of probs "
+        f"label {shown(labels[row])} in {row_at(row)} is not the name of a column of probs "
         f"({listed(names)}); {advice}{'?' if close else '.'}"
     )
 

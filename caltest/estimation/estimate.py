@@ -15,6 +15,8 @@ from caltest.estimation.base import residuals, u_statistic
 from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike
 from caltest.estimation.held_out import HeldOut, WholePipeline
 from caltest.estimation.pipeline import (
+    N_FOLDS,
+    TEST_SIZE,
     CalibrationPipeline,
     Path,
     Rows,
@@ -32,7 +34,7 @@ PValue: TypeAlias = Literal["held_out", "pipeline", "none"]
 _PVALUES = {"held_out": 999, "pipeline": 99, "none": 0}  # and how many draws by default
 
 
-@arguments()
+@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
 def estimate_squared_error(
     probs: object,
     labels: object,
@@ -114,7 +116,7 @@ def estimate_squared_error(
     if n_resamples is not None:
         if pvalue == "none":
             raise InputError(
-                f"n_resamples is {n_resamples!r}, and pvalue='none' draws none; leave it out."
+                f"n_resamples is {n_resamples}, and pvalue='none' draws none; leave it out."
             )
         draws = positive_integer("n_resamples", n_resamples)
     find_lens(lens)

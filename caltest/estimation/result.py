@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._arguments import OneOf, arguments
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest.estimation.base import Array
@@ -196,6 +197,7 @@ class SquaredErrorEstimate:
         """The p-value of :attr:`test`."""
         return self.test.pvalue if self.test else None
 
+    @arguments(other=OneOf("caltest.estimation:FunctionRisk", "give one of .functions"))
     def gap(self, other: FunctionRisk | None = None) -> tuple[float, float]:
         """Return how far another function's risk lies above that of the recommended one.
 

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import arguments, check_confidence, level_of_confidence, positive_integer
+from caltest._arguments import (
+    anything,
+    arguments,
+    check_draws,
+    level_of_confidence,
+)
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
@@ -20,11 +25,10 @@ from caltest.localisation.places import Places, Rows, cover, given_points, kerne
 from caltest.localisation.result import Witness
 from caltest.localisation.telling import places_told
 from caltest.multiplicity import StepDown
-from caltest.named import MOST_RESAMPLES
 from caltest.predictive import recognised
 
 
-@arguments()
+@arguments(kernel=anything)
 def witness(
     probs: object,
     labels: object,
@@ -128,11 +132,8 @@ def witness(
     >>> found.pvalue
     0.01
     """
-    confidence = check_confidence(confidence)
-    n_resamples = positive_integer("n_resamples", n_resamples)
-    if n_resamples > MOST_RESAMPLES:
-        raise InputError(f"n_resamples is {n_resamples}; give {MOST_RESAMPLES:,} at most.")
-    n_points = positive_integer("n_points", n_points)
+    check_draws("n_resamples", n_resamples, level_of_confidence(confidence))
+    confidence, n_resamples, n_points = float(confidence), int(n_resamples), int(n_points)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = _view(probs, labels, lens)
     return _search(view, lens_label, kernel, points, n_points, confidence, n_resamples, seed, workers)

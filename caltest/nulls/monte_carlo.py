@@ -32,7 +32,7 @@ Evaluate: TypeAlias = Callable[[Any, Workers], Array]
 _BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
 
 
-@arguments()
+@arguments(stop_after=positive_integer)
 @dataclass(frozen=True)
 class MonteCarlo(Null):
     """Draw labels from the predictions and rank the observed statistic among the draws' statistics.
@@ -63,10 +63,6 @@ class MonteCarlo(Null):
     guarantee: ClassVar[Guarantee] = "exact"
     assumption: ClassVar[str] = "none: rows are independent, that is all"
     requires: ClassVar[str] = "any statistic"
-
-    def __post_init__(self) -> None:
-        if self.stop_after is not None:
-            positive_integer("stop_after", self.stop_after)
 
     @classmethod
     def fits(cls, form: Form) -> bool:

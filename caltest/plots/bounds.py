@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from caltest._arguments import OneOf, Whole, arguments, shown
 from caltest._prose import confidence_text, points
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
@@ -53,6 +53,12 @@ class BoundsDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(
+        bounds=OneOf(
+            "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
+        ),
+        view=Whole(0, advice="give the number of one, counted from 0"),
+    )
     def from_bounds(
         cls, bounds: MiscalibrationBounds, *, view: int = 0, ax: Axes | None = None
     ) -> BoundsDisplay:
@@ -91,14 +97,14 @@ class BoundsDisplay:
         'predicted probability that the top class is right'
         >>> plt.close(display.figure_)
         """
-        whole = isinstance(view, Integral) and not isinstance(view, bool)
-        if not whole or not 0 <= view < len(bounds.views):
+        if view >= len(bounds.views):
             raise InputError(
-                f"view is {view!r}, and there are {len(bounds.views)}; give the number of one, counted "
-                "from 0."
+                f"view is {shown(view)}, and there are {len(bounds.views)}; give the number of one, "
+                "counted from 0."
             )
         return cls(bounds, view).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> BoundsDisplay:
         """Draw diagonal, places, bins and bars.
 

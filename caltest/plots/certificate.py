@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import choose
+from caltest._arguments import OneOf, arguments, choose
 from caltest._prose import confidence_text
 from caltest.bounds import Certificate
 from caltest.bounds.certificate_words import at_most
@@ -56,6 +56,7 @@ class CertificateDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(certificate=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
     def from_certificate(
         cls, certificate: Certificate, *, against: Against = "scores", ax: Axes | None = None
     ) -> CertificateDisplay:
@@ -98,6 +99,7 @@ class CertificateDisplay:
         choose("axis", against, _AGAINST)
         return cls(certificate, against).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> CertificateDisplay:
         """Draw band, diagonal, distance and ranges.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import level_of_confidence
+from caltest._arguments import OneOf, arguments, axes, level_of_confidence
 from caltest._prose import confidence_text
 from caltest.comparison import Comparison
 from caltest.comparison.words import resamples_of
@@ -51,6 +51,9 @@ class ComparisonDisplay:
     axes_: tuple[Axes, Axes] | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(
+        ax=axes, comparison=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns")
+    )
     def from_comparison(
         cls, comparison: Comparison, *, ax: Sequence[Axes] | None = None
     ) -> ComparisonDisplay:
@@ -90,6 +93,7 @@ class ComparisonDisplay:
         """
         return cls(comparison).plot(ax)
 
+    @arguments(ax=axes)
     def plot(self, ax: Sequence[Axes] | None = None) -> ComparisonDisplay:
         """Draw intervals and proportions.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.exceptions import InputError
+from caltest._arguments import OneOf, arguments
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots.style import BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
 
@@ -49,6 +49,12 @@ class PowerDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(
+        result=OneOf(
+            "caltest.planning:PowerResult SampleSizeResult",
+            "give what caltest.power or caltest.sample_size returns",
+        )
+    )
     def from_result(
         cls, result: PowerResult | SampleSizeResult, *, ax: Axes | None = None
     ) -> PowerDisplay:
@@ -86,13 +92,9 @@ class PowerDisplay:
         'rows'
         >>> plt.close(display.figure_)
         """
-        if not isinstance(result, PowerResult | SampleSizeResult):
-            raise InputError(
-                f"the result is a {type(result).__name__}; give what caltest.power or "
-                "caltest.sample_size returns."
-            )
         return cls(result).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> PowerDisplay:
         """Draw the power.
 

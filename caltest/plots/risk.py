@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import OneOf, arguments, axes
 from caltest.estimation import FunctionRisk, SquaredErrorEstimate
 from caltest.exceptions import InputError
 from caltest.plots.risk_estimates import draw_estimates, name, tidy
@@ -53,6 +54,13 @@ class RiskDisplay:
     axes_: tuple[Axes, ...] | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(
+        ax=axes,
+        result=OneOf(
+            "caltest.estimation:SquaredErrorEstimate",
+            "give what caltest.estimate_squared_error returns",
+        ),
+    )
     def from_estimate(
         cls, result: SquaredErrorEstimate, *, ax: Sequence[Axes] | None = None
     ) -> RiskDisplay:
@@ -98,6 +106,7 @@ class RiskDisplay:
         """
         return cls(result).plot(ax)
 
+    @arguments(ax=axes)
     def plot(self, ax: Sequence[Axes] | None = None) -> RiskDisplay:
         """Draw risks and estimates.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._arguments import OneOf, arguments
 from caltest._prose import percents, shortened
 from caltest.localisation import Witness
 from caltest.localisation.words import centre_text, extent, row_text
@@ -49,6 +50,7 @@ class WitnessDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(witness=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
     def from_witness(cls, witness: Witness, *, ax: Axes | None = None) -> WitnessDisplay:
         """Draw a witness.
 
@@ -80,6 +82,7 @@ class WitnessDisplay:
         """
         return cls(witness).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> WitnessDisplay:
         """Draw the heat map.
 

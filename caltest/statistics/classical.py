@@ -20,7 +20,7 @@ from caltest.statistics.ece import two_classes
 _TESTS = {"likelihood_ratio": False, "wald": True}
 
 
-@arguments()
+@arguments(groups=positive_integer)
 @dataclass(frozen=True)
 class HosmerLemeshow(Statistic):
     """Hosmer and Lemeshow's χ² of groups by predicted probability, of two classes.
@@ -64,9 +64,6 @@ class HosmerLemeshow(Statistic):
     growth: ClassVar[float | None] = 1.0
     measures: ClassVar[str] = "Hosmer and Lemeshow's chi-square"
     default_lens: ClassVar[str | None] = "top_label"
-
-    def __post_init__(self) -> None:
-        positive_integer("groups", self.groups)
 
     @property
     def parameters(self) -> dict[str, Any]:

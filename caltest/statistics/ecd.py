@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,11 +63,6 @@ class ECD(Statistic):
     name: ClassVar[str] = "ecd"
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-
-    def __post_init__(self) -> None:
-        valid = isinstance(self.clip, Real) and not isinstance(self.clip, bool) and 0 < self.clip < 1
-        if self.clip is not None and not valid:
-            raise InputError(f"clip is {self.clip!r}; give a small probability such as 1e-7, or None.")
 
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions: a sum of one entry a row."""

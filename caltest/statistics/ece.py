@@ -26,12 +26,6 @@ _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 class _BinnedStatistic(Statistic):
     binning: Binning | None = None
 
-    def __post_init__(self) -> None:
-        if self.binning is not None and not isinstance(self.binning, Binning):
-            raise InputError(
-                f"binning is {self.binning!r}; give one of caltest.binning, such as EqualWidth(15)."
-            )
-
     def fitted(self, predictions: Predictions) -> Self:
         """Choose the default binning by the number of classes."""
         if self.binning is not None:
@@ -74,7 +68,6 @@ class _DistanceStatistic(_BinnedStatistic):
     maximum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         choose("distance", self.distance, _DISTANCES)
 
     def given(self, predictions: Predictions) -> BinnedDistance:

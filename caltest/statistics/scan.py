@@ -12,7 +12,6 @@ from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass
 from caltest.data import Predictions
-from caltest.exceptions import InputError
 from caltest.forms import Intervals, LargestError, Side
 from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
@@ -137,13 +136,6 @@ class LargestBinError(_LargestSigned):
 
     name: ClassVar[str] = "max_bin"
     measures: ClassVar[str] = "largest standardised error of a bin"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.binning, Binning):
-            raise InputError(
-                f"binning is {self.binning!r}; give one of caltest.binning, such as EqualMass(10)."
-            )
 
     def _intervals(self, predictions: Predictions) -> Intervals:
         cells: NDArray[np.intp] = self.binning.cells(predictions.probs)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
-from caltest._arguments import arguments, choose
+from caltest._arguments import arguments, choose, real_kernel
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -43,12 +43,6 @@ class _SKCE(Statistic):
     kernel: Kernel | MatrixKernel = field(default_factory=Exponential)
 
     measures: ClassVar[str] = "squared kernel calibration error"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel | MatrixKernel):
-            raise InputError(
-                f"kernel is {self.kernel!r}; give an object of caltest.kernels, such as Gaussian()."
-            )
 
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
@@ -89,8 +83,7 @@ class _AllPairs(_SKCE):
     counts_own: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_approximation(self.kernel, self.approximation, self.rank)
+        check_approximation(self.kernel, self.approximation)
         choose("precision", self.precision, {"double": True, "single": True})
 
     def fitted(self, predictions: Predictions) -> Self:
@@ -296,7 +289,7 @@ class LinearSKCE(_SKCE):
         )
 
 
-@arguments()
+@arguments(kernel=real_kernel)
 @dataclass(frozen=True)
 class MMCE(_SKCE):
     """Squared maximum mean calibration error, n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
