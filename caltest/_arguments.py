@@ -2,7 +2,7 @@
 
 Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
 the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
-only is said there. What is wrong is shown by :func:`shown`, which never fails and is never long.
+only is said there. What is wrong is shown by :func:`caltest._quoted.quoted`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numbers import Integral, Real
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from caltest._quoted import MOST, quoted
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -33,61 +34,8 @@ Kind: TypeAlias = Callable[[str, Any], Any]
 
 MOST_RESAMPLES = 10_000_000
 MOST_JOBS = 10_000
+_MOST_DIGITS = 18  # of a number that 64 bits hold
 _MOST = 1_000_000_000  # of whole numbers without a limit of their own
-_LONGEST = 60  # characters that a message repeats of a value
-
-
-# ---------------------------------------------------------------------- what is shown of a value
-
-
-def shown(value: object, longest: int = _LONGEST) -> str:
-    """Write a value for a message: on one line, not long, and whatever it is.
-
-    Examples
-    --------
-    >>> shown(0.5), shown("a" * 100, longest=10), shown(-(10**5000))
-    ('0.5', "'aaaaaaaa…'", 'a whole number of 5001 digits')
-    >>> import numpy as np
-    >>> shown(np.zeros((2, 3))), shown(np.float64(0.5)), shown(lambda: 1)
-    ('an array of shape (2, 3)', '0.5', 'a function')
-    """
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return _whole_number(int(value), longest)
-    if isinstance(value, str):
-        text = repr(value[: longest + 1])
-        return text if len(text) <= longest + 2 else f"{text[: longest - 1]}…{text[0]}"
-    if type(value).__module__ == "numpy" and isinstance(value, Real):
-        return repr(float(value))
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and type(value).__module__ != "caltest.data.sample":
-        kind = "an array" if type(value).__name__ == "ndarray" else f"a {type(value).__name__}"
-        return f"{kind} of shape {shape}"[:longest]
-    if inspect.isfunction(value):
-        return (
-            "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:longest]}"
-        )
-    if isinstance(value, type):
-        return f"the class {value.__name__[:longest]}"
-    try:
-        text = repr(value)
-    except Exception:  # whatever the value's own text raises, it is not ours to fail
-        text = ""
-    if not text or len(text) > longest or not text.isprintable() or " object at 0x" in text:
-        return f"{_article(type(value).__name__)} {type(value).__name__[:longest]}"
-    return text
-
-
-def _whole_number(value: int, longest: int) -> str:
-    digits = int(value.bit_length() * math.log10(2.0)) + 1  # or one less; a long text is not written
-    if digits <= longest:
-        return str(value)
-    if digits < 10_000:
-        digits -= abs(value) < 10 ** (digits - 1)
-    return f"a whole number of {digits} digits"
-
-
-def _article(noun: str) -> str:
-    return "an" if noun[:1].lower() in "aeiou" else "a"
 
 
 # ---------------------------------------------------------------------- kinds of arguments
@@ -131,7 +79,7 @@ class Number:
             below = found <= self.high if self.ends[1] == "]" else found < self.high
             if above and below:
                 return found
-        raise InputError(f"{name} is {shown(value)}; {self.advice}.")
+        raise InputError(f"{name} is {quoted(value)}; {self.advice}.")
 
 
 @dataclass(frozen=True)
@@ -158,10 +106,10 @@ class Whole:
                 return found
             if found > self.high:
                 why = self.too_many or f"give {self.high:,} at most"
-                raise InputError(f"{name} is {shown(value)}; {why}.")
+                raise InputError(f"{name} is {quoted(value)}; {why}.")
         least = "give a positive whole number" if self.low == 1 else "give a whole number"
         advice = self.advice or (least if self.low == 1 else f"{least}, at least {self.low}")
-        raise InputError(f"{name} is {shown(value)}; {advice}.")
+        raise InputError(f"{name} is {quoted(value)}; {advice}.")
 
 
 @dataclass(frozen=True)
@@ -183,7 +131,7 @@ class OneOf:
         module, _, names = self.path.partition(":")
         found = import_module(module)
         if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
-            raise InputError(f"{name} is {shown(value)}; {self.advice}.")
+            raise InputError(f"{name} is {quoted(value)}; {self.advice}.")
         return value
 
 
@@ -191,7 +139,7 @@ def flag(name: str, value: object) -> bool:
     """Return True or False, of numpy too."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
-    raise InputError(f"{name} is {shown(value)}; give True or False.")
+    raise InputError(f"{name} is {quoted(value)}; give True or False.")
 
 
 def anything(name: str, value: T) -> T:
@@ -203,7 +151,7 @@ def text(name: str, value: object) -> str:
     """Return a text."""
     if isinstance(value, str):
         return value
-    raise InputError(f"{name} is {shown(value)}; give a text.")
+    raise InputError(f"{name} is {quoted(value)}; give a text.")
 
 
 def names(name: str, value: object) -> tuple[str, ...]:
@@ -211,7 +159,7 @@ def names(name: str, value: object) -> tuple[str, ...]:
     several = (value,) if isinstance(value, str) else value
     if isinstance(several, Sequence) and all(isinstance(each, str) for each in several):
         return tuple(several)
-    raise InputError(f"{name} is {shown(value)}; give a name, or a list of names.")
+    raise InputError(f"{name} is {quoted(value)}; give a name, or a list of names.")
 
 
 def path(name: str, value: object) -> str:
@@ -219,7 +167,7 @@ def path(name: str, value: object) -> str:
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if isinstance(found, str) and "\0" not in found:
         return found
-    raise InputError(f"{name} is {shown(value)}; give the path of a file.")
+    raise InputError(f"{name} is {quoted(value)}; give the path of a file.")
 
 
 def jobs(name: str, value: object) -> int:
@@ -228,7 +176,7 @@ def jobs(name: str, value: object) -> int:
     if whole and value != 0 and -MOST_JOBS <= value <= MOST_JOBS:  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload, no-any-return]
     most = f" (at most {MOST_JOBS:,})" if whole and value else ""
-    raise InputError(f"{name} is {shown(value)}; give how many workers{most}, or -1 for all cores.")
+    raise InputError(f"{name} is {quoted(value)}; give how many workers{most}, or -1 for all cores.")
 
 
 def axes(name: str, value: object) -> object:
@@ -240,7 +188,7 @@ def axes(name: str, value: object) -> object:
     wrong = [one for one in each if not isinstance(one, Axes)]
     if wrong or not each:
         raise InputError(
-            f"{name} is {shown(value)}; give matplotlib axes, as of plt.subplots(), or leave it out."
+            f"{name} is {quoted(value)}; give matplotlib axes, as of plt.subplots(), or leave it out."
         )
     return value
 
@@ -248,7 +196,7 @@ def axes(name: str, value: object) -> object:
 def single_axes(name: str, value: object) -> object:
     """Return one of matplotlib's axes."""
     if isinstance(value, list | tuple) or hasattr(value, "ravel"):
-        raise InputError(f"{name} is {shown(value)}; give one of the axes.")
+        raise InputError(f"{name} is {quoted(value)}; give one of the axes.")
     return axes(name, value)
 
 
@@ -311,7 +259,7 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
             return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise InputError(f"{name} is {shown(value)}; {advice}.")
+    raise InputError(f"{name} is {quoted(value)}; {advice}.")
 
 
 def check_confidence(confidence: object, least: float = 0.0) -> float:
@@ -346,13 +294,27 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
 # ---------------------------------------------------------------------- names among choices
 
 
+def whole_number(value: object) -> int | None:
+    """Return a number from 0 on that is written in decimal digits, 18 at most; None if it is none.
+
+    Examples
+    --------
+    >>> whole_number("12"), whole_number(3), whole_number("-1"), whole_number("9" * 5000)
+    (12, 3, None, None)
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value) if 0 <= int(value) < 10**_MOST_DIGITS else None
+    digits = isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS
+    return int(value) if digits else None  # type: ignore[call-overload, no-any-return]
+
+
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the name that an unknown one may have meant, if any is close.
 
     >>> closest("bonferonni", ["holm", "bonferroni"])
     'bonferroni'
     """
-    if not isinstance(name, str) or len(name) > _LONGEST:
+    if not isinstance(name, str) or len(name) > MOST:
         return None
     close = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
     return close[0] if close else None
@@ -376,7 +338,7 @@ def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
         return choices[name]
     close = closest(name, choices, cutoff=0.5)
     hint = f"did you mean {close!r}? Choices" if close else "choices"
-    raise InputError(f"there is no {kind} {shown(name)}; {hint}: {', '.join(choices)}.")
+    raise InputError(f"there is no {kind} {quoted(name)}; {hint}: {', '.join(choices)}.")
 
 
 # ---------------------------------------------------------------------- whole calls
@@ -476,7 +438,7 @@ def _misfit(
     given = [name for name in known if name != "self" and not name.startswith("_")]
     for name in kwargs:
         if name not in known:
-            return InputError(f"there is no argument {shown(name)}; {_meant(name, given)}")
+            return InputError(f"there is no argument {quoted(name)}; {_meant(name, given)}")
     by_place = [name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY]
     if len(args) > len(by_place):
         last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import arguments, choose, shown
+from caltest._arguments import arguments, choose
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 LIBRARIES = {"numpy": "numpy", "torch": "torch", "cupy": "cupy"}
@@ -127,14 +128,14 @@ def _check(library: ArrayLibrary) -> None:
         ) from error
     if library.device is not None and library.name != "torch":
         raise InputError(
-            f"device is {shown(library.device)}, but {library.name} has its own way to choose a "
+            f"device is {quoted(library.device)}, but {library.name} has its own way to choose a "
             "device; leave it out."
         )
     try:
         library.put(np.zeros(1))
     except Exception as error:
         raise InputError(
-            f"{library.name} cannot use the device {shown(library.device)}: "
+            f"{library.name} cannot use the device {quoted(library.device)}: "
             f"{str(error).splitlines()[0]}"
         ) from error
 

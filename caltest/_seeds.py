@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from caltest._arguments import shown
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 Rng: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
@@ -30,7 +30,7 @@ def seed_of(rng: Rng) -> int:
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and 0 <= rng < MOST_SEED:
         return int(rng)
     raise InputError(
-        f"rng is {shown(rng)}; give None, an integer from 0 to below 2**128, a numpy SeedSequence "
+        f"rng is {quoted(rng)}; give None, an integer from 0 to below 2**128, a numpy SeedSequence "
         "or a numpy Generator."
     )
 

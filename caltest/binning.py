@@ -14,7 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, positive_integer, real_array, shown
+from caltest._arguments import arguments, positive_integer, real_array
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -149,7 +150,7 @@ class FromEdges(ScoreBinning):
     def __init__(self, edges: Sequence[float]) -> None:
         values = real_array("edges", edges, "give increasing numbers")
         if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all():
-            raise InputError(f"edges is {shown(edges)}; give at least two numbers that increase.")
+            raise InputError(f"edges is {quoted(edges)}; give at least two numbers that increase.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
     def cells_of_scores(self, scores: Array) -> Cells:

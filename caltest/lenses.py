@@ -15,9 +15,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, choose, shown
+from caltest._arguments import arguments, choose, whole_number
+from caltest._quoted import quoted
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
+from caltest.data.containers import listed
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -135,11 +137,12 @@ class ClassWise(Lens):
         classes = predictions.classes or ()
         if str(self.which) in classes:
             return classes.index(str(self.which))
-        if str(self.which).isdecimal() and int(self.which) < predictions.n_classes:
-            return int(self.which)
-        known = f" or a name among {', '.join(classes)}" if classes else ""
+        column = whole_number(self.which)
+        if column is not None and column < predictions.n_classes:
+            return column
+        known = f" or a name among {listed(classes)}" if classes else ""
         raise InputError(
-            f"the lens asks for class {shown(self.which)}, and there are {predictions.n_classes} "
+            f"the lens asks for class {quoted(self.which)}, and there are {predictions.n_classes} "
             f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
         )
 
@@ -189,8 +192,8 @@ class TopK(Lens):
         return f"top:{self.k}"
 
     def __post_init__(self) -> None:
-        if not (str(self.k).isdecimal() and int(self.k) > 0):
-            raise InputError(f"the lens asks for the top {shown(self.k)}; give a size, as in 'top:5'.")
+        if not whole_number(self.k):
+            raise InputError(f"the lens asks for the top {quoted(self.k)}; give a size, as in 'top:5'.")
 
     def _size(self, predictions: Predictions) -> int:
         if not 1 <= int(self.k) < predictions.n_classes:
@@ -239,7 +242,7 @@ class ClassSets(Lens):
             sets = tuple(tuple(int(k) for k in part) for part in self.sets)
         except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"the sets are {shown(self.sets)}; give lists of columns, as in [[0, 1], [2]]."
+                f"the sets are {quoted(self.sets)}; give lists of columns, as in [[0, 1], [2]]."
             ) from None
         object.__setattr__(self, "sets", sets)
 
@@ -326,7 +329,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         return lens()
     if not isinstance(lens, str):
         raise InputError(
-            f"lens is {shown(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
+            f"lens is {quoted(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
         )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
-from caltest._arguments import choose, shown
+from caltest._arguments import choose
+from caltest._quoted import quoted
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Form
@@ -26,7 +27,7 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
     if callable(statistic):
         return FunctionStatistic(cast("Callable[[Any, Any], float]", statistic))
     raise InputError(
-        f"statistic is {shown(statistic)}; give a name, an object of caltest.statistics, "
+        f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "
         "or a function f(probs, labels) -> float."
     )
 
@@ -41,7 +42,7 @@ def find_null(null: str | Null | None) -> Null:
         return null()
     if isinstance(null, Null):
         return null
-    raise InputError(f"null is {shown(null)}; give a name or an object of caltest.nulls.")
+    raise InputError(f"null is {quoted(null)}; give a name or an object of caltest.nulls.")
 
 
 def possible_nulls(form: Form) -> list[str]:
@@ -57,6 +58,6 @@ def check_alternative(measure: Statistic, null: Null, alternative: Alternative |
     if alternative in possible:
         return alternative
     raise InputError(
-        f"the alternative {shown(alternative)} is not one that {measure.name!r} with the null "
+        f"the alternative {quoted(alternative)} is not one that {measure.name!r} with the null "
         f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Whole, arguments, shown
+from caltest._arguments import Whole, arguments
+from caltest._quoted import quoted
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
@@ -77,7 +78,7 @@ def bin_table(
     view, _ = seen(sample(probs, labels), lens, "top_label")
     if view.predictions.n_classes != 2:
         raise InputError(
-            f"a table is of one probability, and the lens {shown(lens)} shows "
+            f"a table is of one probability, and the lens {quoted(lens)} shows "
             f"{view.predictions.n_classes} classes; give one such as 'top_label' or 'class:0'."
         )
     p, y = view.predictions.probs[:, 1], view.labels

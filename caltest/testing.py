@@ -8,8 +8,9 @@ from typing import cast
 
 import numpy as np
 
-from caltest._arguments import arguments, shown
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._quoted import quoted
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, impossible_labels, sample
@@ -285,7 +286,7 @@ def _view(
         return seen(sample(probs, labels), lens, default)
     if lens is not None:
         raise InputError(
-            f"the lens {shown(lens)} looks at classes, and the predictions are distributions of "
+            f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
             "numbers; leave it out."
         )
     return PredictiveSample(densities, densities.outcomes(labels)), None

@@ -16,9 +16,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import shown
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._prose import points
+from caltest._quoted import quoted
 from caltest.data import Predictions, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side
@@ -75,7 +75,7 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
         if alternative in (known, None):
             return known
     raise InputError(
-        f"the alternative {shown(alternative)} does not go with a tolerance; give 'over' (claims too "
+        f"the alternative {quoted(alternative)} does not go with a tolerance; give 'over' (claims too "
         "much), 'under' (claims too little) or 'two-sided'."
     )
 

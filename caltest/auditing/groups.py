@@ -12,7 +12,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from caltest._arguments import shown
+from caltest._quoted import quoted
 from caltest.auditing.result import Skipped
 from caltest.auditing.shown import shown_column, shown_group, shown_value
 from caltest.data.containers import listed
@@ -114,7 +114,7 @@ def _columns(groups: object) -> dict[str, list[Any]]:
     """Return the cells of every column by name."""
     if isinstance(groups, Mapping):
         read = [
-            (_named(name), _cells(cells, f"column {shown(name)}")) for name, cells in groups.items()
+            (_named(name), _cells(cells, f"column {quoted(name)}")) for name, cells in groups.items()
         ]
         return _distinct(read)
     try:
@@ -166,7 +166,7 @@ def _cells(column: object, what: str) -> list[Any]:
 def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
     if len(cells) != n_rows:
         raise InputError(
-            f"column {shown(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
+            f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
             "give one for every row."
         )
     codes: dict[Any, int] = {}
@@ -212,12 +212,12 @@ def _too_many(column: str, cells: list[Any]) -> InputError:
     distinct = len({_text(cell) for cell in cells})
     numbers = all(isinstance(cell, int | float) for cell in cells[:MOST_VALUES])
     advice = (
-        f"cut it into ranges first, as in pandas.qcut(groups[{shown(column)}], 5)"
+        f"cut it into ranges first, as in pandas.qcut(groups[{quoted(column)}], 5)"
         if numbers
         else "leave it out, or merge values"
     )
     return InputError(
-        f"column {shown(column)} of groups has {distinct:,} different values, more than the "
+        f"column {quoted(column)} of groups has {distinct:,} different values, more than the "
         f"{MOST_VALUES:,} that are possible; {advice}."
     )
 
@@ -231,7 +231,10 @@ def _text(cell: Any) -> str | None:
         return None
     if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
         return str(int(cell))
-    return str(cell)
+    try:
+        return str(cell)
+    except ValueError as error:  # Python writes no number of more than 4300 digits
+        raise InputError(f"groups holds {quoted(cell)}; give such values as text.") from error
 
 
 _MISSING = ("NAType", "NaTType")

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import _tail
-from caltest._arguments import MOST_RESAMPLES, shown
+from caltest._arguments import MOST_RESAMPLES
+from caltest._quoted import quoted
 from caltest._tail import Alternative
 from caltest.auditing.draws import Drawn
 from caltest.evidence import evidence_of_draws
@@ -99,12 +100,12 @@ def check_resolution(
         if low > MOST_RESAMPLES:
             raise InputError(
                 f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
-                f"{shown(correction)}, with any number of resamples that is possible; look at fewer."
+                f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
             )
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    looks = f" of {count:,} hypotheses adjusted by {shown(correction)}" if count > 1 else ""
+    looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
     raise InputError(
         f"n_resamples is {n_resamples}, with which no p-value{looks} can reach alpha = {alpha:g}; "
         f"give at least {high:,}."

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from caltest import lenses as registered
-from caltest._arguments import choose, shown
+from caltest._arguments import choose
+from caltest._quoted import quoted
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
@@ -123,7 +124,7 @@ class Wanted:
 def _several(lenses: Any) -> list[Any]:
     if lenses is None or not isinstance(lenses, Iterable):
         names = ", ".join(map(repr, LENSES))
-        raise InputError(f"lenses is {shown(lenses)}; give names such as {names}, or leave it out.")
+        raise InputError(f"lenses is {quoted(lenses)}; give names such as {names}, or leave it out.")
     return list(lenses)
 
 

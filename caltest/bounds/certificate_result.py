@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, arguments, choose, real_array, shown
+from caltest._arguments import Number, arguments, choose, real_array
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
+from caltest._quoted import quoted
 from caltest.bounds.certificate_plan import SHARE, SMALLEST_PLANNED, samples_for
 from caltest.bounds.isotonic import Band, Segment
 from caltest.exceptions import InputError
@@ -299,6 +300,6 @@ def checked_wanted(wanted: object) -> float:
     found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")("wanted", wanted)
     if found < SMALLEST_PLANNED:
         raise InputError(
-            f"wanted is {shown(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
+            f"wanted is {quoted(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
         )
     return found

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import (
-    MOST_RESAMPLES,
-    arguments,
-    level_of_confidence,
-    shown,
-)
+from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import EqualWidth
 from caltest.bounds.compared import Compared, compared
@@ -174,7 +170,7 @@ def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | N
     if view.predictions.n_classes != 2:
         raise InputError(
             f"the bounds are about one probability, and there are {view.predictions.n_classes} classes "
-            f"through the lens {shown(label)}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
+            f"through the lens {quoted(label)}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
         )
     return [(event(label, view.predictions), view, label)], label
 

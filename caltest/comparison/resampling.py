@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import choose, positive_integer, shown
+from caltest._arguments import choose, positive_integer
 from caltest._parallel import ALONE, Workers
+from caltest._quoted import quoted
 from caltest._seeds import child_seed, generator
 from caltest._tail import TIE_TOLERANCE
 from caltest._tiles import Array, Tile, blocks
@@ -170,7 +171,7 @@ def about_model(name: str, where: str = "") -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"model {shown(name)}: {where}{error}") from error
+        raise InputError(f"model {quoted(name)}: {where}{error}") from error
 
 
 class Order(NamedTuple):

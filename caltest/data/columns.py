@@ -9,7 +9,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caltest._arguments import closest, shown
+from caltest._arguments import closest
 from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError
 
@@ -24,7 +24,7 @@ def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
     if label is not None:
         if label in names:
             return label
-        raise InputError(f"there is no {kind} {shown(label)}{_meant(label, names)}; {found}.")
+        raise InputError(f"there is no {kind} {label!r}{_meant(label, names)}; {found}.")
     likely = [name for name in names if name.lower() in _LABELS]
     if len(likely) > 1:
         raise InputError(
@@ -46,7 +46,7 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     for name in chosen:
         if name not in names:
             raise InputError(
-                f"there is no column {shown(name)} of probabilities{_meant(name, names)}; besides the "
+                f"there is no column {name!r} of probabilities{_meant(name, names)}; besides the "
                 f"labels there are {listed(names)}."
             )
     if not chosen:
@@ -63,7 +63,7 @@ def check_columns(frame: nw.DataFrame[Any]) -> None:
         if not (dtype.is_float() or dtype.is_integer()):
             raise _not_numbers(name, frame.get_column(name), advice)
         if dtype.is_integer() and _INDEX.fullmatch(name.lower()):
-            raise InputError(f"column {shown(name)} looks like a row index, no probability; {advice}.")
+            raise InputError(f"column {name!r} looks like a row index, no probability; {advice}.")
 
 
 def chosen_probs(names: Sequence[str]) -> str:
@@ -106,9 +106,9 @@ def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
         if isinstance(cell, str) and (not is_number(cell) or cell.strip().lower() == "nan")
     ]
     if not texts:
-        return InputError(f"column {shown(name)} holds no numbers; {advice}.")
+        return InputError(f"column {name!r} holds no numbers; {advice}.")
     row, cell = texts[0]
-    found = f"column {shown(name)} holds {shown(cell)} at {row_at(row)}, which is no number"
+    found = f"column {name!r} holds {cell!r} at {row_at(row)}, which is no number"
     if is_number(cell.replace(",", ".")) and "," in cell:
         return InputError(f"{found}; write decimals with a point.")
     if is_number(cell.strip().removesuffix("%")) and cell.strip().endswith("%"):

@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError, NarwhalsError
 
-from caltest._arguments import shown
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
+_LISTED = 40  # characters of each of several names
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
@@ -41,7 +42,7 @@ class Table:
 
     def column(self, index: int) -> str:
         """Name column ``index`` in a message."""
-        return f"column {index}" if self.names is None else f"column {shown(self.names[index])}"
+        return f"column {index}" if self.names is None else f"column {quoted(self.names[index])}"
 
 
 def row_at(index: int) -> str:
@@ -59,9 +60,9 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
     >>> listed(["cat", "dog"]), listed(range(30), limit=3)
     ("'cat', 'dog'", '0, 1, 2, … (30 in all)')
     """
-    every = list(names)
-    first = ", ".join(shown(name) for name in every[:limit])
-    return first if len(every) <= limit else f"{first}, … ({len(every)} in all)"
+    all_names = list(names)
+    shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit])
+    return shown if len(all_names) <= limit else f"{shown}, … ({len(all_names)} in all)"
 
 
 def shape_of(values: np.ndarray) -> str:
@@ -135,7 +136,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     for name, dtype in frame.schema.items():
         if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean):
             raise InputError(
-                f"column {shown(str(name))} of {what} holds {_entries(dtype)}, not numbers; "
+                f"column {quoted(str(name))} of {what} holds {_entries(dtype)}, not numbers; "
                 "leave the column out, or convert it to float."
             )
     if np.any(frame.null_count().to_numpy()):
@@ -148,7 +149,7 @@ def _raise_first_missing(frame: nw.DataFrame[Any], names: tuple[str, ...], what:
     missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
     row, column = (int(index) for index in np.argwhere(missing)[0])
     raise InputError(
-        f"{what} has missing values, the first in {row_at(row)}, column {shown(names[column])}; "
+        f"{what} has missing values, the first in {row_at(row)}, column {quoted(names[column])}; "
         "fill them, or leave these rows out of probs and labels alike."
     )
 
@@ -161,7 +162,7 @@ def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> 
             + (" or to strings." if what == "labels" else ".")
         )
     if series.null_count():
-        where = "" if name is None else f", column {shown(name)}"
+        where = "" if name is None else f", column {quoted(name)}"
         raise InputError(
             f"{what} has missing values, the first in "
             f"{row_at(int(np.argmax(series.is_null().to_numpy())))}{where}; "

@@ -9,12 +9,14 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import closest, shown
+from caltest._arguments import closest
+from caltest._quoted import quoted
 from caltest.data.containers import Table, listed, row_at
 from caltest.exceptions import InputError
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
 _NUMBERED = re.compile(r"(.*?)(\d+)")
+_MOST_DIGITS = 18  # of a number that 64 bits hold
 _DELIMITERS = "_-.:/ "
 
 
@@ -88,17 +90,39 @@ def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
 def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
     """Read the numbers in names that are numbers, or share a prefix before them; None for others.
 
+    Raises
+    ------
+    InputError
+        If two are the same, or one is too long to be that of a label.
+
+    Examples
+    --------
     >>> numbers_in(["1", "2"]), numbers_in(["p_0", "p_1"]), numbers_in(["cat", "dog"])
     ((1, 2), (0, 1), None)
     """
-    numbers: tuple[int, ...] = ()
     if all(_WHOLE.fullmatch(name) for name in names):
-        numbers = tuple(int(float(name)) for name in names)
+        digits = [name.partition(".")[0] for name in names]
     else:
         matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
-        if len(matches) == len(names) and len({match[1] for match in matches}) == 1:
-            numbers = tuple(int(match[2]) for match in matches)
-    return numbers if len(set(numbers)) == len(names) else None
+        if len(matches) < len(names) or len({match[1] for match in matches}) > 1:
+            return None
+        digits = [match[2] for match in matches]
+    long = next((name for name, d in zip(names, digits, strict=True) if len(d) > _MOST_DIGITS), None)
+    if long is not None:
+        raise InputError(
+            f"labels are integers, and column {quoted(long)} carries a number of more than "
+            f"{_MOST_DIGITS} digits, which no label can be; rename the columns."
+        )
+    numbers = tuple(map(int, digits))
+    first: dict[int, str] = {}
+    for name, number in zip(names, numbers, strict=True):
+        if number in first:
+            raise InputError(
+                f"labels are integers, and the columns {quoted(first[number])} and {quoted(name)} of "
+                f"probs both carry the number {number}; rename one of them."
+            )
+        first[number] = name
+    return numbers
 
 
 def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
@@ -110,15 +134,15 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     if prefix:
         shortened = _look_up(labels, short)
         if shortened.min() >= 0:
-            note = f"Labels were matched to the column names without their prefix {prefix!r}."
+            note = f"Labels were matched to the column names without their prefix {quoted(prefix)}."
             return shortened, (note,)
         if shortened.max() >= 0:
             indices = shortened
     row = int(np.argmin(indices))
     close = closest(labels[row], short)
-    advice = f"is {close!r} meant" if close else "correct it, or rename the columns"
+    advice = f"is {quoted(close)} meant" if close else "correct it, or rename the columns"
     raise InputError(
-        f"label {shown(labels[row])} in {row_at(row)} is not the name of a column of probs "
+        f"label {quoted(labels[row])} in {row_at(row)} is not the name of a column of probs "
         f"({listed(names)}); {advice}{'?' if close else '.'}"
     )
 
@@ -138,7 +162,7 @@ def _by_number(
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"label {int(values[row])} in {row_at(row)} is not the number of a column of probs "
+            f"label {quoted(int(values[row]))} in {row_at(row)} is not the number of a column of probs "
             f"({listed(names)}), to which integer labels are matched; correct the labels, or give "
             "probs without column names, as an array, if labels are column indices from 0."
         )
@@ -186,7 +210,7 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
             "counted from 1; give labels - 1."
         )
     row = int(np.argmax((values < 0) | (values >= n_classes)))
-    found = f"label {int(values[row])} in {row_at(row)}"
+    found = f"label {quoted(int(values[row]))} in {row_at(row)}"
     if low < 0:
         raise InputError(
             f"{found} is negative; where it marks a missing label, leave the row out of probs and "

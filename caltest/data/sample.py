@@ -11,7 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, flag, shown
+from caltest._arguments import arguments, flag
+from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
 from caltest.data.containers import Table, read_table, row_at
@@ -251,7 +252,7 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
     advice = f"{align}, or call .reset_index(drop=True) on both if rows correspond by position"
     raise InputError(
         f"the pandas indexes of {first_name} and {second_name} differ: {row_at(row)} is "
-        f"{shown(one[row])} in {first_name} and {shown(other[row])} in {second_name}; {advice}."
+        f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}; {advice}."
     )
 
 

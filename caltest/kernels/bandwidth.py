@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
-from caltest._arguments import anything, arguments, as_float, real_array, shown
+from caltest._arguments import anything, arguments, as_float, real_array
 from caltest._arrays import NUMPY
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import ROUNDING, Distance, Floats, distance_named, suggestion
 from caltest.kernels.selection import Blocks, middle
@@ -72,12 +73,12 @@ def checked(rule: float | str) -> float | str:
     """
     if isinstance(rule, str):
         if rule not in RULES:
-            raise InputError(f"There is no bandwidth rule {shown(rule)}; {suggestion(rule, RULES)}.")
+            raise InputError(f"There is no bandwidth rule {quoted(rule)}; {suggestion(rule, RULES)}.")
         return rule
     number = as_float(rule)
     if number is None or not SMALLEST <= number < math.inf:
         raise InputError(
-            f"The bandwidth is {shown(rule)}; give a positive number or the name of a rule "
+            f"The bandwidth is {quoted(rule)}; give a positive number or the name of a rule "
             f"({', '.join(map(repr, RULES))})."
         )
     return number
@@ -149,7 +150,7 @@ def check_distance(rule: float | str, distance: str) -> None:
     if rule == "mean_tv_dirichlet" and distance != "tv":
         raise InputError(
             "The bandwidth rule 'mean_tv_dirichlet' gives a total variation distance, but the "
-            f"distance is {shown(distance)}; use distance='tv' or the rule 'mean'."
+            f"distance is {quoted(distance)}; use distance='tv' or the rule 'mean'."
         )
 
 
@@ -213,7 +214,7 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     a = real_array("alpha", alpha, "give at least two positive numbers")
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a <= 0):
         raise InputError(
-            f"The Dirichlet parameters are {shown(alpha)}; give at least two positive numbers."
+            f"The Dirichlet parameters are {quoted(alpha)}; give at least two positive numbers."
         )
     total = a.sum()
     logs = betaln(total, total) - betaln(a, a) - betaln(total - a, total - a)

@@ -15,8 +15,9 @@ from typing import Self, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from caltest._arguments import arguments, positive_number, real_kernel, shown
+from caltest._arguments import arguments, positive_number, real_kernel
 from caltest._arrays import NUMPY, ArrayLibrary
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import identity_norm
@@ -107,7 +108,7 @@ def _kernels(name: str, value: object) -> object:
     """Return several kernels, as a tuple or a list."""
     if isinstance(value, tuple | list) and value and all(isinstance(each, Kernel) for each in value):
         return value
-    raise InputError(f"{name} is {shown(value)}; give kernels, as in (Linear(), Gaussian()).")
+    raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
 class _Composite(Kernel):

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
-from caltest._arguments import closest, shown
+from caltest._arguments import closest
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -191,7 +192,7 @@ def distance_named(name: str) -> Distance:
     array([[0. , 0.5]])
     """
     if not isinstance(name, str) or name not in DISTANCES:
-        raise InputError(f"There is no distance {shown(name)}; {suggestion(name, DISTANCES)}.")
+        raise InputError(f"There is no distance {quoted(name)}; {suggestion(name, DISTANCES)}.")
     return DISTANCES[name]
 
 

@@ -11,7 +11,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from caltest._arguments import shown
+from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest.exceptions import InputError
 from caltest.kernels.base import Kernel, Scaled, Sum
@@ -56,7 +56,7 @@ def fourier_features(kernel: Kernel, probs: Floats, count: int, seed: int = 0) -
         return probs.copy()
     if not has_fourier_features(kernel):
         raise InputError(
-            f"there are no Fourier features of {shown(kernel)}; use Gaussian, Exponential, Matern, "
+            f"there are no Fourier features of {quoted(kernel)}; use Gaussian, Exponential, Matern, "
             "Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's approximation."
         )
     directions = _directions(kernel, generator(seed), (count, probs.shape[1]))
@@ -80,7 +80,7 @@ def has_fourier_features(kernel: Kernel) -> bool:
 @singledispatch
 def _directions(kernel: Kernel, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
     """Draw from the spectral distribution of a kernel, (count, m)."""
-    raise TypeError(f"{shown(kernel)} is not shift-invariant")
+    raise TypeError(f"{quoted(kernel)} is not shift-invariant")
 
 
 @_directions.register(Gaussian)

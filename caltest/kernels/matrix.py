@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import arguments, real_array, shown
+from caltest._arguments import arguments, real_array
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.base import Kernel, Parameters, Terms, merged_notes, merged_parameters
 from caltest.kernels.distances import Floats
@@ -53,12 +54,12 @@ class MatrixKernel:
     def __init__(self, parts: Iterable[tuple[Kernel, ArrayLike]]) -> None:
         pairs = list(parts) if isinstance(parts, Iterable) else [parts]
         if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-            raise InputError(f"parts is {shown(parts)}; give pairs of a kernel and an m×m matrix.")
+            raise InputError(f"parts is {quoted(parts)}; give pairs of a kernel and an m×m matrix.")
         kernels = [kernel for kernel, _ in pairs]
         for i, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
                 raise InputError(
-                    f"Part {i} of the matrix kernel has {shown(kernel)} as its kernel; "
+                    f"Part {i} of the matrix kernel has {quoted(kernel)} as its kernel; "
                     "use a real-valued kernel such as Exponential()."
                 )
         matrices = [_psd_matrix(matrix, i) for i, (_, matrix) in enumerate(pairs)]

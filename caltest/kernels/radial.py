@@ -13,8 +13,9 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import arguments, shown
+from caltest._arguments import arguments
 from caltest._arrays import NUMPY, ArrayLibrary, exp
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolve
 from caltest.kernels.base import Kernel, Parameters
@@ -239,7 +240,8 @@ class Matern(_WithBandwidth):
     def _check(self, metric: Distance) -> None:
         if self.smoothness not in (0.5, 1.5, 2.5):
             raise InputError(
-                f"The smoothness of the Matérn kernel is {shown(self.smoothness)}; use 0.5, 1.5 or 2.5."
+                f"The smoothness of the Matérn kernel is {quoted(self.smoothness)}; use 0.5, 1.5 or "
+                "2.5."
             )
         if self.smoothness != 0.5:
             _check_hilbertian(self, metric)
@@ -321,8 +323,8 @@ def _check_hilbertian(kernel: _WithBandwidth, metric: Distance) -> None:
     # A function of the distance that is a mixture of Gaussians needs squares of negative type.
     if not isinstance(metric, Hilbertian):
         raise InputError(
-            f"{shown(kernel)} is not positive semi-definite, since the total variation distance is not "
-            "Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
+            f"{quoted(kernel)} is not positive semi-definite, since the total variation distance is "
+            "not Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
         )
 
 

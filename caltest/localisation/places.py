@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caltest._arguments import shown
+from caltest._quoted import quoted
 from caltest._tiles import Array
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel
@@ -47,7 +47,7 @@ class Places:
         if not np.all(heights > 0.0):
             k, p = (int(i) for i in np.argwhere(~(heights > 0.0))[0])
             raise InputError(
-                f"the kernel {shown(kernels[k])} is {heights[k, p]:.3g} at evaluation point {p} and "
+                f"the kernel {quoted(kernels[k])} is {heights[k, p]:.3g} at evaluation point {p} and "
                 "itself; a place needs a kernel that is positive there."
             )
         return cls(kernels, points, heights)
@@ -81,7 +81,7 @@ def kernels_of(kernel: Kernel | Sequence[Kernel] | None, probs: Array) -> tuple[
     given = (kernel,) if isinstance(kernel, Kernel) else kernel
     if not isinstance(given, Sequence) or not given or not all(isinstance(k, Kernel) for k in given):
         raise InputError(
-            f"kernel is {shown(kernel)}; give a real-valued kernel of caltest.kernels, such as "
+            f"kernel is {quoted(kernel)}; give a real-valued kernel of caltest.kernels, such as "
             "Gaussian(0.1), or a list of them."
         )
     return tuple(each.fitted(probs) for each in given)

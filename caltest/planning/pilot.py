@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, arguments, flag, positive_number, shown
+from caltest._arguments import Number, arguments, flag, positive_number, whole_number
 from caltest._frozen import freeze_arrays
+from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
 from caltest.data import Predictions, Sample, sample
@@ -168,7 +169,7 @@ def pilot(
         stated["bias"] = partial(_with_bias, predictions, bias, target)
     elif target is not None:
         raise InputError(
-            f"target is {shown(target)}, which is the class of a bias; give bias=0.5 too, or leave it "
+            f"target is {quoted(target)}, which is the class of a bias; give bias=0.5 too, or leave it "
             "out."
         )
     if overconfidence is not None:
@@ -235,7 +236,7 @@ def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
         read = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"truth is {shown(given)}; give probabilities (N, m), or a function."
+            f"truth is {quoted(given)}; give probabilities (N, m), or a function."
         ) from None
     if predictions.n_classes == 2 and read.shape == (predictions.n_samples,):
         read = np.column_stack([1.0 - read, read])
@@ -262,11 +263,12 @@ def _column(predictions: Predictions, target: int | str | None) -> int:
         return 1
     if isinstance(target, str) and target in names:
         return names.index(target)
-    if str(target).isdecimal() and int(cast("int", target)) < m:
-        return int(cast("int", target))
+    column = whole_number(target)
+    if column is not None and column < m:
+        return column
     named = " or a class's name" if names else ""
     what = (
-        f"target is {shown(target)}"
+        f"target is {quoted(target)}"
         if target is not None
         else "a bias needs the class it is of (target=)"
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from caltest._arguments import OneOf, Whole, arguments, shown
+from caltest._arguments import OneOf, Whole, arguments
 from caltest._prose import confidence_text, points
+from caltest._quoted import quoted
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
 from caltest.exceptions import InputError
@@ -99,7 +100,7 @@ class BoundsDisplay:
         """
         if view >= len(bounds.views):
             raise InputError(
-                f"view is {shown(view)}, and there are {len(bounds.views)}; give the number of one, "
+                f"view is {quoted(view)}, and there are {len(bounds.views)}; give the number of one, "
                 "counted from 0."
             )
         return cls(bounds, view).plot(ax)

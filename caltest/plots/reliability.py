@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import (
-    arguments,
-    axes,
-    check_draws,
-    choose,
-    level_of_confidence,
-    shown,
-)
+from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
 from caltest._prose import confidence_text
+from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import Binning, EqualWidth
 from caltest.data import Predictions, sample
@@ -220,7 +214,7 @@ def _lenses(
         return [TopLabel() if found is None and predictions.n_classes > 2 else found]
     chosen = range(predictions.n_classes) if classes is None else classes
     if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
-        raise InputError(f"classes is {shown(classes)}; give columns or names, as in [0, 1, 2].")
+        raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
     if not 1 <= len(chosen) <= _MOST_PANELS:
         raise InputError(
             f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}; choose classes, "

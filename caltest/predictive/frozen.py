@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import arguments, shown
+from caltest._arguments import arguments
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive
 
@@ -56,7 +57,7 @@ class FromScipy(Predictive):
             hasattr(part, "entropy") and _has(part, "logpdf", "logpmf") and _has(part, "rvs", "sample")
         ):
             raise InputError(
-                f"{name} is {shown(part)}, which is no frozen distribution of scipy.stats; give one "
+                f"{name} is {quoted(part)}, which is no frozen distribution of scipy.stats; give one "
                 "such as scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
             )
         advice = (

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
-from caltest._arguments import Number, Whole, real_array, shown
+from caltest._arguments import Number, Whole, real_array
+from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest.exceptions import InputError
 
@@ -101,7 +102,7 @@ def checked_alpha(alpha: ArrayLike) -> Array:
     """Return α as an array of positive numbers."""
     a = real_array("alpha", alpha, "give at least two positive numbers")
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a < _SMALLEST_ALPHA):
-        raise InputError(f"alpha is {shown(alpha)}; give at least two positive numbers.")
+        raise InputError(f"alpha is {quoted(alpha)}; give at least two positive numbers.")
     return a
 
 
@@ -112,6 +113,6 @@ def checked_beta(beta: ArrayLike | None, m: int) -> Array:
     b = real_array("beta", beta, f"give {m} probabilities that sum to 1")
     if b.shape != (m,) or not np.all(b >= 0) or abs(b.sum() - 1.0) > 1e-9:
         raise InputError(
-            f"beta is {shown(beta)}; give {m} probabilities that sum to 1, as alpha has {m}."
+            f"beta is {quoted(beta)}; give {m} probabilities that sum to 1, as alpha has {m}."
         )
     return b

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
-from caltest._arguments import Number, Whole, anything, arguments, as_float, positive_number, shown
+from caltest._arguments import Number, Whole, anything, arguments, as_float, positive_number
+from caltest._quoted import quoted
 from caltest._seeds import Rng, generator, seed_of
 from caltest.exceptions import InputError
 from caltest.simulation.draws import (
@@ -166,7 +167,7 @@ def classwise(
     """
     a = checked_alpha(alpha)
     if target >= len(a):
-        raise InputError(f"target is {shown(target)}; give a class in 0..{len(a) - 1}.")
+        raise InputError(f"target is {quoted(target)}; give a class in 0..{len(a) - 1}.")
     seed = seed_of(rng)
     logs = log_dirichlet(n_samples, a, seed)
     shifted = logs.copy()
@@ -268,7 +269,7 @@ def _inside(region: Region, probs: Array) -> NDArray[np.bool_]:
     low, high = ends if len(ends) == 2 else (None, None)
     if low is None or high is None or not low <= high:
         raise InputError(
-            f"region is {shown(region)}; give (low, high) with low <= high, or a function."
+            f"region is {quoted(region)}; give (low, high) with low <= high, or a function."
         )
     confidence = probs.max(axis=1)
     return np.asarray((low <= confidence) & (confidence <= high))

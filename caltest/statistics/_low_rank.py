@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import choose, shown
+from caltest._arguments import choose
+from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Predictions, glimpse
@@ -155,6 +156,6 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
         )
     if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
         raise InputError(
-            f"there are no Fourier features of {shown(kernel.terms[0][0])}; use "
+            f"there are no Fourier features of {quoted(kernel.terms[0][0])}; use "
             "approximation='nystrom', which takes any kernel."
         )

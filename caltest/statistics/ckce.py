@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from caltest._arguments import Whole, anything, arguments, choose, positive_integer, shown
+from caltest._arguments import Whole, anything, arguments, choose, positive_integer
+from caltest._quoted import quoted
 from caltest._seeds import MOST_SEED
 from caltest.data import Predictions
 from caltest.exceptions import InputError
@@ -182,7 +183,7 @@ class CKCE(Statistic):
         if not has_fourier_features(part):
             raise InputError(
                 f"method='fourier' takes Gaussian, Exponential and Matérn kernels, inner products, and "
-                f"sums of them, not {shown(part)}; method='nystrom' takes any."
+                f"sums of them, not {quoted(part)}; method='nystrom' takes any."
             )
         if self.groups is not None:
             raise InputError("method='fourier' does not go with groups; use method='nystrom'.")

@@ -9,7 +9,8 @@ from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-from caltest._arguments import OneOf, arguments, as_float, shown
+from caltest._arguments import OneOf, arguments, as_float
+from caltest._quoted import quoted
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import Combined
@@ -111,7 +112,7 @@ class Omnibus(Statistic):
         multiples = tuple(one for one in each if one is not None and 0.0 < one < math.inf)
         if not multiples or len(multiples) < len(each):
             raise InputError(
-                f"multiples is {shown(self.multiples)}; give positive numbers, such as (0.25, 1)."
+                f"multiples is {quoted(self.multiples)}; give positive numbers, such as (0.25, 1)."
             )
         object.__setattr__(self, "multiples", multiples)
         check_approximation(self.kernel, self.approximation)
