@@ -34,6 +34,7 @@ Kind: TypeAlias = Callable[[str, Any], Any]
 
 MOST_RESAMPLES = 10_000_000
 MOST_JOBS = 10_000
+_LONGEST_PATH = 4096  # characters, of most systems
 _MOST_DIGITS = 18  # of a number that 64 bits hold
 _MOST = 1_000_000_000  # of whole numbers without a limit of their own
 
@@ -135,6 +136,14 @@ class OneOf:
         return value
 
 
+def name_or_place(name: str, value: object) -> str | int:
+    """Return the name of a column, or its place."""
+    if isinstance(value, str):
+        return value
+    limit = 10**_MOST_DIGITS
+    return Whole(-limit, limit, "give the name of a column, or its place")(name, value)
+
+
 def flag(name: str, value: object) -> bool:
     """Return True or False, of numpy too."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
@@ -165,7 +174,7 @@ def names(name: str, value: object) -> tuple[str, ...]:
 def path(name: str, value: object) -> str:
     """Return the path of a file."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if isinstance(found, str) and "\0" not in found:
+    if isinstance(found, str) and "\0" not in found and len(found) <= _LONGEST_PATH:
         return found
     raise InputError(f"{name} is {quoted(value)}; give the path of a file.")
 
@@ -224,6 +233,7 @@ difference = Number(
 #: What an argument of a name is, wherever it stands. None is possible where it is the default.
 _KINDS: dict[str, Kind] = {
     "alpha": level,
+    "alternative": text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
     "ax": single_axes,
     "binning": OneOf(
@@ -233,6 +243,8 @@ _KINDS: dict[str, Kind] = {
     "columns": names,
     "command": text,
     "confidence": confident,
+    "correction": text,
+    "label": name_or_place,
     "min_rows": positive_integer,
     "kernel": OneOf(
         "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
@@ -270,6 +282,19 @@ def check_confidence(confidence: object, least: float = 0.0) -> float:
     return Number(least, 1.0, "[)", asked)("confidence", confidence)
 
 
+def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
+    """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
+    try:
+        inspect.signature(function).bind(*given)
+    except ValueError:  # it has no signature
+        return
+    except TypeError as error:
+        raise InputError(
+            f"{name} is {quoted(function)} that cannot be called with {' and '.join(given)} "
+            f"({error}); write it as def f({', '.join(given)})."
+        ) from None
+
+
 def level_of_confidence(confidence: float) -> float:
     """Return 1 − confidence as it is written, where floats would say 0.050000000000000044.
 
@@ -305,7 +330,7 @@ def whole_number(value: object) -> int | None:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value) if 0 <= int(value) < 10**_MOST_DIGITS else None
     digits = isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS
-    return int(value) if digits else None  # type: ignore[call-overload, no-any-return]
+    return int(value) if digits else None  # type: ignore[call-overload]
 
 
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:

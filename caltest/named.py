@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from caltest._arguments import choose
+from caltest._arguments import check_takes, choose
 from caltest._quoted import quoted
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
@@ -24,8 +24,9 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
         return statistic()
     if isinstance(statistic, Statistic):
         return statistic
-    if callable(statistic):
-        return FunctionStatistic(cast("Callable[[Any, Any], float]", statistic))
+    if callable(statistic) and not isinstance(statistic, type):
+        check_takes("statistic", statistic, "probs", "labels")
+        return FunctionStatistic(statistic)
     raise InputError(
         f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "
         "or a function f(probs, labels) -> float."

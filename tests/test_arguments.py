@@ -29,7 +29,8 @@ SECONDS = 5  # of one call
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
     "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
-    "Recalibration", "SampleSizeResult", "SquaredErrorEstimate", "Witness",
+    "NullDisplay", "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
+    "Witness",
     "binning.inner_edges", "binning.quantile_edges",
     "data.Predictions", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
@@ -47,7 +48,11 @@ def named():
         found = getattr(caltest, name)
         members = {name: found}
         if isinstance(found, types.ModuleType):
-            own = [each for each in dir(found) if not each.startswith("_")]
+            own = [
+                each
+                for each, of in vars(found).items()
+                if not each.startswith("_") and getattr(of, "__module__", "") == found.__name__
+            ]
             members = {f"{name}.{each}": getattr(found, each) for each in getattr(found, "__all__", own)}
         for full, each in members.items():
             ours = getattr(each, "__module__", "").startswith("caltest")
@@ -69,9 +74,10 @@ def public_callables():
             continue
         for method, how in inspect.getmembers_static(of):
             ours = isinstance(how, types.FunctionType) and of.__name__ in made()
-            if not method.startswith("_") and (isinstance(how, classmethod) or ours):
-                owner = of if isinstance(how, classmethod) else made()[of.__name__]
-                found[f"{name}.{method}"] = getattr(owner, method)
+            if method.startswith("from_"):
+                found[f"{name}.{method}"] = getattr(of, method)
+            elif ours and not method.startswith("_"):
+                found[f"{name}.{method}"] = getattr(made()[of.__name__], method)
     return found
 
 
@@ -299,7 +305,8 @@ def complaint(of, given, argument):
                     pass
     except InputError as error:
         text = str(error)
-        if "\n" in text or len(text) > 500 or not text.strip():
+        lines = text.count("\n") and argument != "path"  # the name of a file is a name
+        if lines or len(text) > 500 or not text.strip():
             return f"a message of {len(text)} characters: {text[:200]!r}"
     except (AssertionError if "assert_calibrated" in getattr(of, "__name__", "") else ()):
         pass

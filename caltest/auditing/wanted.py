@@ -131,7 +131,9 @@ def _several(lenses: Any) -> list[Any]:
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:
     if given is None:
         return None
-    single = isinstance(given, str | Statistic | type) or callable(given)
+    single = (
+        isinstance(given, str | Statistic | type) or callable(given) or not isinstance(given, Iterable)
+    )
     found = tuple(find_statistic(each) for each in ([given] if single else given))
     if not found:
         raise InputError("statistics is empty; give one at least, or leave it out.")

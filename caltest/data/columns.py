@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from caltest._arguments import closest
+from caltest._quoted import quoted
 from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError
 
@@ -24,7 +25,7 @@ def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
     if label is not None:
         if label in names:
             return label
-        raise InputError(f"there is no {kind} {label!r}{_meant(label, names)}; {found}.")
+        raise InputError(f"there is no {kind} {quoted(label)}{_meant(label, names)}; {found}.")
     likely = [name for name in names if name.lower() in _LABELS]
     if len(likely) > 1:
         raise InputError(
@@ -46,7 +47,7 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     for name in chosen:
         if name not in names:
             raise InputError(
-                f"there is no column {name!r} of probabilities{_meant(name, names)}; besides the "
+                f"there is no column {quoted(name)} of probabilities{_meant(name, names)}; besides the "
                 f"labels there are {listed(names)}."
             )
     if not chosen:

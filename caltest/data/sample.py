@@ -161,7 +161,9 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     ('One column, read as P(class 1).',)
     """
     if isinstance(probs, Predictions):
-        return Sample(probs, sample(probs.probs, labels).labels)
+        truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
+        names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
+        return Sample(probs, sample(Table(probs.probs, names), truth, part=part).labels)
     check_index(probs, labels, "probs", "labels")
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     check_order(table, truth)
@@ -240,7 +242,10 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         return
     count = list(range(len(first)))
     one, other = first.tolist(), second.tolist()
-    same = set(one) == set(other)
+    try:
+        same = set(one) == set(other)
+    except TypeError:  # lists, say, which cannot be looked up
+        same = False
     if not same and count in (one, other):
         return  # the default index: rows correspond by position
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)

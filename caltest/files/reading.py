@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from caltest._arguments import arguments
+from caltest._arguments import arguments, names
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz
@@ -59,7 +59,7 @@ def read(
     return read_with_groups(path, label, columns=columns)[0]
 
 
-@arguments()
+@arguments(groups=names)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from caltest._arguments import arguments
+from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, sample
@@ -194,10 +195,12 @@ def _files(path: Path) -> tuple[list[Path], str]:
             )
         if found:
             return found, kind
-    where = "this directory holds no such files" if path.is_dir() else f"this is {path.suffix!r}"
+    folder = path.is_dir()
+    where = "this directory holds no such files" if folder else f"this is {quoted(path.suffix)}"
+    advice = "give another" if folder else "convert it, or read it with caltest.files.read"
     raise InputError(
         "a block of rows at a time can be read from Parquet (.parquet, .pq), Arrow (.arrow, .feather, "
-        f".ipc) and .npy files, and {where}; convert it, or read it with caltest.files.read."
+        f".ipc) and .npy files, and {where}; {advice}."
     )
 
 

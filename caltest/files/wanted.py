@@ -11,6 +11,7 @@ import pandas as pd
 
 from caltest._arguments import closest
 from caltest._memory import check_fits
+from caltest._quoted import quoted
 from caltest.data import Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
@@ -60,7 +61,8 @@ class Wanted:
                 close = closest(name, names)
                 meant = f" (is {close!r} meant?)" if close else ""
                 raise InputError(
-                    f"there is no {kind} {name!r} to group by{meant}; the {kind}s are {listed(names)}."
+                    f"there is no {kind} {quoted(name)} to group by{meant}; the {kind}s are "
+                    f"{listed(names)}."
                 )
             if name == truth:
                 raise InputError(

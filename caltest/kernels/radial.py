@@ -13,7 +13,7 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._arguments import arguments
+from caltest._arguments import arguments, as_float
 from caltest._arrays import NUMPY, ArrayLibrary, exp
 from caltest._quoted import quoted
 from caltest.exceptions import InputError
@@ -238,7 +238,7 @@ class Matern(_WithBandwidth):
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def _check(self, metric: Distance) -> None:
-        if self.smoothness not in (0.5, 1.5, 2.5):
+        if as_float(self.smoothness) not in (0.5, 1.5, 2.5):
             raise InputError(
                 f"The smoothness of the Matérn kernel is {quoted(self.smoothness)}; use 0.5, 1.5 or "
                 "2.5."

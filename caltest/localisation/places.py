@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caltest._arguments import real_array
 from caltest._quoted import quoted
 from caltest._tiles import Array
 from caltest.exceptions import InputError
@@ -98,8 +99,8 @@ def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
     n, m = probs.shape
     try:
         found = np.array(points)
-        numbers = found.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
+        numbers = real_array("points", found)
+    except (TypeError, ValueError):
         raise InputError(
             f"points is of type {type(points).__name__} and holds no numbers; give rows "
             "(whole numbers) or predictions of shape (k, m)."

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, arguments, flag, positive_number, whole_number
+from caltest._arguments import Number, arguments, check_takes, flag, positive_number, whole_number
 from caltest._frozen import freeze_arrays
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
@@ -229,7 +229,10 @@ def _with_overconfidence(predictions: Predictions, excess: float) -> Truth:
 
 
 def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
-    given = truth(predictions.probs.copy()) if callable(truth) else truth
+    given: object = truth
+    if callable(truth) and not isinstance(truth, type):
+        check_takes("truth", truth, "probs")
+        given = truth(predictions.probs.copy())
     try:
         if np.iscomplexobj(cast("Any", given)):
             raise TypeError

@@ -207,7 +207,7 @@ def _lenses(
     lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Predictions
 ) -> list[Lens | None]:
     """Return the lens of every panel."""
-    if lens != "classwise":
+    if not isinstance(lens, str) or lens != "classwise":
         if classes is not None:
             raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
         found = find_lens(lens)

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
-from caltest._arguments import Number, Whole, anything, arguments, as_float, positive_number
+from caltest._arguments import (
+    Number,
+    Whole,
+    anything,
+    arguments,
+    as_float,
+    check_takes,
+    positive_number,
+)
 from caltest._quoted import quoted
 from caltest._seeds import Rng, generator, seed_of
 from caltest.exceptions import InputError
@@ -257,7 +265,8 @@ def _truth_behind_noise(
 
 
 def _inside(region: Region, probs: Array) -> NDArray[np.bool_]:
-    if callable(region):
+    if callable(region) and not isinstance(region, type):
+        check_takes("region", region, "probs")
         inside = np.asarray(region(probs))
         if inside.shape != (len(probs),) or inside.dtype != bool:
             raise InputError(
