@@ -33,7 +33,7 @@ Of = TypeVar("Of", bound=Callable[..., Any])
 Kind: TypeAlias = Callable[[str, Any], Any]
 
 MOST_RESAMPLES = 10_000_000
-MOST_JOBS = 10_000
+MOST_JOBS = 1024
 _LONGEST_PATH = 4096  # characters, of most systems
 _MOST_DIGITS = 18  # of a number that 64 bits hold
 _MOST = 1_000_000_000  # of whole numbers without a limit of their own

@@ -53,7 +53,9 @@ def named():
                 for each, of in vars(found).items()
                 if not each.startswith("_") and getattr(of, "__module__", "") == found.__name__
             ]
-            members = {f"{name}.{each}": getattr(found, each) for each in getattr(found, "__all__", own)}
+            members = {
+                f"{name}.{each}": getattr(found, each) for each in getattr(found, "__all__", own)
+            }
         for full, each in members.items():
             ours = getattr(each, "__module__", "").startswith("caltest")
             if ours and isinstance(each, type | types.FunctionType) and id(each) not in seen:
@@ -193,12 +195,24 @@ def right(name, of, directory):
             found["path"] = directory / ("report.html" if writes else "data.csv")
         elif parameter.name == "result":
             kind = {"PowerDisplay": "PowerResult", "RiskDisplay": "SquaredErrorEstimate"}
-            found["result"] = made()[kind.get(name.split(".")[-2 if "." in name else 0], "CalibrationResult")]
+            found["result"] = made()[
+                kind.get(name.split(".")[-2 if "." in name else 0], "CalibrationResult")
+            ]
         elif parameter.name == "alpha" and name.split(".")[-1] in SIMULATED:
             found["alpha"] = [1.0, 1.0]
-        elif required or parameter.name in ("n_resamples", "n_datasets", "n_points", "n_draws", "n_folds",
-                                            "truth_draws", "min_n", "max_n", "n_samples", "functions",
-                                            "min_rows"):
+        elif required or parameter.name in (
+            "n_resamples",
+            "n_datasets",
+            "n_points",
+            "n_draws",
+            "n_folds",
+            "truth_draws",
+            "min_n",
+            "max_n",
+            "n_samples",
+            "functions",
+            "min_rows",
+        ):
             own = OWN.get(name, {})
             assert parameter.name in RIGHT, f"say in RIGHT what a right {parameter.name!r} is"
             found[parameter.name] = own.get(parameter.name, RIGHT[parameter.name])()
@@ -308,7 +322,7 @@ def complaint(of, given, argument):
         lines = text.count("\n") and argument != "path"  # the name of a file is a name
         if lines or len(text) > 500 or not text.strip():
             return f"a message of {len(text)} characters: {text[:200]!r}"
-    except (AssertionError if "assert_calibrated" in getattr(of, "__name__", "") else ()):
+    except AssertionError if "assert_calibrated" in getattr(of, "__name__", "") else ():
         pass
     except OSError:
         if argument != "path":

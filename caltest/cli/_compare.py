@@ -16,7 +16,7 @@ from caltest.cli._options import (
     LensName,
     Seed,
     StatisticName,
-    check_jobs,
+    check_typed,
     column_names,
 )
 from caltest.cli._output import errors_reported, to_json, write
@@ -82,7 +82,7 @@ def run_compare(
     A model is called by its file. Exit status: 0, or 2 if the input is wrong.
     """
     with errors_reported():
-        check_jobs(jobs)
+        check_typed(jobs=jobs, resamples=resamples)
         sources, models, labels = _models(files or [], label, columns, example)
 
         from caltest import comparison

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from caltest._arguments import closest
+from caltest._arguments import closest, jobs
 from caltest.exceptions import InputError
 
 #: Turns a value into what an option takes, or raises; the first argument says whose value it is.
@@ -18,7 +18,6 @@ Check: TypeAlias = "Callable[[str, object], Any]"
 
 _TABLE = "[tool.caltest]"
 _MOST_BITS = 256  # of a whole number; a seed may be long
-_MOST_CORES = 1024
 
 
 @dataclass(frozen=True)
@@ -170,12 +169,7 @@ def at_least(least: int) -> Check:
 
 def cores(name: str, value: object) -> int:
     """Pass a number of workers."""
-    found = whole(name, value)
-    if found == 0:
-        raise InputError(f"{name} is 0; give a number of cores, or -1 for all of them.")
-    if found > _MOST_CORES:
-        raise InputError(f"{name} is {found}; give at most {_MOST_CORES:,}, or -1 for all there are.")
-    return found
+    return jobs(name, whole(name, value))
 
 
 def one_of(*choices: str) -> Check:

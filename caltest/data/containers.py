@@ -289,10 +289,10 @@ def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
         try:
             values.astype(np.float64)
         except OverflowError:
-            place = next(i for i in range(entries.size) if abs(entries[i]) > 1e300)
-            row = place // (values.size // len(values))
+            large = next(i for i in range(entries.size) if abs(entries[i]) > 1e300)
+            row = large // (values.size // len(values))
             raise InputError(
-                f"{what} holds {quoted(entries[place])} in {row_at(row)}; correct it, or leave "
+                f"{what} holds {quoted(entries[large])} in {row_at(row)}; correct it, or leave "
                 "this row out of probs and labels alike."
             ) from None
         except (TypeError, ValueError):

@@ -56,7 +56,8 @@ def fourier_features(kernel: Kernel, probs: Floats, count: int, seed: int = 0) -
         return probs.copy()
     if not has_fourier_features(kernel):
         raise InputError(
-            f"there are no Fourier features of {quoted(kernel)}; use Gaussian, Exponential, Matern, "
+            f"there are no Fourier features of {quoted(kernel, 200)}; use Gaussian, Exponential, "
+            "Matern, "
             "Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's approximation."
         )
     directions = _directions(kernel, generator(seed), (count, probs.shape[1]))
@@ -80,7 +81,7 @@ def has_fourier_features(kernel: Kernel) -> bool:
 @singledispatch
 def _directions(kernel: Kernel, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
     """Draw from the spectral distribution of a kernel, (count, m)."""
-    raise TypeError(f"{quoted(kernel)} is not shift-invariant")
+    raise TypeError(f"{quoted(kernel, 200)} is not shift-invariant")
 
 
 @_directions.register(Gaussian)

@@ -323,8 +323,8 @@ def _check_hilbertian(kernel: _WithBandwidth, metric: Distance) -> None:
     # A function of the distance that is a mixture of Gaussians needs squares of negative type.
     if not isinstance(metric, Hilbertian):
         raise InputError(
-            f"{quoted(kernel)} is not positive semi-definite, since the total variation distance is "
-            "not Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
+            f"{quoted(kernel, 200)} is not positive semi-definite, since the total variation distance "
+            "is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
         )
 
 

@@ -48,8 +48,8 @@ class Places:
         if not np.all(heights > 0.0):
             k, p = (int(i) for i in np.argwhere(~(heights > 0.0))[0])
             raise InputError(
-                f"the kernel {quoted(kernels[k])} is {heights[k, p]:.3g} at evaluation point {p} and "
-                "itself; a place needs a kernel that is positive there."
+                f"the kernel {quoted(kernels[k], 200)} is {heights[k, p]:.3g} at evaluation point {p} "
+                "and itself; a place needs a kernel that is positive there."
             )
         return cls(kernels, points, heights)
 

@@ -156,6 +156,6 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
         )
     if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
         raise InputError(
-            f"there are no Fourier features of {quoted(kernel.terms[0][0])}; use "
+            f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; use "
             "approximation='nystrom', which takes any kernel."
         )

@@ -183,7 +183,7 @@ class CKCE(Statistic):
         if not has_fourier_features(part):
             raise InputError(
                 f"method='fourier' takes Gaussian, Exponential and Matérn kernels, inner products, and "
-                f"sums of them, not {quoted(part)}; method='nystrom' takes any."
+                f"sums of them, not {quoted(part, 200)}; method='nystrom' takes any."
             )
         if self.groups is not None:
             raise InputError("method='fourier' does not go with groups; use method='nystrom'.")
