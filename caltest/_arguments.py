@@ -2,7 +2,7 @@
 
 Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
 the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
-only is said there. What is wrong is shown by :func:`caltest._quoted.quoted`.
+only is said there. None is right where the type hint says so. What is wrong is shown by :func:`caltest._quoted.quoted`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,25 @@ def as_float(value: object) -> float | None:
     >>> as_float(10**400), as_float(True), as_float("1")
     (inf, None, None)
     """
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def as_int(value: object) -> int | None:
+    """Return a whole number as an int; None for what is none.
+
+    >>> as_int(3), as_int(True), as_int(3.0)
+    (3, None, None)
+    """
+    if type(value) is int:  # the others cost microseconds
+        return value
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
 @dataclass(frozen=True)
@@ -101,8 +114,8 @@ class Whole:
 
     def __call__(self, name: str, value: object) -> int:
         """Return the number as an int."""
-        if isinstance(value, Integral) and not isinstance(value, bool):
-            found = int(value)
+        found = as_int(value)
+        if found is not None:
             if self.low <= found <= self.high:
                 return found
             if found > self.high:
@@ -181,10 +194,10 @@ def path(name: str, value: object) -> str:
 
 def jobs(name: str, value: object) -> int:
     """Return a number of workers; −1 is all cores."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if whole and value != 0 and -MOST_JOBS <= value <= MOST_JOBS:  # type: ignore[operator]
-        return int(value)  # type: ignore[call-overload, no-any-return]
-    most = f" (at most {MOST_JOBS:,})" if whole and value else ""
+    found = as_int(value)
+    if found and -MOST_JOBS <= found <= MOST_JOBS:
+        return found
+    most = f" (at most {MOST_JOBS:,})" if found else ""
     raise InputError(f"{name} is {quoted(value)}; give how many workers{most}, or -1 for all cores.")
 
 
@@ -230,7 +243,7 @@ difference = Number(
     "give a difference of probabilities from 0 to below 1, for instance 0.02 for two percentage points",
 )
 
-#: What an argument of a name is, wherever it stands. None is possible where it is the default.
+#: What an argument of a name is, wherever it stands; None too where its type hint says so.
 _KINDS: dict[str, Kind] = {
     "alpha": level,
     "alternative": text,
@@ -310,9 +323,10 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
     if sides / (1 + draws) > level * (1 + 1e-12):
         needed = math.ceil(sides / level * (1 - 1e-12)) - 1
+        asked = f"{name} {needed}" if name.startswith("--") else f"{name}={needed}"
         raise InputError(
             f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so that "
-            f"nothing is ever found at level {level:g}; give {needed:,} or more."
+            f"nothing is ever rejected at level {level:g}; give {asked} or more."
         )
 
 
@@ -327,8 +341,9 @@ def whole_number(value: object) -> int | None:
     >>> whole_number("12"), whole_number(3), whole_number("-1"), whole_number("9" * 5000)
     (12, 3, None, None)
     """
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value) if 0 <= int(value) < 10**_MOST_DIGITS else None
+    found = as_int(value)
+    if found is not None:
+        return found if 0 <= found < 10**_MOST_DIGITS else None
     digits = isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS
     return int(value) if digits else None  # type: ignore[call-overload]
 
@@ -426,7 +441,11 @@ def arguments(**kinds: Kind) -> Callable[[Of], Of]:
 
 def _checked(function: Any, own: dict[str, Kind]) -> Any:
     known = inspect.signature(function).parameters
-    kinds = {name: kind for name, kind in {**_KINDS, **own}.items() if name in known}
+    kinds = {
+        name: _or_none(kind) if "None" in str(known[name].annotation) else kind
+        for name, kind in {**_KINDS, **own}.items()
+        if name in known
+    }
     defaults = {name: known[name].default for name in kinds}
     places = [(place, name) for place, name in enumerate(known) if name in kinds]
     misfit = _misfit  # in the closure: `checked` is given other globals, below
@@ -454,6 +473,10 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
         checked.__code__, function.__globals__, function.__name__, None, checked.__closure__
     )
     return wraps(function)(found)
+
+
+def _or_none(kind: Kind) -> Kind:
+    return lambda name, value: None if value is None else kind(name, value)
 
 
 def _misfit(

@@ -122,6 +122,7 @@ class CalibrationResult:
         found = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
         return {**found, "parts": [plain(asdict(part)) for part in self.parts]}
 
+    @arguments()
     def summary(self) -> str:
         """Return the result in plain language: what was tested, found, and may be concluded."""
         view = f", seen through the lens {self.lens}" if self.lens else ""

@@ -248,6 +248,7 @@ class Audit:
         """The checks whose adjusted p-value is at most alpha, the strongest evidence first."""
         return tuple(check for check in self.checks if check.found)
 
+    @arguments()
     def to_frame(self) -> pd.DataFrame:
         """Return one row a hypothesis, in the order of ``checks``.
 
@@ -301,6 +302,7 @@ class Audit:
 
         return verdict(self)
 
+    @arguments()
     def summary(self) -> str:
         """Return the audit in plain language."""
         from caltest.auditing.layout import summary

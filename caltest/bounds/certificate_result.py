@@ -251,6 +251,7 @@ class Certificate:
             return None
         return samples_for(self, target, truth)
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each bin or cell.
 
@@ -278,6 +279,7 @@ class Certificate:
         }
         return pd.DataFrame(found)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         whole = {each.name: plain(getattr(self, each.name)) for each in fields(self)}
@@ -285,6 +287,7 @@ class Certificate:
             whole[name] = [part._asdict() for part in getattr(self, name)]
         return whole | {"reached": self.reached}
 
+    @arguments()
     def summary(self) -> str:
         """Return the certificate in plain language."""
         from caltest.bounds.certificate_words import summary

@@ -161,11 +161,13 @@ class MiscalibrationBounds:
         """Somewhere the model claims more than this too little; 0: not proved."""
         return max(view.under.bound for view in self.views)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON."""
         found: dict[str, Any] = plain({"over": self.over, "under": self.under, **asdict(self)})
         return found
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each probability and side.
 
@@ -219,6 +221,7 @@ class MiscalibrationBounds:
         ]
         return pd.DataFrame(found, columns=columns)
 
+    @arguments()
     def summary(self) -> str:
         """Return the bounds in plain language."""
         from caltest.bounds.words import summary

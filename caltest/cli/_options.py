@@ -130,8 +130,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def check_typed(**typed: object) -> None:
-    """Raise if an option is not what the argument of Python is that it stands for; None is not "
-    "given."""
+    """Raise if an option is not what its argument in Python has to be; None is not given."""
     for name, value in typed.items():
         if value is not None:
             _KINDS[name](f"--{name}", value)

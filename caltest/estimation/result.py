@@ -216,6 +216,7 @@ class SquaredErrorEstimate:
         differences = theirs - self.recommended.risks[self.recommended.best]
         return float(differences.mean()), _error(differences)
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each function, least risk first.
 
@@ -253,6 +254,7 @@ class SquaredErrorEstimate:
         index = pd.Index([each.label for each in self.functions], name="function")
         return pd.DataFrame(rows, index=index)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         shown = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -261,6 +263,7 @@ class SquaredErrorEstimate:
         found = {"recommended": self.recommended.label, "estimate": self.estimate, "root": self.root}
         return {key: plain(value) for key, value in (found | shown).items()}
 
+    @arguments()
     def summary(self) -> str:
         """Return in plain language what the error is, by which function, and why by that."""
         from caltest.estimation.words import summary

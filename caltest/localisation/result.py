@@ -206,6 +206,7 @@ class Witness:
             "claims": claims,
         }
 
+    @arguments()
     def summary(self) -> str:
         """Return in plain language what was found: near what, which classes, by how much."""
         from caltest.localisation.words import summary

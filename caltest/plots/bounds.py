@@ -24,6 +24,12 @@ _LEAST_WIDTH = 0.008  # of a shaded place, so that it can be seen
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 
 
+@arguments(
+    bounds=OneOf(
+        "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
+    ),
+    view=Whole(0, advice="give the number of one, counted from 0"),
+)
 @dataclass(frozen=True, eq=False)
 class BoundsDisplay:
     """The places where a model is wrong, on its reliability diagram. Make it with `from_bounds`.
@@ -53,13 +59,16 @@ class BoundsDisplay:
     figure_: Figure | None = field(default=None, init=False, repr=False)
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        count = len(self.bounds.views)
+        if self.view >= count:
+            raise InputError(
+                f"view is {quoted(self.view)}, and there are {count}; give the number of one, counted "
+                "from 0."
+            )
+
     @classmethod
-    @arguments(
-        bounds=OneOf(
-            "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
-        ),
-        view=Whole(0, advice="give the number of one, counted from 0"),
-    )
+    @arguments()
     def from_bounds(
         cls, bounds: MiscalibrationBounds, *, view: int = 0, ax: Axes | None = None
     ) -> BoundsDisplay:
@@ -98,11 +107,6 @@ class BoundsDisplay:
         'predicted probability that the top class is right'
         >>> plt.close(display.figure_)
         """
-        if view >= len(bounds.views):
-            raise InputError(
-                f"view is {quoted(view)}, and there are {len(bounds.views)}; give the number of one, "
-                "counted from 0."
-            )
         return cls(bounds, view).plot(ax)
 
     @arguments()

@@ -23,6 +23,7 @@ _LONGEST_NAME = 28
 _DARK = 0.68  # of the colour scale; numbers are white above
 
 
+@arguments(comparison=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
 @dataclass(frozen=True, eq=False)
 class ComparisonDisplay:
     """Intervals of every model, and how often one ranks before another. Make it with `from_comparison`.
@@ -51,9 +52,7 @@ class ComparisonDisplay:
     axes_: tuple[Axes, Axes] | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    @arguments(
-        ax=axes, comparison=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns")
-    )
+    @arguments(ax=axes)
     def from_comparison(
         cls, comparison: Comparison, *, ax: Sequence[Axes] | None = None
     ) -> ComparisonDisplay:

@@ -22,6 +22,12 @@ _SMALL = 2.0  # inches: narrower or lower axes have no legend
 _LONG = 2.6  # inches: of the label of the vertical axis
 
 
+@arguments(
+    result=OneOf(
+        "caltest.planning:PowerResult SampleSizeResult",
+        "give what caltest.power or caltest.sample_size returns",
+    )
+)
 @dataclass(frozen=True, eq=False)
 class PowerDisplay:
     """Power against the number of rows. Make it with `from_result`.
@@ -49,12 +55,7 @@ class PowerDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    @arguments(
-        result=OneOf(
-            "caltest.planning:PowerResult SampleSizeResult",
-            "give what caltest.power or caltest.sample_size returns",
-        )
-    )
+    @arguments()
     def from_result(
         cls, result: PowerResult | SampleSizeResult, *, ax: Axes | None = None
     ) -> PowerDisplay:

@@ -23,6 +23,7 @@ _DARK = 0.72  # of the scale; text is white above
 _LONGEST_NAME = 14
 
 
+@arguments(witness=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
 @dataclass(frozen=True, eq=False)
 class WitnessDisplay:
     """The places told and their classes, as a heat map. Make it with `from_witness`.
@@ -50,7 +51,7 @@ class WitnessDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    @arguments(witness=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
+    @arguments()
     def from_witness(cls, witness: Witness, *, ax: Axes | None = None) -> WitnessDisplay:
         """Draw a witness.
 
