@@ -2,7 +2,8 @@
 
 Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
 the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
-only is said there. None is right where the type hint says so. What is wrong is shown by :func:`caltest._quoted.quoted`.
+only is said there. None is right where the type hint says so. What is wrong is shown by
+:func:`caltest._quoted.quoted`.
 """
 
 from __future__ import annotations

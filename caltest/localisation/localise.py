@@ -183,7 +183,7 @@ def _search(
         lens=lens,
         n_resamples=n_resamples,
         seed=seed,
-        warnings=_notes(view, kernels, n_resamples, level),
+        warnings=_notes(view, kernels),
     )
 
 
@@ -209,15 +209,6 @@ def _means(sums: Array, totals: Array) -> Array:
     return np.asarray(np.divide(sums, totals[:, None], out=np.full(sums.shape, np.nan), where=near))
 
 
-def _notes(
-    view: Sample, kernels: tuple[Kernel, ...], n_resamples: int, level: float
-) -> tuple[str, ...]:
+def _notes(view: Sample, kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
     notes = [*view.predictions.notes, *(note for each in kernels for note in each.notes)]
-    notes += impossible_labels(view)
-    smallest = 1.0 / (1 + n_resamples)
-    if smallest > level:
-        notes.append(
-            f"With {n_resamples} draws no p-value can be below {smallest:.3g}, so no claim can be made "
-            f"at level {level:g}."
-        )
-    return tuple(dict.fromkeys(notes))
+    return tuple(dict.fromkeys([*notes, *impossible_labels(view)]))
