@@ -288,14 +288,6 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
     raise InputError(f"{name} is {quoted(value)}; {advice}.")
 
 
-def check_confidence(confidence: object, least: float = 0.0) -> float:
-    """Return a confidence, above 0 (or from ``least``) and below 1."""
-    if not least:
-        return confident("confidence", confidence)
-    asked = f"give one from {least:g} to below 1, such as 0.95"
-    return Number(least, 1.0, "[)", asked)("confidence", confidence)
-
-
 def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
     """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
     try:

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from caltest._arguments import (
-    arguments,
-    check_confidence,
-    choose,
-    level_of_confidence,
-    positive_integer,
-)
+from caltest._arguments import Number, arguments, choose, level_of_confidence, positive_integer
 from caltest.binning import Binning, EqualMass
 from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted
@@ -28,7 +22,11 @@ _METHODS = dict.fromkeys(("bins", "isotonic"), True)
 _DEFAULT_BINS = 10
 
 
-@arguments(cells=positive_integer)
+_LEAST = 1.0 - 2.0 * LARGEST_LEVEL
+_CONFIDENCE = Number(_LEAST, 1.0, "[)", f"give one from {_LEAST:g} to below 1, such as 0.95")
+
+
+@arguments(cells=positive_integer, confidence=_CONFIDENCE)
 def certificate(
     probs: object,
     labels: object,
@@ -108,7 +106,7 @@ def certificate(
     (True, ())
     """
     choose("method", method, _METHODS)
-    confidence = check_confidence(confidence, 1.0 - 2.0 * LARGEST_LEVEL)
+    confidence = float(confidence)
     target = None if wanted is None else checked_wanted(wanted)
     rule = _binning(method, n_bins, binning, cells)
     view, label = seen(sample(probs, labels), lens, "top_label")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from caltest._arguments import arguments, check_confidence
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
@@ -142,7 +142,6 @@ def compare(
     measure = find_statistic(statistic)
     _growth(measure)
     check_correction(correction)
-    check_confidence(confidence)
     views, lens_label = views_of(models, labels, lens, measure.default_lens)
     n = len(next(iter(views.values())).labels)
     plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng))

@@ -86,7 +86,7 @@ class Resampling:
     def checked(cls, kind: Kind, size: int | None, n_resamples: int, n: int, seed: int) -> Resampling:
         """Fill in the default size, or raise if the options do not fit n rows."""
         choose("resampling", kind, RESAMPLINGS)
-        resamples = positive_integer("n_resamples", n_resamples)
+        resamples = int(n_resamples)
         if not 2 <= resamples <= MOST_RESAMPLES:
             raise InputError(f"n_resamples is {n_resamples}; give from 2 to {MOST_RESAMPLES:,}.")
         if kind == "bootstrap":

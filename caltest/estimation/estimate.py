@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import arguments, choose, positive_integer
+from caltest._arguments import arguments, choose
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, impossible_labels, sample
@@ -118,7 +118,7 @@ def estimate_squared_error(
             raise InputError(
                 f"n_resamples is {n_resamples}, and pvalue='none' draws none; leave it out."
             )
-        draws = positive_integer("n_resamples", n_resamples)
+        draws = int(n_resamples)
     find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
