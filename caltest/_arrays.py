@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from caltest._choices import choose
+from caltest._arguments import arguments, choose
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 LIBRARIES = {"numpy": "numpy", "torch": "torch", "cupy": "cupy"}
@@ -77,6 +78,7 @@ def current_library() -> ArrayLibrary:
 
 
 @contextmanager
+@arguments()
 def array_library(name: str, *, device: str | None = None) -> Iterator[None]:
     """Compute sums over pairs of rows with the arrays of another library, on a GPU for instance.
 
@@ -126,14 +128,15 @@ def _check(library: ArrayLibrary) -> None:
         ) from error
     if library.device is not None and library.name != "torch":
         raise InputError(
-            f"device is {library.device!r}, but {library.name} has its own way to choose a device; "
-            "leave it out."
+            f"device is {quoted(library.device)}, but {library.name} has its own way to choose a "
+            "device; leave it out."
         )
     try:
         library.put(np.zeros(1))
     except Exception as error:
         raise InputError(
-            f"{library.name} cannot use the device {library.device!r}: {str(error).splitlines()[0]}"
+            f"{library.name} cannot use the device {quoted(library.device)}: "
+            f"{str(error).splitlines()[0]}"
         ) from error
 
 

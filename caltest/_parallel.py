@@ -19,7 +19,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from numbers import Integral
 from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
@@ -27,9 +26,9 @@ import joblib
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+from caltest._arguments import jobs
 from caltest._memory import addresses_left
 from caltest._parcel import LARGE, Parcel
-from caltest.exceptions import InputError
 
 Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
@@ -77,9 +76,8 @@ class Workers:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.n_jobs, Integral) and not isinstance(self.n_jobs, bool)
-        if self.n_jobs is not None and (not whole or self.n_jobs == 0):
-            raise InputError(f"n_jobs is {self.n_jobs!r}; give how many workers, or -1 for all cores.")
+        if self.n_jobs is not None:
+            jobs("n_jobs", self.n_jobs)
 
     @property
     def hands(self) -> int:

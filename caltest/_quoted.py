@@ -1,23 +1,58 @@
-"""Values of the user's, quoted in messages: short, whatever they are."""
+"""Values of the user's, quoted in messages: on one line, short, whatever they are."""
 
 from __future__ import annotations
+
+import inspect
+import math
+from numbers import Integral, Real
 
 #: Characters of a quoted value: enough to recognise it, and to leave room for the sentence.
 MOST = 60
 
 
 def quoted(value: object, most: int = MOST) -> str:
-    """Write a value as in Python, its end left out if it is long.
+    """Write a value as in Python, its end left out if it is long; what has no short text by its kind.
 
     Examples
     --------
-    >>> quoted("cat"), quoted(0.5), quoted("9" * 2000, 12), quoted(10**5000)
-    ("'cat'", '0.5', "'999999999999…' (2000 characters)", 'a number of thousands of digits')
+    >>> quoted("cat"), quoted(0.5), quoted("9" * 2000, 12), quoted(-(10**5000))
+    ("'cat'", '0.5', "'999999999999…' (2000 characters)", 'a number of 5001 digits')
+    >>> import numpy as np
+    >>> quoted(np.zeros((2, 3))), quoted(np.float64(0.5)), quoted(lambda: 1), quoted(int)
+    ('an array of shape (2, 3)', '0.5', 'a function', 'the class int')
     """
-    if isinstance(value, str) and len(value) > most:
-        return f"{value[:most]!r}"[:-1] + f"…' ({len(value)} characters)"
+    kind = type(value)
+    if isinstance(value, str):
+        text = repr(value[:most])
+        return text if len(value) <= most else f"{text[:-1]}…{text[-1]} ({len(value)} characters)"
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return _whole_number(int(value), most)
+    if isinstance(value, Real) and kind.__module__ == "numpy":
+        return repr(float(value))
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{'an array' if kind.__name__ == 'ndarray' else _a(kind)} of shape {shape}"
+    if inspect.isfunction(value):
+        return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:most]}"
+    if isinstance(value, type):
+        return f"the class {value.__name__[:most]}"
     try:
         text = repr(value)
-    except ValueError:  # Python writes no number of more than 4300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= most + 2 or isinstance(value, str) else f"{text[:most]}…"
+    except Exception:  # a value that fails to write itself is wrong too, and is to be told so
+        return _a(kind)
+    unreadable = not text.isprintable() or " object at 0x" in text
+    return _a(kind) if unreadable or len(text) > most else text
+
+
+def _whole_number(value: int, most: int) -> str:
+    digits = int(value.bit_length() * math.log10(2.0)) + 1  # or one less
+    if digits <= most:
+        return str(value)
+    if digits < 10_000:
+        digits -= abs(value) < 10 ** (digits - 1)
+    return f"a number of {digits} digits"
+
+
+def _a(kind: type) -> str:
+    name = kind.__name__[:MOST]
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -6,9 +6,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 Rng: TypeAlias = "int | np.random.SeedSequence | np.random.Generator | None"
+
+
+MOST_SEED = 2**128
 
 
 def seed_of(rng: Rng) -> int:
@@ -23,10 +27,11 @@ def seed_of(rng: Rng) -> int:
         return _integer(rng.generate_state(4))
     if isinstance(rng, np.random.Generator):
         return _integer(rng.integers(0, 2**32, size=4, dtype=np.uint32))
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and 0 <= rng < MOST_SEED:
         return int(rng)
     raise InputError(
-        f"rng is {rng!r}; give None, a non-negative integer, a numpy SeedSequence or a numpy Generator."
+        f"rng is {quoted(rng)}; give None, an integer from 0 to below 2**128, a numpy SeedSequence "
+        "or a numpy Generator."
     )
 
 

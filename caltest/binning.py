@@ -14,7 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._arguments import arguments, positive_integer, real_array
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -46,6 +47,7 @@ class ScoreBinning(Binning):
         return _occupied(self.cells_of_scores(probs[:, 1]))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Uniform(Binning):
     """Cut every class axis into equal intervals; the cells of the simplex that hold rows are the bins.
@@ -67,9 +69,6 @@ class Uniform(Binning):
 
     n_bins: int = 10
 
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
-
     def cells(self, probs: Array) -> Cells:
         """Return the occupied cell of every row, numbered in lexicographic order."""
         dtype = np.uint8 if self.n_bins <= 255 else np.uint32
@@ -78,6 +77,7 @@ class Uniform(Binning):
         return np.unique(rows, return_inverse=True)[1].reshape(-1)
 
 
+@arguments()
 @dataclass(frozen=True)
 class EqualWidth(ScoreBinning):
     """Cut [0, 1] into equal intervals; those that hold scores are the bins.
@@ -95,14 +95,12 @@ class EqualWidth(ScoreBinning):
 
     n_bins: int = 15
 
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
-
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the interval of every score."""
         return _interval(scores, np.arange(1, self.n_bins) / self.n_bins)
 
 
+@arguments()
 @dataclass(frozen=True)
 class EqualMass(ScoreBinning):
     """Cut the sorted scores into bins of equal numbers of rows; equal scores stay together.
@@ -123,9 +121,6 @@ class EqualMass(ScoreBinning):
 
     n_bins: int = 15
 
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
-
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the bin of every score's middle rank."""
         _, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
@@ -134,6 +129,7 @@ class EqualMass(ScoreBinning):
         return np.asarray(twice_middle * n_bins // (2 * len(scores)))[group.reshape(-1)]
 
 
+@arguments()
 @dataclass(frozen=True, init=False)
 class FromEdges(ScoreBinning):
     """Cut the scores at given edges.
@@ -152,12 +148,9 @@ class FromEdges(ScoreBinning):
     edges: tuple[float, ...]
 
     def __init__(self, edges: Sequence[float]) -> None:
-        try:
-            values = np.asarray(edges, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"the edges are {edges!r}; give increasing numbers.") from None
+        values = real_array("edges", edges, "give increasing numbers")
         if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all():
-            raise InputError(f"the edges {list(edges)} do not increase; give at least two that do.")
+            raise InputError(f"edges is {quoted(edges)}; give at least two numbers that increase.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
     def cells_of_scores(self, scores: Array) -> Cells:
@@ -171,6 +164,7 @@ class FromEdges(ScoreBinning):
         return _interval(scores, np.asarray(self.edges[1:-1]))
 
 
+@arguments(min_size=positive_integer)
 @dataclass(frozen=True)
 class MedianVariance(Binning):
     """Split bins at the median of the class that varies most, as long as both halves stay large.
@@ -196,9 +190,6 @@ class MedianVariance(Binning):
     """
 
     min_size: int = 5
-
-    def __post_init__(self) -> None:
-        positive_integer("min_size", self.min_size)
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row."""

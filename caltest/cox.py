@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
+from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest._prose import page, paragraph, plain, table
 from caltest._visible import shown
@@ -167,6 +168,7 @@ class Recalibration:
 _ESTIMATES = ("intercept", "slope", "in_the_large")
 
 
+@arguments()
 def recalibration(probs: object, labels: object, *, lens: str | Lens | None = None) -> Recalibration:
     """Fit intercept and slope of logistic recalibration, logit P(y = 1) = a + b · logit p.
 

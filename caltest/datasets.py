@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import arguments, choose
 
 _FILE = files("caltest") / "data_files" / "digits_predictions.npz"
 
@@ -60,6 +60,7 @@ class DigitsPredictions:
     description: str
 
 
+@arguments()
 def digits_models() -> tuple[str, ...]:
     """Return the names of the models, roughly from well to badly calibrated.
 
@@ -73,6 +74,7 @@ def digits_models() -> tuple[str, ...]:
     return tuple(_DESCRIPTIONS)
 
 
+@arguments()
 def load_digits_predictions(model: str = "logistic_regression") -> DigitsPredictions:
     """Load one model's predictions for the 1797 digits.
 

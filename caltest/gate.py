@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from caltest._arguments import arguments
 from caltest._prose import pvalue
 from caltest._seeds import Rng
 from caltest._visible import line
 from caltest.auditing import Audit, audit
 
 
+@arguments()
 def assert_calibrated(
     probs: object, labels: object, *, alpha: float = 0.05, rng: Rng = 0, **options: Any
 ) -> Audit:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose, whole_number
+from caltest._arguments import arguments, choose, whole_number
 from caltest._quoted import quoted
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
@@ -76,6 +76,7 @@ def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) 
     return Predictions(pair, names, predictions.notes)
 
 
+@arguments()
 @dataclass(frozen=True)
 class TopLabel(Lens):
     """Is the most probable class right as often as its probability says? Class 1 is "right".
@@ -105,6 +106,7 @@ class TopLabel(Lens):
         return partial(equal, self._top(predictions)[:, 0])
 
 
+@arguments()
 @dataclass(frozen=True)
 class ClassWise(Lens):
     """Does one class come true as often as its probability says? Class 1 is "it".
@@ -155,6 +157,7 @@ class ClassWise(Lens):
         return partial(equal, self._column(predictions))
 
 
+@arguments()
 @dataclass(frozen=True)
 class TopK(Lens):
     """Is the label among the k most probable classes as often as their sum says? Class 1 is "inside".
@@ -212,6 +215,7 @@ class TopK(Lens):
         return partial(looked_up, inside.view(np.uint8))
 
 
+@arguments()
 @dataclass(frozen=True)
 class ClassSets(Lens):
     """Group classes into sets: does each set come true as often as the sum of its classes says?
@@ -236,9 +240,9 @@ class ClassSets(Lens):
     def __post_init__(self) -> None:
         try:
             sets = tuple(tuple(int(k) for k in part) for part in self.sets)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"the sets are {self.sets!r}; give lists of columns, as in [[0, 1], [2]]."
+                f"the sets are {quoted(self.sets)}; give lists of columns, as in [[0, 1], [2]]."
             ) from None
         object.__setattr__(self, "sets", sets)
 
@@ -279,6 +283,7 @@ class ClassSets(Lens):
         return member.astype(np.min_scalar_type(int(member.max()))).__getitem__
 
 
+@arguments()
 @dataclass(frozen=True)
 class Sorted(Lens):
     """Order every row's probabilities: does the j-th most probable class come true as often as it says?
@@ -309,6 +314,7 @@ class Sorted(Lens):
 LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": Sorted}
 
 
+@arguments()
 def find_lens(lens: str | Lens | None) -> Lens | None:
     """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens.
 
@@ -323,7 +329,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         return lens()
     if not isinstance(lens, str):
         raise InputError(
-            f"lens is {lens!r}; give a name such as 'top_label' or an object of caltest.lenses."
+            f"lens is {quoted(lens)}; give a name such as 'top_label' or an object of caltest.lenses."
         )
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._tail import TIE_TOLERANCE, exceeds
 from caltest.exceptions import InputError
 
@@ -31,19 +31,10 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 """No p-value is printed as 0: those that underflow are this number."""
 
 
-def check_correction(correction: str | None) -> None:
-    """Raise if there is no such correction; None is no correction.
-
-    Raises
-    ------
-    InputError
-        With the names that there are.
-    """
-    if correction is None:
-        return
-    if not isinstance(correction, str):
-        raise InputError(f"correction is {correction!r}; give a name such as 'holm', or None.")
-    choose("correction", correction, CORRECTIONS)
+def check_correction(correction: str | None, *others: str) -> None:
+    """Raise if there is no such correction, nor one of the others; None is no correction."""
+    if correction is not None:
+        choose("correction", correction, dict.fromkeys((*others, *CORRECTIONS)))
 
 
 def adjusted(pvalues: ArrayLike, correction: str | None = "holm") -> NDArray[np.float64]:

@@ -1,19 +1,17 @@
-"""What a test is asked with: statistics and nulls by name, object or function, numbers of resamples."""
+"""What a test is asked with: statistics and nulls by name, object or function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from caltest._choices import choose
+from caltest._arguments import check_takes, choose
+from caltest._quoted import quoted
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.nulls import NULLS, MonteCarlo, Null
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
-
-MOST_RESAMPLES = 10_000_000
 
 StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
 
@@ -26,10 +24,11 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
         return statistic()
     if isinstance(statistic, Statistic):
         return statistic
-    if callable(statistic):
-        return FunctionStatistic(cast("Callable[[Any, Any], float]", statistic))
+    if callable(statistic) and not isinstance(statistic, type):
+        check_takes("statistic", statistic, "probs", "labels")
+        return FunctionStatistic(statistic)
     raise InputError(
-        f"statistic is {statistic!r}; give a name, an object of caltest.statistics, "
+        f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "
         "or a function f(probs, labels) -> float."
     )
 
@@ -44,25 +43,7 @@ def find_null(null: str | Null | None) -> Null:
         return null()
     if isinstance(null, Null):
         return null
-    raise InputError(f"null is {null!r}; give a name or an object of caltest.nulls.")
-
-
-def check_resamples(n_resamples: int) -> int:
-    """Return a number of resamples.
-
-    Raises
-    ------
-    InputError
-        If it is no positive integer, or too large.
-    """
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
-        raise InputError(f"n_resamples is {n_resamples!r}; give a positive integer such as 999.")
-    if n_resamples > MOST_RESAMPLES:
-        raise InputError(
-            f"n_resamples is {n_resamples}, more than the {MOST_RESAMPLES:,} that are possible; for "
-            "smaller p-values use null='moments', which draws none."
-        )
-    return int(n_resamples)
+    raise InputError(f"null is {quoted(null)}; give a name or an object of caltest.nulls.")
 
 
 def possible_nulls(form: Form) -> list[str]:
@@ -78,6 +59,6 @@ def check_alternative(measure: Statistic, null: Null, alternative: Alternative |
     if alternative in possible:
         return alternative
     raise InputError(
-        f"the alternative {alternative!r} is not one that {measure.name!r} with the null "
+        f"the alternative {quoted(alternative)} is not one that {measure.name!r} with the null "
         f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments, flag
 from caltest._prose import page, paragraph, plain, short, table
 from caltest._tail import Alternative
 from caltest._visible import shown
-from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.nulls import GUARANTEES, Guarantee, Part
 
@@ -106,12 +105,12 @@ class CalibrationResult:
         if self.null_distribution is not None:
             self.null_distribution.flags.writeable = False
 
+    @arguments()
     def rejects(self, alpha: float) -> bool:
         """Say whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
-        if not isinstance(alpha, Real) or not 0.0 < alpha < 1.0:
-            raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, for instance 0.05.")
         return self.pvalue <= alpha
 
+    @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
 
@@ -124,6 +123,7 @@ class CalibrationResult:
         found = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in skipped}
         return {**found, "parts": [plain(asdict(part)) for part in self.parts]}
 
+    @arguments()
     def summary(self) -> str:
         """Return the result in plain language: what was tested, found, and may be concluded."""
         view = f", seen through the lens {shown(self.lens)}" if self.lens else ""

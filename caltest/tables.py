@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._arguments import Whole, arguments
+from caltest._quoted import quoted
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_BINS = 100_000
 
 
+@arguments(bins=Whole(1, MOST_BINS))
 def bin_table(
     probs: object,
     labels: object,
@@ -71,15 +73,13 @@ def bin_table(
     """
     import pandas as pd
 
-    n_bins = positive_integer("bins", bins)
-    if n_bins > MOST_BINS:
-        raise InputError(f"bins is {bins}, more than the {MOST_BINS:,} that are possible; give fewer.")
+    n_bins = int(bins)
     clip = ECD(clip).clip
     view, _ = seen(sample(probs, labels), lens, "top_label")
     if view.predictions.n_classes != 2:
         raise InputError(
-            f"a table is of one probability, and the lens {lens!r} shows {view.predictions.n_classes} "
-            "classes; give one such as 'top_label' or 'class:0'."
+            f"a table is of one probability, and the lens {quoted(lens)} shows "
+            f"{view.predictions.n_classes} classes; give one such as 'top_label' or 'class:0'."
         )
     p, y = view.predictions.probs[:, 1], view.labels
     edges = np.arange(n_bins + 1) / n_bins

@@ -8,7 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._quoted import quoted
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, impossible_labels, sample
@@ -19,7 +21,6 @@ from caltest.lenses import Lens, find_lens, seen
 from caltest.named import (
     StatisticLike,
     check_alternative,
-    check_resamples,
     find_null,
     find_statistic,
     possible_nulls,
@@ -29,7 +30,7 @@ from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
 from caltest.statistics import AllRowsNeededError, FunctionStatistic, Statistic
 from caltest.streaming import goes_through, stored_result
-from caltest.tolerance import check_possible, check_tolerance, tolerance_result
+from caltest.tolerance import check_possible, tolerance_result
 
 
 class _Default(str):
@@ -39,6 +40,7 @@ class _Default(str):
 _DEFAULT = _Default("omnibus")
 
 
+@arguments()
 def test(
     probs: object,
     labels: object = None,
@@ -142,7 +144,7 @@ def test(
     tolerant = tolerance is not None or alternative in ("over", "under")
     chosen = find_null(null)
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
-    draws = check_resamples(n_resamples)
+    draws = int(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     stored = _stored(probs, labels)
     if stored is not None:
@@ -152,7 +154,7 @@ def test(
         read = stored.load()
         probs, labels = read.predictions, read.labels
     if tolerant:
-        error = check_tolerance(0.0 if tolerance is None else tolerance)
+        error = 0.0 if tolerance is None else float(tolerance)
         sides = check_possible(measure, chosen, alternative)
         view, lens_label = _view(probs, labels, lens, measure.default_lens)
         return tolerance_result(measure, chosen, view, lens_label, error, sides, draws, seed, workers)
@@ -183,6 +185,7 @@ def test(
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
 
 
+@arguments()
 def estimate(
     probs: object,
     labels: object,
@@ -288,8 +291,8 @@ def _view(
         return seen(sample(probs, labels), lens, default)
     if lens is not None:
         raise InputError(
-            f"the lens {lens!r} looks at classes, and the predictions are distributions of numbers; "
-            "leave it out."
+            f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
+            "numbers; leave it out."
         )
     return PredictiveSample(densities, densities.outcomes(labels)), None
 

@@ -20,13 +20,13 @@ for it: it has all of α.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._prose import points
+from caltest._quoted import quoted
 from caltest.data import Predictions, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side
@@ -66,23 +66,6 @@ class _Found:
     side: Side
 
 
-def check_tolerance(tolerance: object) -> float:
-    """Return a number in [0, 1).
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
-    if not number or not 0.0 <= float(tolerance) < 1.0:  # type: ignore[arg-type]
-        raise InputError(
-            f"tolerance is {tolerance!r}; give a difference of probabilities from 0 to below 1, "
-            "for instance 0.02 for two percentage points."
-        )
-    return float(tolerance)  # type: ignore[arg-type]
-
-
 def check_possible(measure: Statistic, null: Null, alternative: str | None) -> ToleranceAlternative:
     """Return the alternative, or say why there is no such test."""
     if not measure.monotone:
@@ -100,8 +83,8 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
         if alternative in (known, None):
             return known
     raise InputError(
-        f"the alternative {alternative!r} does not go with a tolerance; give 'over' (claims too much), "
-        "'under' (claims too little) or 'two-sided'."
+        f"the alternative {quoted(alternative)} does not go with a tolerance; give 'over' (claims too "
+        "much), 'under' (claims too little) or 'two-sided'."
     )
 
 

@@ -63,7 +63,7 @@ def test_from_edges_covers_or_complains():
     assert FromEdges([0, 0.5, 1]).cells(binary([0.0, 0.5, 0.6, 1.0])).tolist() == [0, 0, 1, 1]
     with pytest.raises(InputError, match=r"score 0\.9 of row 1 .* lies outside the edges 0 to 0\.8"):
         FromEdges([0, 0.8]).cells(binary([0.1, 0.9]))
-    with pytest.raises(InputError, match="do not increase"):
+    with pytest.raises(InputError, match="numbers that increase"):
         FromEdges([0, 0.8, 0.8])
 
 

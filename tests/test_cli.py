@@ -217,8 +217,8 @@ def test_alpha_must_be_a_level(folder, alpha):
 
 def test_too_few_resamples(folder):
     assert fails("test", folder / "sharp.csv", "--resamples", "18") == (
-        "with --resamples 18 no p-value is below 0.0526, so the level 0.05 cannot be reached; "
-        "give --resamples 19 or more."
+        "--resamples is 18, with which no p-value is below 0.0526, so that nothing is ever rejected "
+        "at level 0.05; give --resamples 19 or more."
     )
     assert run("test", folder / "sharp.csv", "--resamples", "19").exit_code in (0, 1)
 
@@ -230,8 +230,14 @@ def test_resamples_of_a_null_that_draws_nothing_do_not_matter(folder):
 
 def test_no_jobs(folder):
     assert fails("test", folder / "sharp.csv", "--jobs", "0") == (
-        "--jobs is 0; give a number of cores, or -1 for all of them."
+        "--jobs is 0; give how many workers, or -1 for all cores."
     )
+
+
+@pytest.mark.parametrize("command", ["test", "estimate", "bounds", "estimate-error", "audit"])
+def test_too_many_jobs(folder, command):
+    asked = fails(command, folder / "sharp.csv", "--jobs", "99999999999999")
+    assert asked.startswith("--jobs is 99999999999999; give how many workers (at most 1,024)")
 
 
 def test_file_or_example():

@@ -289,7 +289,7 @@ FOUND_EARLY = {
     "level": (["wrong.csv", "--alpha", "1.5"], "--alpha is 1.5; give a level between 0 and 1"),
     "resamples": (["wrong.csv", "--resamples", "0"], "--resamples is 0; give a whole number from 1"),
     "rows": (["wrong.csv", "--min-rows", "-3"], "--min-rows is -3; give a whole number from 1 on."),
-    "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give a number of cores"),
+    "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give how many workers"),
     "fail on": (["wrong.csv", "--fail-on", "always"], '--fail-on is "always"; give reject or never.'),
     "no folder": (
         ["wrong.csv", "--report", "no/report.html"],

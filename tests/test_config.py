@@ -132,7 +132,7 @@ WRONG = {
     "too small": ("resamples = 0", "resamples is 0; give a whole number from 1 on."),
     "negative seed": ("seed = -1", "seed is -1; give a whole number from 0 on."),
     "no rows": ("min_rows = 0", "min_rows is 0; give a whole number from 1 on."),
-    "no cores": ("jobs = 0", "jobs is 0; give a number of cores, or -1 for all of them."),
+    "no cores": ("jobs = 0", "jobs is 0; give how many workers, or -1 for all cores."),
     "number for text": ("label = 3", "label is 3, but must be text, in quotes."),
     "number for texts": ("group = 3", 'group is 3, but must be text, or a list of texts, such as ["a"'),
     "number among texts": ('lens = ["top_label", 3]', 'lens is ["top_label", 3], but must be text, or'),
@@ -146,7 +146,10 @@ WRONG = {
         f"label = 0x{'f' * 9000}",
         "label is a number of thousands of digits, but must",
     ),
-    "too many cores": ("jobs = 100000", "jobs is 100000; give at most 1,024, or -1 for all there are."),
+    "too many cores": (
+        "jobs = 100000",
+        "jobs is 100000; give how many workers (at most 1,024), or -1 for all cores.",
+    ),
     "choice": ('fail-on = "always"', 'fail-on is "always"; give reject or never.'),
     "no choice": ("fail-on = 1", "fail-on is 1; give reject or never."),
 }

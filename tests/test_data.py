@@ -186,11 +186,51 @@ def test_labels_find_their_column(
 
 @pytest.mark.parametrize(
     ("columns", "expected"),
-    [(["no", "yes"], [1, 0]), (["True", "False"], [0, 1]), (["p_True", "p_False"], [0, 1])],
+    [
+        (["True", "False"], [0, 1]),
+        (["p_True", "p_False"], [0, 1]),
+        (["false", "TRUE"], [1, 0]),
+        (["0", "1"], [1, 0]),
+        (["p_1", "p_0"], [0, 1]),
+    ],
 )
 def test_booleans_find_their_column(columns: list[str], expected: list[int]) -> None:
     frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
     assert sample(frame, [True, False]).labels.tolist() == expected
+
+
+@pytest.mark.parametrize("columns", [["no", "yes"], ["yes", "no"], ["1", "2"], ["True", "true"]])
+def test_booleans_are_never_matched_by_place(columns: list[str]) -> None:
+    frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
+    for probs in (frame, Predictions(frame.to_numpy(), tuple(columns))):
+        with pytest.raises(InputError, match="does not say which of them True is; give labels as"):
+            sample(probs, [True, False])
+
+
+def test_text_finds_the_classes_of_predictions() -> None:
+    known = Predictions(np.array([[0.25, 0.75], [0.5, 0.5]]), ("cat", "dog"))
+    assert sample(known, ["dog", "cat"]).labels.tolist() == [1, 0]
+    assert sample(known, [0, 1]).labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["float64[pyarrow]", "float32[pyarrow]", "Float64", "Float32", object])
+def test_frames_of_every_kind_of_number(kind: object) -> None:
+    if kind is object:  # one column of each
+        kinds = {"cat": "float64[pyarrow]", "dog": "Float64"}
+        frame = pd.DataFrame({"cat": [0.25, 0.5], "dog": [0.75, 0.5]}).astype(kinds)
+    else:
+        frame = pd.DataFrame({"cat": [0.25, 0.5], "dog": [0.75, 0.5]}).astype(kind)
+    for whole in ("int64[pyarrow]", "Int8", "int64"):
+        checked = sample(frame, pd.Series([1, 0], dtype=whole))
+        assert checked.predictions.probs.tolist() == [[0.25, 0.75], [0.5, 0.5]]
+        assert checked.labels.tolist() == [1, 0]
+
+
+def test_integers_of_128_bits() -> None:
+    labels = pl.Series([1, 0], dtype=pl.Int128)
+    assert sample([[0.25, 0.75], [0.5, 0.5]], labels).labels.tolist() == [1, 0]
+    frame = pl.DataFrame({"a": [1, 0], "b": [0, 1]}, schema={"a": pl.Int128, "b": pl.Int128})
+    assert sample(frame, [0, 1]).predictions.probs.tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_classes_that_never_occur_are_fine() -> None:

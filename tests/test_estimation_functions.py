@@ -404,7 +404,7 @@ MESSAGES = {
     "bandwidth": r"^bandwidth is 0\.0; give a positive number\.$",
     "temperature": r"^temperature is -1\.0; give a positive number\.$",
     "regularization": r"^regularization is inf; give a positive number\.$",
-    "kernel": r"^kernel is 'rbf'; give an object of caltest\.kernels, such as Gaussian\(0\.5\)\.$",
+    "kernel": r"^kernel is 'rbf'; give a real-valued kernel of caltest\.kernels, such as Gaussian",
     "regularization_scaling": r"published",
     "classes": r"^'binning' looks at one probability, and there are 3 classes; give a lens",
     "labels": r"3",

@@ -222,7 +222,7 @@ def test_compositions():
 
 @pytest.mark.parametrize("scale", [0, -1.0, np.nan, np.inf])
 def test_scales_are_positive(scale):
-    with pytest.raises(InputError, match="use a positive number"):
+    with pytest.raises(InputError, match="give a positive number"):
         scale * Linear()
 
 

@@ -176,7 +176,7 @@ Y = np.arange(20) % 3
         (lambda: ask(n=10**9), "n is 1000000000; give at most 100,000,000 rows"),
         (lambda: ask(under_null="no"), "under_null is 'no'; give True or False"),
         (lambda: search(max_n=10**9), "max_n is 1000000000; give at most 100,000,000 rows"),
-        (lambda: PowerDisplay.from_result(None), "the result is a NoneType; give what caltest.power"),
+        (lambda: PowerDisplay.from_result(None), "result is None; give what caltest.power"),
         (lambda: ask(n=1), "n is 1; give a whole number of rows, at least 2"),
         (lambda: ask(n=[]), "n is empty"),
         (lambda: ask(n="many"), "n is 'many'"),

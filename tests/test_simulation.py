@@ -264,8 +264,8 @@ def test_noise_truth_of_two_classes_against_quadrature():
         (lambda: simulation.classwise(10, bias=np.inf), "give a finite number"),
         (lambda: simulation.noisy(10, scale=-1.0), "scale is -1.0"),
         (lambda: simulation.noisy(10, truth_draws=1), "truth_draws is 1"),
-        (lambda: true_skce(ALPHA, None, 1.0, bandwidth=0.0), "The bandwidth is 0.0"),
-        (lambda: true_skce(ALPHA, None, 1.0, n_draws=100), "give at least 200"),
+        (lambda: true_skce(ALPHA, None, 1.0, bandwidth=0.0), "bandwidth is 0.0"),
+        (lambda: true_skce(ALPHA, None, 1.0, n_draws=100), "at least 200"),
         (lambda: true_ece_tv(ALPHA, None, -0.1), "pi is -0.1"),
     ],
 )

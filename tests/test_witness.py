@@ -43,7 +43,7 @@ def formula(kernel, probs, labels, point):
     "kernel", [Exponential(0.2), Gaussian(0.2), Linear(), LinearGaussian(0.3), 3.0 * Exponential(0.2)]
 )
 def test_the_formula(kernel):
-    w = caltest.witness(P6, Y6, kernel=kernel, n_resamples=9, rng=0)
+    w = caltest.witness(P6, Y6, kernel=kernel, n_resamples=19, rng=0)
     assert sorted(w.rows) == list(range(6))
     for place, row in enumerate(w.rows):
         expected = formula(kernel, P6, Y6, P6[row])
@@ -54,7 +54,7 @@ def test_the_formula(kernel):
 
 def test_by_hand():
     """Two equal rows of (¾, ¼), both labels 1: sums ∓1.5, variance 2·3/16, floor 1."""
-    w = caltest.witness([[0.75, 0.25]] * 2, [1, 1], kernel=Exponential(1.0), n_resamples=9, rng=0)
+    w = caltest.witness([[0.75, 0.25]] * 2, [1, 1], kernel=Exponential(1.0), n_resamples=19, rng=0)
     assert w.n_places == 1
     assert w.values.tolist() == [[-0.75, 0.75]]
     assert w.standardised[0, 1] == pytest.approx(1.5 / np.sqrt(1.375))
@@ -65,7 +65,7 @@ def test_by_hand():
 
 def test_the_default_has_three_scales_of_the_kernel_of_the_skce():
     probs = dirichlet(50, 3, 0)
-    w = caltest.witness(probs, labels_from(probs, np.random.default_rng(0)), n_resamples=9, rng=0)
+    w = caltest.witness(probs, labels_from(probs, np.random.default_rng(0)), n_resamples=19, rng=0)
     widest = Exponential().fitted(probs).bandwidth
     assert [each["bandwidth"] for each in w.kernels] == [widest, widest / 4, widest / 16]
     assert w.n_places == 150
@@ -134,8 +134,8 @@ def test_the_order_of_the_rows_does_not_matter(n):
 def test_names_of_the_classes_do_not_matter():
     data = local(50, np.ones(4), rng=2)
     classes = np.array([2, 0, 3, 1])
-    one = caltest.witness(data.probs, data.labels, n_resamples=9, rng=0)
-    other = caltest.witness(data.probs[:, classes], np.argsort(classes)[data.labels], n_resamples=9)
+    one = caltest.witness(data.probs, data.labels, n_resamples=19, rng=0)
+    other = caltest.witness(data.probs[:, classes], np.argsort(classes)[data.labels], n_resamples=19)
     z = [np.abs(w.standardised[np.argsort(w.rows[:50])]) for w in (one, other)]
     assert z[1] == pytest.approx(z[0][:, classes], abs=1e-9)
 
@@ -300,12 +300,12 @@ def test_table_and_dict():
 
 
 def test_frozen():
-    w = caltest.witness(P6, Y6, n_resamples=9, rng=0)
+    w = caltest.witness(P6, Y6, n_resamples=19, rng=0)
     with pytest.raises(AttributeError):
         w.seed = 1
     with pytest.raises(ValueError, match="read-only"):
         w.pvalues[0] = 0.0
-    again = caltest.witness(P6, Y6, n_resamples=9, rng=w.seed)
+    again = caltest.witness(P6, Y6, n_resamples=19, rng=w.seed)
     equal(w, again)
 
 
@@ -329,8 +329,8 @@ def test_cover():
 
 
 def test_given_points():
-    rows = caltest.witness(P6, Y6, points=[4, 1], kernel=NARROW, n_resamples=9, rng=0)
-    vectors = caltest.witness(P6, Y6, points=P6[[4, 1]], kernel=NARROW, n_resamples=9, rng=0)
+    rows = caltest.witness(P6, Y6, points=[4, 1], kernel=NARROW, n_resamples=19, rng=0)
+    vectors = caltest.witness(P6, Y6, points=P6[[4, 1]], kernel=NARROW, n_resamples=19, rng=0)
     assert rows.rows.tolist() == [4, 1]
     assert vectors.rows.tolist() == [-1, -1]
     assert rows.pvalues.tolist() == vectors.pvalues.tolist()
@@ -352,7 +352,7 @@ def test_a_place_of_most_rows_says_so():
 
 
 def test_a_point_without_rows_near():
-    w = caltest.witness(P6, Y6, points=[[0.0, 0.0, 1.0]], kernel=NARROW, n_resamples=9, rng=0)
+    w = caltest.witness(P6, Y6, points=[[0.0, 0.0, 1.0]], kernel=NARROW, n_resamples=19, rng=0)
     assert np.isnan(w.stated).all()
     assert w.weights.tolist() == [0.0]
     assert w.pvalues.tolist() == [[1.0, 1.0, 1.0]]
@@ -421,11 +421,9 @@ def test_lenses():
     assert "seen through the lens top_label" in str(w)
 
 
-def test_too_few_draws_are_noted():
-    w = caltest.witness(P6, Y6, n_resamples=9, rng=0)
-    assert w.warnings == (
-        "With 9 draws no p-value can be below 0.1, so no claim can be made at level 0.05.",
-    )
+def test_too_few_draws_are_refused():
+    with pytest.raises(InputError, match=r"no p-value is below 0\.1, .* give n_resamples=19 or more"):
+        caltest.witness(P6, Y6, n_resamples=9, rng=0)
     assert caltest.witness(P6, Y6, n_resamples=19, rng=0).warnings == ()
 
 
@@ -451,7 +449,7 @@ class Zero(Kernel):
         ({"confidence": 95}, "confidence is 95; give one between 0 and 1"),
         ({"n_points": 0}, "n_points is 0"),
         ({"n_resamples": 0}, "n_resamples is 0"),
-        ({"n_resamples": 10**9}, "10,000,000 at most"),
+        ({"n_resamples": 10**9}, "give at most 10,000,000"),
         ({"n_jobs": 0}, "n_jobs is 0"),
         ({"rng": -1}, "rng is -1"),
         ({"lens": "top"}, "there is no lens 'top'"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from numbers import Real
 
 import numpy as np
 
-from caltest._choices import level_of_confidence, positive_integer
+from caltest._arguments import arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
@@ -25,9 +24,6 @@ from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
 from caltest.bands import Band, joint_bands, share_bands
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
-from caltest.exceptions import InputError
-from caltest.named import MOST_RESAMPLES
-from caltest.tolerance import check_tolerance
 
 ALPHA = 0.05
 MIN_ROWS = 50
@@ -38,6 +34,7 @@ _OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn w
 _MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
 
 
+@arguments()
 def audit(
     probs: object,
     labels: object,
@@ -162,10 +159,8 @@ def audit(
     >>> found.pvalue, found.rejected, found.checks[0].view.lens
     (0.01, True, 'canonical')
     """
-    level = _level(alpha)
-    rows = positive_integer("min_rows", min_rows)
-    draws = _resamples(n_resamples)
-    error = None if tolerance is None else check_tolerance(tolerance)
+    level, rows, draws = float(alpha), int(min_rows), int(n_resamples)
+    error = None if tolerance is None else float(tolerance)
     name = checked_correction(correction, error is not None)
     wanted = Wanted.of(lenses, statistics, error is not None)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
@@ -341,20 +336,6 @@ def _warnings(
 def _class_names(whole: Sample) -> tuple[str, ...]:
     names = whole.predictions.classes
     return names or tuple(f"class {k}" for k in range(whole.predictions.n_classes))
-
-
-def _level(alpha: object) -> float:
-    number = isinstance(alpha, Real) and not isinstance(alpha, bool)
-    if not number or not 0.0 < float(alpha) < 1.0:  # type: ignore[arg-type]
-        raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, such as 0.05.")
-    return float(alpha)  # type: ignore[arg-type]
-
-
-def _resamples(n_resamples: object) -> int:
-    found = positive_integer("n_resamples", n_resamples)
-    if found > MOST_RESAMPLES:
-        raise InputError(f"n_resamples is {found}; give at most {MOST_RESAMPLES:,}.")
-    return found
 
 
 def _alternatives(plan: Plan, tolerance: float | None) -> list[Alternative]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from caltest._quoted import quoted
 from caltest.auditing.result import Skipped
 from caltest.auditing.shown import shown_column, shown_group, shown_value
-from caltest.data.containers import listed
+from caltest.data.containers import check_named, listed
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
 
@@ -122,6 +122,7 @@ def _columns(groups: object) -> dict[str, list[Any]]:
     except DuplicateError as error:
         raise InputError("groups has two columns of one name; rename one of them.") from error
     if isinstance(native, nw.DataFrame):
+        check_named(native.columns, "groups")
         return _distinct([(_named(name), native.get_column(name).to_list()) for name in native.columns])
     if isinstance(native, nw.Series):
         name = native.name

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import _tail
+from caltest._arguments import MOST_RESAMPLES
+from caltest._quoted import quoted
 from caltest._tail import Alternative
 from caltest.auditing.draws import Drawn
 from caltest.evidence import evidence_of_draws
 from caltest.exceptions import InputError
-from caltest.multiplicity import CORRECTIONS, StepDown, adjusted, check_correction
-from caltest.named import MOST_RESAMPLES
+from caltest.multiplicity import StepDown, adjusted, check_correction
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -68,10 +69,7 @@ def checked_correction(correction: str | None, with_tolerance: bool) -> str:
             "adjust jointly; give correction='holm', or leave it out."
         )
     if correction != WESTFALL_YOUNG:
-        if isinstance(correction, str) and correction not in CORRECTIONS:
-            names = ", ".join((WESTFALL_YOUNG, *CORRECTIONS))
-            raise InputError(f"there is no correction {correction!r}; choices: {names}.")
-        check_correction(correction)
+        check_correction(correction, WESTFALL_YOUNG)
     return correction
 
 
@@ -102,12 +100,12 @@ def check_resolution(
         if low > MOST_RESAMPLES:
             raise InputError(
                 f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
-                f"{correction!r}, with any number of resamples that is possible; look at fewer."
+                f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
             )
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    looks = f" of {count:,} hypotheses adjusted by {correction!r}" if count > 1 else ""
+    looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
     raise InputError(
         f"n_resamples is {n_resamples}, with which no p-value{looks} can reach alpha = {alpha:g}; "
         f"give at least {high:,}."

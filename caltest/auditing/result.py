@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments, flag
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._version import __version__
@@ -247,6 +248,7 @@ class Audit:
         """The checks whose adjusted p-value is at most alpha, the strongest evidence first."""
         return tuple(check for check in self.checks if check.found)
 
+    @arguments()
     def to_frame(self) -> pd.DataFrame:
         """Return one row a hypothesis, in the order of ``checks``.
 
@@ -270,6 +272,7 @@ class Audit:
 
         return pd.DataFrame([cells(check) for check in self.checks])
 
+    @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON, as the published schema describes it.
 
@@ -306,6 +309,7 @@ class Audit:
 
         return verdict(self)
 
+    @arguments()
     def summary(self) -> str:
         """Return the audit in plain language."""
         from caltest.auditing.layout import summary

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from caltest import lenses as registered
-from caltest._choices import choose
+from caltest._arguments import choose
+from caltest._quoted import quoted
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Scope
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
@@ -123,14 +124,16 @@ class Wanted:
 def _several(lenses: Any) -> list[Any]:
     if lenses is None or not isinstance(lenses, Iterable):
         names = ", ".join(map(repr, LENSES))
-        raise InputError(f"lenses is {lenses!r}; give names such as {names}, or leave it out.")
+        raise InputError(f"lenses is {quoted(lenses)}; give names such as {names}, or leave it out.")
     return list(lenses)
 
 
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:
     if given is None:
         return None
-    single = isinstance(given, str | Statistic | type) or callable(given)
+    single = (
+        isinstance(given, str | Statistic | type) or callable(given) or not isinstance(given, Iterable)
+    )
     found = tuple(find_statistic(each) for each in ([given] if single else given))
     if not found:
         raise InputError("statistics is empty; give one at least, or leave it out.")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from caltest._choices import level_of_confidence
+from caltest._arguments import level_of_confidence
 from caltest._seeds import generator
 from caltest.bounds.certificate_bins import Array
 from caltest.bounds.isotonic import cells_wanted, interval_bounds

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import Number, arguments, choose, real_array
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
+from caltest._quoted import quoted
 from caltest.bounds.certificate_plan import SHARE, SMALLEST_PLANNED, samples_for
 from caltest.bounds.isotonic import Band, Segment
 from caltest.exceptions import InputError
@@ -150,6 +150,7 @@ class Certificate:
             return None
         return self.distance_for(SHARE if self.method == "isotonic" else 1.0) <= self.wanted
 
+    @arguments(share=Number(0.0, 1.0, "(]", "give one above 0 and up to 1, such as 0.9"))
     def distance_for(self, share: float) -> float:
         """Return a distance within which at least this share of the rows is certified to be.
 
@@ -172,8 +173,6 @@ class Certificate:
         >>> found.distance_for(0.5) < found.distance_for(1.0) == found.distance
         True
         """
-        if not (isinstance(share, Real) and 0.0 < share <= 1.0):
-            raise InputError(f"share is {share!r}; give one above 0 and up to 1, such as 0.9.")
         if self.crossings:
             return self.distance
         order = np.argsort(self.distances, kind="stable")
@@ -181,6 +180,7 @@ class Certificate:
         place = int(np.searchsorted(rows, share * self.n_samples * (1.0 - 1e-12)))
         return float(self.distances[order][place])
 
+    @arguments()
     def band(self, scores: object) -> tuple[Array, Array]:
         """Return the isotonic bounds at any scores, also between those seen.
 
@@ -205,9 +205,10 @@ class Certificate:
                 "or give method='isotonic'."
             )
         band = Band(self.starts, self.ends, self.lower, self.upper)
-        values = np.asarray(scores, dtype=np.float64)
+        values = real_array("scores", scores)
         return band.lower_at(values), band.upper_at(values)
 
+    @arguments()
     def samples_for(self, wanted: float, *, at: Truth = "stated") -> int | None:
         """Return how many rows a certificate of the distance ``wanted`` would need, about.
 
@@ -250,6 +251,7 @@ class Certificate:
             return None
         return samples_for(self, target, truth)
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each bin or cell.
 
@@ -277,6 +279,7 @@ class Certificate:
         }
         return pd.DataFrame(found)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         whole = {each.name: plain(getattr(self, each.name)) for each in fields(self)}
@@ -284,6 +287,7 @@ class Certificate:
             whole[name] = [part._asdict() for part in getattr(self, name)]
         return whole | {"reached": self.reached}
 
+    @arguments()
     def summary(self) -> str:
         """Return the certificate in plain language."""
         from caltest.bounds.certificate_words import summary
@@ -296,10 +300,9 @@ class Certificate:
 
 def checked_wanted(wanted: object) -> float:
     """Return a distance that can be planned for, or say that it is none."""
-    if isinstance(wanted, bool) or not isinstance(wanted, Real) or not 0.0 < float(wanted) <= 1.0:
-        raise InputError(f"wanted is {wanted!r}; give a distance between 0 and 1, such as 0.02.")
-    if wanted < SMALLEST_PLANNED:
+    found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")("wanted", wanted)
+    if found < SMALLEST_PLANNED:
         raise InputError(
-            f"wanted is {wanted!r}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
+            f"wanted is {quoted(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
         )
-    return float(wanted)
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from caltest._choices import check_confidence, choose, level_of_confidence, positive_integer
+from caltest._arguments import Number, arguments, choose, level_of_confidence, positive_integer
 from caltest.binning import Binning, EqualMass
 from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted
@@ -22,6 +22,11 @@ _METHODS = dict.fromkeys(("bins", "isotonic"), True)
 _DEFAULT_BINS = 10
 
 
+_LEAST = 1.0 - 2.0 * LARGEST_LEVEL
+_CONFIDENCE = Number(_LEAST, 1.0, "[)", f"give one from {_LEAST:g} to below 1, such as 0.95")
+
+
+@arguments(cells=positive_integer, confidence=_CONFIDENCE)
 def certificate(
     probs: object,
     labels: object,
@@ -101,7 +106,7 @@ def certificate(
     (True, ())
     """
     choose("method", method, _METHODS)
-    confidence = check_confidence(confidence, 1.0 - 2.0 * LARGEST_LEVEL)
+    confidence = float(confidence)
     target = None if wanted is None else checked_wanted(wanted)
     rule = _binning(method, n_bins, binning, cells)
     view, label = seen(sample(probs, labels), lens, "top_label")
@@ -131,19 +136,13 @@ def _binning(
     if method == "isotonic":
         if n_bins is not None or binning is not None:
             raise InputError("the isotonic method has no bins; leave n_bins and binning out.")
-        if cells is not None:
-            positive_integer("cells", cells)
         return None
     if cells is not None:
         raise InputError("cells are those of method='isotonic'; give n_bins, or that method.")
     if binning is None:
-        return EqualMass(positive_integer("n_bins", _DEFAULT_BINS if n_bins is None else n_bins))
+        return EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
     if n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
-    if not isinstance(binning, Binning):
-        raise InputError(
-            f"binning is {binning!r}; give an object of caltest.binning, such as EqualMass(10)."
-        )
     return binning
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import check_confidence, level_of_confidence, positive_integer
+from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import EqualWidth
 from caltest.bounds.compared import Compared, compared
@@ -20,7 +21,6 @@ from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import ClassWise, Lens, find_lens, seen
-from caltest.named import MOST_RESAMPLES
 from caltest.tolerance import event
 
 _DRAWS = 499
@@ -31,6 +31,7 @@ _ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
 _CURVE_BINS = 15
 
 
+@arguments()
 def miscalibration_bounds(
     probs: object,
     labels: object,
@@ -122,7 +123,7 @@ def miscalibration_bounds(
     >>> bounds.over, bounds.under
     (0.285, 0.0)
     """
-    confidence = check_confidence(confidence)
+    confidence = float(confidence)
     if not (isinstance(lens, str) and lens == "classwise"):
         find_lens(lens)
     whole = sample(probs, labels)
@@ -169,7 +170,7 @@ def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | N
     if view.predictions.n_classes != 2:
         raise InputError(
             f"the bounds are about one probability, and there are {view.predictions.n_classes} classes "
-            f"through the lens {label!r}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
+            f"through the lens {quoted(label)}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
         )
     return [(event(label, view.predictions), view, label)], label
 
@@ -195,14 +196,12 @@ def _checked_draws(n_resamples: int | None, level: float) -> int:
     if n_resamples is None:
         reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
         return max(_DRAWS, reserved, needed)
-    n_draws = positive_integer("n_resamples", n_resamples)
+    n_draws = int(n_resamples)
     if n_draws < needed:
         raise InputError(
             f"n_resamples is {n_draws}, and a bound at level {level:.3g} needs {needed} draws at "
             "least; give more, or leave it out."
         )
-    if n_draws > MOST_RESAMPLES:
-        raise InputError(f"n_resamples is {n_draws}; give at most {MOST_RESAMPLES:,}.")
     return n_draws
 
 

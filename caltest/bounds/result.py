@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from caltest._arguments import arguments, flag
 from caltest._prose import plain
 from caltest._visible import visible
 from caltest.forms import Side
@@ -161,11 +162,13 @@ class MiscalibrationBounds:
         """Somewhere the model claims more than this too little; 0: not proved."""
         return max(view.under.bound for view in self.views)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON."""
         found: dict[str, Any] = plain({"over": self.over, "under": self.under, **asdict(self)})
         return found
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each probability and side.
 
@@ -190,6 +193,7 @@ class MiscalibrationBounds:
         ]
         return pd.DataFrame(rows)
 
+    @arguments(overlapping=flag)
     def where(self, *, overlapping: bool = False) -> pd.DataFrame:
         """Return the intervals of the score in which the model is wrong, the most telling first.
 
@@ -228,6 +232,7 @@ class MiscalibrationBounds:
         ]
         return pd.DataFrame(found, columns=columns)
 
+    @arguments()
     def summary(self) -> str:
         """Return the bounds in plain language."""
         from caltest.bounds.words import summary

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest.cli._input import read_sample, source
 from caltest.cli._options import (
     AsJson,
@@ -17,7 +17,7 @@ from caltest.cli._options import (
     Label,
     LensName,
     Seed,
-    check_jobs,
+    check_typed,
 )
 from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
@@ -73,7 +73,7 @@ def run_bounds(
     the input is wrong.
     """
     with errors_reported():
-        check_jobs(jobs)
+        check_typed(jobs=jobs, confidence=confidence, resamples=resamples)
         check_picture(plot, file)
         _check_certificate(certificate, wanted, lens)
         sample = read_sample(file, label, columns, example)

@@ -18,7 +18,7 @@ from caltest.cli._options import (
     LensName,
     Seed,
     StatisticName,
-    check_jobs,
+    check_typed,
     column_names,
     file_path,
 )
@@ -86,7 +86,7 @@ def run_compare(
     A model is called by its file. Exit status: 0, or 2 if the input is wrong.
     """
     with errors_reported():
-        check_jobs(jobs)
+        check_typed(jobs=jobs, resamples=resamples)
         sources, models, labels = _models(files or [], label, columns, example)
 
         from caltest import comparison
@@ -153,7 +153,7 @@ def model_names(files: Sequence[Path]) -> list[str]:
 
 
 def _digits(example: str) -> tuple[dict[str, Predictions], Labels]:
-    from caltest._choices import choose
+    from caltest._arguments import choose
     from caltest.data import Predictions
     from caltest.datasets import digits_models, load_digits_predictions
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from caltest._choices import closest
+from caltest._arguments import closest, jobs
 from caltest._door import is_file, named, opened
 from caltest.exceptions import InputError
 
@@ -21,7 +21,6 @@ Check: TypeAlias = "Callable[[str, object], Any]"
 _TABLE = "[tool.caltest]"
 _MOST_BYTES = 10**6
 _MOST_BITS = 256  # of a whole number; a seed may be long
-_MOST_CORES = 1024
 
 
 @dataclass(frozen=True)
@@ -169,12 +168,7 @@ def at_least(least: int) -> Check:
 
 def cores(name: str, value: object) -> int:
     """Pass a number of workers."""
-    found = whole(name, value)
-    if found == 0:
-        raise InputError(f"{name} is 0; give a number of cores, or -1 for all of them.")
-    if found > _MOST_CORES:
-        raise InputError(f"{name} is {found}; give at most {_MOST_CORES:,}, or -1 for all there are.")
-    return found
+    return jobs(name, whole(name, value))
 
 
 def one_of(*choices: str) -> Check:

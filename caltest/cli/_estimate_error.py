@@ -16,7 +16,7 @@ from caltest.cli._options import (
     Label,
     LensName,
     Seed,
-    check_jobs,
+    check_typed,
 )
 from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
@@ -77,7 +77,7 @@ def run_estimate_error(
     Exit status: 0, or 2 if the input is wrong.
     """
     with errors_reported():
-        check_jobs(jobs)
+        check_typed(jobs=jobs, resamples=resamples)
         _check_resamples(pvalue, resamples)
         check_picture(plot, file)
         sample = read_sample(file, label, columns, example)

@@ -100,7 +100,7 @@ def _given(file: Path | None) -> Path:
 
 
 def _example(name: str) -> Sample:
-    from caltest._choices import choose
+    from caltest._arguments import choose
     from caltest.data import Predictions, Sample
     from caltest.datasets import digits_models, load_digits_predictions
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from caltest._arguments import check_draws
 from caltest.cli._input import read_or_scan, read_sample, source
 from caltest.cli._options import (
     AsJson,
@@ -20,7 +21,7 @@ from caltest.cli._options import (
     LensName,
     Seed,
     StatisticName,
-    check_jobs,
+    check_typed,
 )
 from caltest.cli._output import NOT_REJECTED, REJECTED, errors_reported, to_json, write, write_data
 from caltest.exceptions import InputError
@@ -102,8 +103,7 @@ def run_test(
     Exit status: 0 not rejected, 1 rejected, 2 wrong input.
     """
     with errors_reported():
-        check_jobs(jobs)
-        _check_level(alpha)
+        check_typed(jobs=jobs, alpha=alpha, tolerance=tolerance, resamples=resamples)
         data = read_or_scan(file, label, columns, example)
 
         from caltest import testing
@@ -145,7 +145,7 @@ def run_estimate(
     Exit status: 0, or 2 if the input is wrong.
     """
     with errors_reported():
-        check_jobs(jobs)
+        check_typed(jobs=jobs)
         sample = read_sample(file, label, columns, example)
 
         from caltest import testing
@@ -177,22 +177,11 @@ def _asked_statistic(name: str | None, approximation: str | None, rank: int | No
     return {"statistic": replace(found, **given)}
 
 
-def _check_level(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise InputError(f"--alpha is {alpha}; give a level between 0 and 1, such as 0.05.")
-
-
 def _check_reach(result: CalibrationResult, alpha: float) -> None:
     """Raise if no outcome whatever could have been rejected with so few resamples."""
-    if result.n_resamples is None:
-        return
-    sides = 2 if result.alternative == "two-sided" else 1
-    smallest, needed = sides / (result.n_resamples + 1), math.ceil(sides / alpha) - 1
-    if smallest > alpha:
-        raise InputError(
-            f"with --resamples {result.n_resamples} no p-value is below {smallest:.3g}, so the "
-            f"level {alpha} cannot be reached; give --resamples {needed} or more."
-        )
+    if result.n_resamples is not None:
+        sides = 2 if result.alternative == "two-sided" else 1
+        check_draws("--resamples", result.n_resamples, alpha, sides)
 
 
 def _decision(rejected: bool, alpha: float) -> str:

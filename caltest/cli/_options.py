@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from caltest._arguments import Kind, confident, count_of_draws, difference, jobs, level
 from caltest.cli._output import WRONG_INPUT, fail
 from caltest.exceptions import InputError
 
@@ -129,10 +130,20 @@ Seed = Annotated[
 ]
 
 
-def check_jobs(jobs: int) -> None:
-    """Raise if there are no cores to use."""
-    if jobs == 0:
-        raise InputError("--jobs is 0; give a number of cores, or -1 for all of them.")
+_KINDS: dict[str, Kind] = {
+    "alpha": level,
+    "confidence": confident,
+    "jobs": jobs,
+    "resamples": count_of_draws,
+    "tolerance": difference,
+}
+
+
+def check_typed(**typed: object) -> None:
+    """Raise if an option is not what its argument in Python has to be; None is not given."""
+    for name, value in typed.items():
+        if value is not None:
+            _KINDS[name](f"--{name}", value)
 
 
 def column_names(columns: str | None) -> list[str] | None:

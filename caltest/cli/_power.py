@@ -16,7 +16,7 @@ from caltest.cli._options import (
     Label,
     LensName,
     Seed,
-    check_jobs,
+    check_typed,
 )
 from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
@@ -154,7 +154,7 @@ def run_power(
     }
     only: dict[str, Any] = {"power": power, "min_n": min_n, "max_n": max_n}
     with errors_reported():
-        check_jobs(jobs)
+        check_typed(jobs=jobs, alpha=alpha, tolerance=tolerance, resamples=resamples)
         check_picture(plot, file)
         search = {name: value for name, value in only.items() if value is not None}
         _check_question(n, sample_size, search, under_null)

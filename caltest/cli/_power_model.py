@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from caltest._choices import choose, whole_number
+from caltest._arguments import choose, whole_number
 from caltest._quoted import quoted
 from caltest.cli._input import read_pilot
 from caltest.exceptions import InputError

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from caltest._quoted import quoted
 from caltest.comparison.resampling import about_model
 from caltest.comparison.u_statistics import FEWEST_ROWS
 from caltest.data import Predictions, Sample, check_index, sample
@@ -89,8 +90,8 @@ def _check_labels(reference: str, first: Sample, name: str, other: Sample, as_gi
     if differ.any():
         own, known = (each.predictions.classes or () for each in (as_given, first))
         raise InputError(
-            f"model {name!r}: the columns are {listed(own, 4)}, those of model {reference!r} "
-            f"{listed(known, 4)}, so that the label of "
+            f"model {quoted(name)}: the columns are {listed(own, 4)}, those of model "
+            f"{quoted(reference)} {listed(known, 4)}, so that the label of "
             f"{row_at(int(differ.argmax()))} is not the same class for both; order the columns alike, "
             "or give labels as class names."
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from caltest._choices import check_confidence
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
@@ -36,6 +36,7 @@ from caltest.statistics import CKCE, Statistic
 _FEW_ROWS = 50  # from here on, unbiased statistics have p-values close to uniform if errors are equal
 
 
+@arguments()
 def compare(
     models: Mapping[str, Any],
     labels: object,
@@ -148,7 +149,6 @@ def compare(
     measure = find_statistic(statistic)
     _growth(measure)
     check_correction(correction)
-    check_confidence(confidence)
     wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens)
     n = len(next(iter(wholes.values())).labels)
     plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng))

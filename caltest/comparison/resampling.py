@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose, positive_integer
 from caltest._parallel import ALONE, Workers
+from caltest._quoted import quoted
 from caltest._seeds import child_seed, generator
 from caltest._tail import TIE_TOLERANCE
 from caltest._tiles import Array, Tile, blocks
@@ -85,7 +86,7 @@ class Resampling:
     def checked(cls, kind: Kind, size: int | None, n_resamples: int, n: int, seed: int) -> Resampling:
         """Fill in the default size, or raise if the options do not fit n rows."""
         choose("resampling", kind, RESAMPLINGS)
-        resamples = positive_integer("n_resamples", n_resamples)
+        resamples = int(n_resamples)
         if not 2 <= resamples <= MOST_RESAMPLES:
             raise InputError(f"n_resamples is {n_resamples}; give from 2 to {MOST_RESAMPLES:,}.")
         if kind == "bootstrap":
@@ -174,7 +175,7 @@ def about_model(name: str, where: str = "") -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"model {name!r}: {where}{error}") from error
+        raise InputError(f"model {quoted(name)}: {where}{error}") from error
 
 
 class Order(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from caltest._arguments import arguments
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array
@@ -130,10 +131,12 @@ class Comparison:
         """Where in ``names`` each model of ``ranking`` stands."""
         return [self.names.index(name) for name in self.ranking]
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each model, in the order of the ranking.
 
@@ -156,6 +159,7 @@ class Comparison:
         index = pd.Index([visible(name) for name in self.names], name="model")
         return pd.DataFrame(found, index=index).iloc[self.order]
 
+    @arguments()
     def pairs(self) -> pd.DataFrame:
         """Return a row for each pair of models, in the order of the ranking.
 
@@ -184,6 +188,7 @@ class Comparison:
         ]
         return pd.DataFrame(rows)
 
+    @arguments()
     def summary(self) -> str:
         """Return the comparison in plain language: who is best, how sure, and which pairs differ."""
         from caltest.comparison.words import summary

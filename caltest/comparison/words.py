@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from caltest._choices import level_of_confidence
+from caltest._arguments import level_of_confidence
 from caltest._prose import confidence_text, page, paragraph, percent, short, table
 from caltest._visible import shown
 from caltest.comparison.result import Comparison

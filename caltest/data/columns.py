@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest._quoted import quoted
 from caltest.data.containers import listed, row_at
 from caltest.exceptions import InputError

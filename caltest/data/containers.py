@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,12 @@ from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 _LISTED = 40  # characters of each of several names
+#: What is said of a file that was opened and not read.
+NOT_LOADED = (
+    "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
+    "give the .predictions and .labels of what that returns"
+)
+_WIDE = (nw.Int128, nw.UInt128)
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
@@ -98,6 +105,12 @@ def read_table(data: object, what: str) -> Table:
         return _from_tensor(data, what)
     if hasattr(data, "collect") and hasattr(data, "lazy"):
         raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
+    if hasattr(data, "load") and hasattr(data, "n_samples"):
+        raise InputError(f"{what} is {NOT_LOADED}.")
+    if hasattr(data, "predictions") and hasattr(data, "labels"):
+        raise InputError(
+            f"{what} is a {type(data).__name__}; give its .predictions first, and its .labels second."
+        )
     if type(data).__module__.startswith("pyarrow") and type(data).__name__ == "RecordBatch":
         data = nw.from_arrow(data, backend="pyarrow")
     try:
@@ -125,6 +138,7 @@ def _from_tensor(tensor: Any, what: str) -> Table:
 
 
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
+    check_named(frame.columns, what)
     names = tuple(str(name) for name in frame.columns)
     if len(set(names)) < len(names):
         raise InputError(
@@ -142,7 +156,27 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     if np.any(frame.null_count().to_numpy()):
         _raise_first_missing(frame, names, what)
     coarse = any(_is_coarse(dtype) for dtype in frame.schema.values())
-    return Table(_plain(np.asarray(frame.to_numpy()), what), names, coarse)
+    wide = any(dtype in _WIDE for dtype in frame.schema.values())
+    values = None if wide else np.asarray(frame.to_numpy())
+    if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
+        values = np.column_stack([_numpy(frame.get_column(name)) for name in frame.columns])
+    return Table(_plain(values, what), names, coarse)
+
+
+def check_named(names: Sequence[object], what: str) -> None:
+    """Raise if one of several columns has no name: None, or a value that stands for a missing one."""
+    for place, name in enumerate(names):
+        missing = type(name).__name__ in ("NoneType", "NAType", "NaTType")
+        if len(names) > 1 and (missing or (isinstance(name, float) and math.isnan(name))):
+            raise InputError(
+                f"column {place} of {what} (counting from 0) has {quoted(name)} for a name; name every "
+                "column."
+            )
+
+
+def _numpy(series: nw.Series[Any]) -> np.ndarray:
+    """Return a column as an array; numpy has no integers of 128 bits."""
+    return np.asarray((series.cast(nw.Float64) if series.dtype in _WIDE else series).to_numpy())
 
 
 def _raise_first_missing(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> None:
@@ -168,7 +202,7 @@ def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> 
             f"{row_at(int(np.argmax(series.is_null().to_numpy())))}{where}; "
             "fill them, or leave these rows out of probs and labels alike."
         )
-    return Table(_plain(np.asarray(series.to_numpy()), what), None, _is_coarse(dtype))
+    return Table(_plain(_numpy(series), what), None, _is_coarse(dtype))
 
 
 def _is_coarse(dtype: nw.dtypes.DType) -> bool:
@@ -190,7 +224,7 @@ def _from_array(data: Any, what: str) -> Table:
         )
     try:
         values = np.asarray(data)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(_ragged(data, what)) from error
     if values.ndim == 0:
         raise InputError(
@@ -247,9 +281,22 @@ def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
     kinds = sorted({type(x).__name__ for x in entries})
     if kinds and set(kinds) <= {"str", "str_"}:
         return values
-    advice = f"convert it first, for instance with np.asarray({what}.tolist())"
-    if len(kinds) > 1:
-        advice = "give entries of one kind"
+    advice = "give entries of one kind"
+    if len(kinds) == 1:
+        advice = (
+            f"convert it first, with np.asarray({what}, dtype={'int' if what == 'labels' else 'float'})"
+        )
+        try:
+            values.astype(np.float64)
+        except OverflowError:
+            large = next(i for i in range(entries.size) if abs(entries[i]) > 1e300)
+            row = large // (values.size // len(values))
+            raise InputError(
+                f"{what} holds {quoted(entries[large])} in {row_at(row)}; correct it, or leave "
+                "this row out of probs and labels alike."
+            ) from None
+        except (TypeError, ValueError):
+            advice = "give numbers"
     raise InputError(
         f"{what} is an array of Python objects ({listed(kinds, 4)}), not of numbers; {advice}."
     )

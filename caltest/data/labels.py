@@ -9,7 +9,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest._quoted import quoted
 from caltest.data.containers import Table, listed, row_at
 from caltest.exceptions import InputError
@@ -55,13 +55,13 @@ def column_indices(
     """
     values = labels.values
     if values.dtype.kind == "b":
-        if names is not None and {"True", "False"} in (set(names), set(without_prefix(names)[0])):
-            return _by_name(values.astype(str), names)
         if n_classes != 2:
             raise InputError(
                 f"labels is boolean, but probs has {n_classes} columns; give the column that came "
                 f"true, 0 to {n_classes - 1}."
             )
+        if names is not None:
+            return _by_truth(values, names)
     if labels.is_text:
         if names is None:
             raise InputError(_text_without_names(values))
@@ -144,6 +144,19 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     raise InputError(
         f"label {quoted(labels[row])} in {row_at(row)} is not the name of a column of probs "
         f"({listed(names)}); {advice}{'?' if close else '.'}"
+    )
+
+
+def _by_truth(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Match True and False to columns of these names, or of the numbers 1 and 0; never by position."""
+    for each in (names, without_prefix(names)[0]):
+        lowered = [name.strip().lower() for name in each]
+        if sorted(lowered) in (["false", "true"], ["0", "1"]):
+            true = 1 - min(lowered.index(name) for name in lowered if name in ("false", "0"))
+            return np.where(values, true, 1 - true).astype(np.intp), ()
+    raise InputError(
+        f"labels is boolean, and the columns of probs are called {listed(names)}, which does not say "
+        "which of them True is; give labels as these names, or call the columns False and True."
     )
 
 

@@ -11,6 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments, flag
+from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
 from caltest.data.containers import Table, read_table, row_at
@@ -115,6 +117,7 @@ class Sample:
         return Sample, (self.predictions, self.labels)
 
 
+@arguments(part=flag)
 def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     """Read and check predictions and labels.
 
@@ -158,7 +161,9 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     ('One column, read as P(class 1).',)
     """
     if isinstance(probs, Predictions):
-        return Sample(probs, sample(probs.probs, labels).labels)
+        truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
+        names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
+        return Sample(probs, sample(Table(probs.probs, names), truth, part=part).labels)
     check_index(probs, labels, "probs", "labels")
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     check_order(table, truth)
@@ -265,7 +270,10 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         return
     count = list(range(len(first)))
     one, other = first.tolist(), second.tolist()
-    same = set(one) == set(other)
+    try:
+        same = set(one) == set(other)
+    except TypeError:  # lists, say, which cannot be looked up
+        same = False
     if not same and count in (one, other):
         return  # the default index: rows correspond by position
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
@@ -277,7 +285,7 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
     advice = f"{align}, or call .reset_index(drop=True) on both if rows correspond by position"
     raise InputError(
         f"the pandas indexes of {first_name} and {second_name} differ: {row_at(row)} is "
-        f"{one[row]!r} in {first_name} and {other[row]!r} in {second_name}; {advice}."
+        f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}; {advice}."
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import arguments
 from caltest.data import sample
 from caltest.exceptions import InputError
 
@@ -209,6 +210,7 @@ class EstimationFunction(ABC):
     def search_space(self, n_classes: int) -> tuple[Any, ...]:
         """Return the values of the tuned option that are tried."""
 
+    @arguments()
     def fit(self, probs: object, labels: object) -> Fitted:
         """Fit to training rows.
 

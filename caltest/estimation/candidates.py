@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from inspect import isabstract
 from typing import Any, NamedTuple, TypeAlias
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._prose import short
+from caltest._quoted import quoted
 from caltest.estimation.base import EstimationFunction
 from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature
 from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKernelRidge
@@ -82,7 +83,7 @@ def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candid
         kind = choose("estimation function", wanted, FUNCTIONS)
     else:
         raise InputError(
-            f"functions holds {wanted!r}; give names ({', '.join(FUNCTIONS)}) or objects of "
+            f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}) or objects of "
             "caltest.estimation."
         )
     scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
@@ -102,7 +103,7 @@ def _with_values(pair: tuple[Any, ...]) -> Candidate:
     values = tuple(pair[1]) if len(pair) == 2 and isinstance(pair[1], Iterable) else ()
     if len(pair) != 2 or not isinstance(pair[0], EstimationFunction) or not values:
         raise InputError(
-            f"functions holds {pair!r}; give pairs of a function and the values to try, as in "
+            f"functions holds {quoted(pair)}; give pairs of a function and the values to try, as in "
             "(TwoStepKernelRidge(), [0.1, 0.01])."
         )
     for value in values:

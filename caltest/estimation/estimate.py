@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import arguments, choose
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
 from caltest.data import Predictions, Sample, impossible_labels, sample
@@ -15,6 +15,8 @@ from caltest.estimation.base import residuals, u_statistic
 from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike
 from caltest.estimation.held_out import HeldOut, WholePipeline
 from caltest.estimation.pipeline import (
+    N_FOLDS,
+    TEST_SIZE,
     CalibrationPipeline,
     Path,
     Rows,
@@ -32,6 +34,7 @@ PValue: TypeAlias = Literal["held_out", "pipeline", "none"]
 _PVALUES = {"held_out": 999, "pipeline": 99, "none": 0}  # and how many draws by default
 
 
+@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
 def estimate_squared_error(
     probs: object,
     labels: object,
@@ -113,9 +116,9 @@ def estimate_squared_error(
     if n_resamples is not None:
         if pvalue == "none":
             raise InputError(
-                f"n_resamples is {n_resamples!r}, and pvalue='none' draws none; leave it out."
+                f"n_resamples is {n_resamples}, and pvalue='none' draws none; leave it out."
             )
-        draws = positive_integer("n_resamples", n_resamples)
+        draws = int(n_resamples)
     find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
-from caltest._choices import positive_integer, positive_number
+from caltest._arguments import arguments, positive_number
 from caltest._tiles import blocks
 from caltest.binning import EqualWidth
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Smoother, coordinates
@@ -19,6 +19,7 @@ _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**20  # of kernel values held at a time
 
 
+@arguments()
 @dataclass(frozen=True)
 class Binning(EstimationFunction):
     """ĉ(p) is the mean residual of the training rows in p's bin; two classes.
@@ -53,9 +54,6 @@ class Binning(EstimationFunction):
     is_a: ClassVar[str] = "mean residuals of equal-width bins"
     tuned: ClassVar[str] = "n_bins"
     two_classes_only: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        positive_integer("n_bins", self.n_bins)
 
     def search_space(self, n_classes: int) -> tuple[int, ...]:
         """Return 5, 10, …, 90 bins, as published."""
@@ -98,6 +96,7 @@ class _BinnedCurve(PlugIn):
         return self.bins.means(residuals)[self.cells]
 
 
+@arguments(bandwidth=positive_number)
 @dataclass(frozen=True)
 class DirichletKernelDensity(EstimationFunction):
     """ĉ(p) = Σ_i κ(p; g_i) onehot(y_i) / Σ_i κ(p; g_i) − p, κ(·; g) the density of Dir(g/b + 1).
@@ -132,9 +131,6 @@ class DirichletKernelDensity(EstimationFunction):
     name: ClassVar[str] = "kernel_density"
     is_a: ClassVar[str] = "ratio of Dirichlet kernel densities"
     tuned: ClassVar[str] = "bandwidth"
-
-    def __post_init__(self) -> None:
-        positive_number("bandwidth", self.bandwidth)
 
     def search_space(self, n_classes: int) -> tuple[float, ...]:
         """Return 15 values from 1e-5 to 0.1, evenly by their logarithm, and 0.2, 0.4, …, 1."""
@@ -181,6 +177,7 @@ class _DensityCurve(PlugIn):
         return found
 
 
+@arguments(temperature=positive_number)
 @dataclass(frozen=True)
 class Temperature(EstimationFunction):
     """ĉ(p) = softmax(t log p) − p: the error of a model that states softmax(log q / t) for a truth q.
@@ -215,9 +212,6 @@ class Temperature(EstimationFunction):
     name: ClassVar[str] = "temperature"
     is_a: ClassVar[str] = "a temperature of the logits"
     tuned: ClassVar[str] = "temperature"
-
-    def __post_init__(self) -> None:
-        positive_number("temperature", self.temperature)
 
     def search_space(self, n_classes: int) -> tuple[float, ...]:
         """Return 41 values from 1/16 to 16, evenly by their logarithm."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import positive_integer
+from caltest._arguments import Number, Whole, arguments, real_array
 from caltest._parallel import ALONE, Workers
 from caltest._seeds import generator
 from caltest._tiles import blocks
@@ -25,6 +24,9 @@ from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
 
 Rows: TypeAlias = NDArray[np.intp]
+
+N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
+TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
 
 _FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
 _ORDER = 7  # key of the seed from which rows are shuffled
@@ -84,6 +86,7 @@ class Path:
         return np.asarray(np.take_along_axis(means, self.best[None, :], axis=0)[0])
 
 
+@arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
 @dataclass(frozen=True)
 class CalibrationPipeline:
     """Split, folds, search spaces, ensemble of the fold models.
@@ -125,12 +128,6 @@ class CalibrationPipeline:
     regularization_scaling: Scaling = "usual"
 
     def __post_init__(self) -> None:
-        positive_integer("n_folds", self.n_folds)
-        if self.n_folds < 2:
-            raise InputError("n_folds is 1; give two at least: one fold validates what others teach.")
-        size = self.test_size
-        if not isinstance(size, Real) or isinstance(size, bool) or not 0.0 < size < 1.0:
-            raise InputError(f"test_size is {size!r}; give a share between 0 and 1, such as 0.2.")
         if isinstance(self.functions, str) and self.functions != "all":
             object.__setattr__(self, "functions", (self.functions,))
         elif isinstance(self.functions, Iterable) and not isinstance(self.functions, str):
@@ -255,11 +252,8 @@ def _one_fold(
 
 
 def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
-    try:
-        rows = np.asarray(order)
-    except ValueError:  # rows of different lengths
-        rows = np.empty(0)
-    whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
+    rows = real_array("order", order, "give the rows in order, whole numbers")
+    whole = rows.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
     if not whole or not np.array_equal(np.sort(rows), np.arange(n_samples)):
         raise InputError(
             f"order has to hold each of the rows 0 to {n_samples - 1} once; it decides which rows are "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._arguments import OneOf, arguments
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._visible import visible
@@ -197,6 +198,7 @@ class SquaredErrorEstimate:
         """The p-value of :attr:`test`."""
         return self.test.pvalue if self.test else None
 
+    @arguments(other=OneOf("caltest.estimation:FunctionRisk", "give one of .functions"))
     def gap(self, other: FunctionRisk | None = None) -> tuple[float, float]:
         """Return how far another function's risk lies above that of the recommended one.
 
@@ -215,6 +217,7 @@ class SquaredErrorEstimate:
         differences = theirs - self.recommended.risks[self.recommended.best]
         return float(differences.mean()), _error(differences)
 
+    @arguments()
     def table(self) -> pd.DataFrame:
         """Return a row for each function, least risk first.
 
@@ -252,6 +255,7 @@ class SquaredErrorEstimate:
         index = pd.Index([visible(each.label) for each in self.functions], name="function")
         return pd.DataFrame(rows, index=index)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         shown = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -260,6 +264,7 @@ class SquaredErrorEstimate:
         found = {"recommended": self.recommended.label, "estimate": self.estimate, "root": self.root}
         return {key: plain(value) for key, value in (found | shown).items()}
 
+    @arguments()
     def summary(self) -> str:
         """Return in plain language what the error is, by which function, and why by that."""
         from caltest.estimation.words import summary

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose, positive_number
+from caltest._arguments import arguments, choose, positive_number, real_kernel
 from caltest.estimation.base import (
     Array,
     EstimationFunction,
@@ -30,7 +30,6 @@ from caltest.estimation.base import (
     coordinates,
 )
 from caltest.estimation.spectrum import Features, Spectrum
-from caltest.exceptions import InputError
 from caltest.kernels import Gaussian, Kernel
 
 Scaling: TypeAlias = Literal["usual", "published"]
@@ -49,12 +48,7 @@ class _Ridge(EstimationFunction):
     powers: ClassVar[dict[str, float]]
 
     def __post_init__(self) -> None:
-        positive_number("regularization", self.regularization)
         choose("regularization_scaling", self.regularization_scaling, self.powers)
-        if not isinstance(self.kernel, Kernel):
-            raise InputError(
-                f"kernel is {self.kernel!r}; give an object of caltest.kernels, such as Gaussian(0.5)."
-            )
 
     def _constant(self, n: int) -> float:
         return float(self.regularization * n ** self.powers[self.regularization_scaling])
@@ -93,6 +87,7 @@ class _RidgeSmoother(Smoother):
         return self.surface(self.spectrum.at(coordinates(probs)))
 
 
+@arguments(regularization=positive_number, kernel=real_kernel)
 @dataclass(frozen=True)
 class TwoStepKernelRidge(_Ridge):
     """ĉ by kernel ridge regression of the residuals on the predictions, h = ⟨ĉ, ĉ'⟩ ("U-statistic").
@@ -160,6 +155,7 @@ class _TwoStepCurve(PlugIn):
         return (self.features.values @ flat).reshape(-1, *residuals.shape[1:])
 
 
+@arguments(regularization=positive_number, kernel=real_kernel)
 @dataclass(frozen=True)
 class KroneckerKernelRidge(_Ridge):
     """h by kernel ridge regression of ⟨r_i, r_j⟩ on pairs of predictions, with the kernel k ⊗ k.

@@ -12,13 +12,28 @@ from functools import partial
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._quoted import quoted
 from caltest._tiles import sum_over_tiles
 from caltest.data import sample
 from caltest.estimation.base import Array, Fitted, HasGram, residuals
 from caltest.exceptions import InputError
 
 
+def _has_values(name: str, value: object) -> object:
+    """Return an object that has what :class:`HasGram` says."""
+    if all(callable(getattr(value, each, None)) for each in ("diagonal", "gram")) and not isinstance(
+        value, type
+    ):
+        return value
+    raise InputError(
+        f"{name} is {quoted(value)}; give a fitted estimation function, or an object with "
+        "diagonal(probs) and gram(probs_a, probs_b)."
+    )
+
+
+@arguments(h=_has_values)
 def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
     """Return the U-statistic of the risk, (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
 
@@ -60,6 +75,7 @@ def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None
     return float(total / (len(rows) * (len(rows) - 1.0)))
 
 
+@arguments(h=_has_values)
 def linear_risk(h: HasGram, probs: object, labels: object) -> float:
     """Return the mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the disjoint pairs (0, 1), (2, 3), …
 

@@ -9,7 +9,7 @@ from io import BufferedReader
 import numpy as np
 import pandas as pd
 
-from caltest._choices import whole_number
+from caltest._arguments import whole_number
 from caltest._door import reading, size_of
 from caltest._quoted import quoted
 from caltest.data.columns import check_unique, chosen_probs

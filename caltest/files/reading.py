@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from caltest._arguments import arguments, names
 from caltest._door import called, check_file, named, opened, size_of
 from caltest._quoted import quoted
 from caltest.data import Predictions, Sample
@@ -25,6 +26,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
 }
 
 
+@arguments()
 def read(
     path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
 ) -> Sample:
@@ -68,6 +70,7 @@ def read(
     return read_with_groups(path, label, columns=columns)[0]
 
 
+@arguments(groups=names)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
@@ -115,6 +118,7 @@ def read_with_groups(
         return content.checked(), content.groups
 
 
+@arguments()
 def read_pilot(
     path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
 ) -> Sample | Predictions:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._door import called, check_file, is_file, is_folder, named, opened, reading, size_of
 from caltest._quoted import quoted
 from caltest._sampling import ROWS
@@ -30,6 +31,7 @@ _ARROW = (".arrow", ".feather", ".ipc")
 _READAHEAD = 2  # batches of a row group decoded beforehand; more would fill memory
 
 
+@arguments()
 def scan(
     path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
 ) -> Stored:
@@ -184,9 +186,10 @@ def _files(path: Path) -> tuple[list[Path], str]:
         if found:
             return found, kind
     where = "this directory holds no such files" if folder else f"this is {quoted(path.suffix)}"
+    advice = "give another" if folder else "convert it, or read it with caltest.files.read"
     raise InputError(
         "a block of rows at a time can be read from Parquet (.parquet, .pq), Arrow (.arrow, .feather, "
-        f".ipc) and .npy files, and {where}; convert it, or read it with caltest.files.read."
+        f".ipc) and .npy files, and {where}; {advice}."
     )
 
 

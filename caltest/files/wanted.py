@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from caltest._choices import closest
+from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._quoted import quoted
 from caltest.data import Predictions, Sample, predictions, sample
@@ -93,8 +93,8 @@ class Wanted:
                 close = closest(name, names)
                 meant = f" (is {quoted(close)} meant?)" if close else ""
                 raise InputError(
-                    f"there is no {kind} {quoted(name)} to group by{meant}; "
-                    f"the {kind}s are {listed(names)}."
+                    f"there is no {kind} {quoted(name)} to group by{meant}; the {kind}s are "
+                    f"{listed(names)}."
                 )
             if name == truth:
                 raise InputError(

@@ -6,17 +6,18 @@ depends on the labels, nor on the order of the rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import isfinite
-from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
+from caltest._arguments import anything, arguments, as_float, real_array
 from caltest._arrays import NUMPY
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import ROUNDING, Distance, Floats, distance_named, suggestion
 from caltest.kernels.selection import Blocks, middle
@@ -72,15 +73,15 @@ def checked(rule: float | str) -> float | str:
     """
     if isinstance(rule, str):
         if rule not in RULES:
-            raise InputError(f"There is no bandwidth rule {rule!r}; {suggestion(rule, RULES)}.")
+            raise InputError(f"There is no bandwidth rule {quoted(rule)}; {suggestion(rule, RULES)}.")
         return rule
-    number = isinstance(rule, Real) and not isinstance(rule, bool | np.bool_)
-    if not number or not isfinite(rule) or rule < SMALLEST:
+    number = as_float(rule)
+    if number is None or not SMALLEST <= number < math.inf:
         raise InputError(
-            f"The bandwidth is {rule!r}; give a positive number or the name of a rule "
+            f"The bandwidth is {quoted(rule)}; give a positive number or the name of a rule "
             f"({', '.join(map(repr, RULES))})."
         )
-    return float(rule)
+    return number
 
 
 def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwidth:
@@ -149,7 +150,7 @@ def check_distance(rule: float | str, distance: str) -> None:
     if rule == "mean_tv_dirichlet" and distance != "tv":
         raise InputError(
             "The bandwidth rule 'mean_tv_dirichlet' gives a total variation distance, but the "
-            f"distance is {distance!r}; use distance='tv' or the rule 'mean'."
+            f"distance is {quoted(distance)}; use distance='tv' or the rule 'mean'."
         )
 
 
@@ -172,6 +173,7 @@ def _fallback(rule: str, blocks: Blocks) -> Bandwidth:
 # ------------------------------------------------------------------ rules
 
 
+@arguments(alpha=anything)
 def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     r"""Mean total variation distance of two independent draws of a Dirichlet distribution.
 
@@ -209,9 +211,11 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     >>> round(mean_tv_dirichlet([1.0, 1.0]), 12)
     0.333333333333
     """
-    a = np.asarray(alpha, dtype=np.float64)
+    a = real_array("alpha", alpha, "give at least two positive numbers")
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a <= 0):
-        raise InputError(f"The Dirichlet parameters are {alpha!r}; give at least two positive numbers.")
+        raise InputError(
+            f"The Dirichlet parameters are {quoted(alpha)}; give at least two positive numbers."
+        )
     total = a.sum()
     logs = betaln(total, total) - betaln(a, a) - betaln(total - a, total - a)
     return float(2 / total * np.exp(logs).sum())

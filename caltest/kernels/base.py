@@ -8,14 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from math import isfinite, prod
+from math import prod
 from numbers import Real
 from operator import iadd, imul
 from typing import Self, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from caltest._arguments import arguments, positive_number, real_kernel
 from caltest._arrays import NUMPY, ArrayLibrary
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import identity_norm
@@ -102,6 +104,13 @@ class Kernel(ABC):
         return self * other
 
 
+def _kernels(name: str, value: object) -> object:
+    """Return several kernels, as a tuple or a list."""
+    if isinstance(value, tuple | list) and value and all(isinstance(each, Kernel) for each in value):
+        return value
+    raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
+
+
 class _Composite(Kernel):
     """What sums and products share."""
 
@@ -119,6 +128,7 @@ class _Composite(Kernel):
         return merged_notes(self.kernels)
 
 
+@arguments(kernels=_kernels)
 @dataclass(frozen=True, repr=False)
 class Sum(_Composite):
     """The sum of kernels, as ``+`` makes it.
@@ -150,6 +160,7 @@ class Sum(_Composite):
         return " + ".join(map(repr, self.kernels))
 
 
+@arguments(kernels=_kernels)
 @dataclass(frozen=True, repr=False)
 class Product(_Composite):
     """The product of kernels, as ``*`` makes it.
@@ -181,6 +192,7 @@ class Product(_Composite):
         return " * ".join(map(_in_product, self.kernels))
 
 
+@arguments(kernel=real_kernel, scale=positive_number)
 @dataclass(frozen=True, repr=False)
 class Scaled(Kernel):
     """A positive multiple of a kernel, as ``*`` with a number makes it.
@@ -197,8 +209,6 @@ class Scaled(Kernel):
     scale: float
 
     def __post_init__(self) -> None:
-        if not isfinite(self.scale) or self.scale <= 0:
-            raise InputError(f"The kernel is multiplied by {self.scale!r}; use a positive number.")
         object.__setattr__(self, "scale", float(self.scale))
 
     def __call__(self, x: Floats, y: Floats) -> Floats:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
-from caltest._choices import closest
+from caltest._arguments import closest
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -191,7 +192,7 @@ def distance_named(name: str) -> Distance:
     array([[0. , 0.5]])
     """
     if not isinstance(name, str) or name not in DISTANCES:
-        raise InputError(f"There is no distance {name!r}; {suggestion(name, DISTANCES)}.")
+        raise InputError(f"There is no distance {quoted(name)}; {suggestion(name, DISTANCES)}.")
     return DISTANCES[name]
 
 
@@ -204,6 +205,6 @@ def suggestion(name: object, names: Iterable[str]) -> str:
     "did you mean 'mean'? The choices are 'mean', 'median'"
     """
     names = list(names)
-    close = closest(str(name).lower(), names)
+    close = closest(name.lower() if isinstance(name, str) else name, names)
     choices = ", ".join(map(repr, names))
     return f"did you mean {close!r}? The choices are {choices}" if close else f"use {choices}"

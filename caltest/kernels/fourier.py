@@ -11,6 +11,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest.exceptions import InputError
 from caltest.kernels.base import Kernel, Scaled, Sum
@@ -55,8 +56,9 @@ def fourier_features(kernel: Kernel, probs: Floats, count: int, seed: int = 0) -
         return probs.copy()
     if not has_fourier_features(kernel):
         raise InputError(
-            f"there are no Fourier features of {kernel!r}; use Gaussian, Exponential, Matern, Linear "
-            "or LinearGaussian kernels, sums and multiples of them, or Nyström's approximation."
+            f"there are no Fourier features of {quoted(kernel, 200)}; use Gaussian, Exponential, "
+            "Matern, "
+            "Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's approximation."
         )
     directions = _directions(kernel, generator(seed), (count, probs.shape[1]))
     points = np.sqrt(0.5 * probs) if getattr(kernel, "distance", "") == "hellinger" else probs
@@ -79,7 +81,7 @@ def has_fourier_features(kernel: Kernel) -> bool:
 @singledispatch
 def _directions(kernel: Kernel, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
     """Draw from the spectral distribution of a kernel, (count, m)."""
-    raise TypeError(f"{kernel!r} is not shift-invariant")
+    raise TypeError(f"{quoted(kernel, 200)} is not shift-invariant")
 
 
 @_directions.register(Gaussian)

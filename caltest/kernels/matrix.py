@@ -9,12 +9,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arguments import arguments, real_array
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.base import Kernel, Parameters, Terms, merged_notes, merged_parameters
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import matrix_norm
 
 
+@arguments()
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class MatrixKernel:
     r"""The matrix-valued kernel :math:`\sum_l k_l(s, t) A_l`.
@@ -49,12 +52,14 @@ class MatrixKernel:
     parts: tuple[tuple[Kernel, Floats], ...]
 
     def __init__(self, parts: Iterable[tuple[Kernel, ArrayLike]]) -> None:
-        pairs = list(parts)
+        pairs = list(parts) if isinstance(parts, Iterable) else [parts]
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise InputError(f"parts is {quoted(parts)}; give pairs of a kernel and an m×m matrix.")
         kernels = [kernel for kernel, _ in pairs]
         for i, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
                 raise InputError(
-                    f"Part {i} of the matrix kernel has {kernel!r} as its kernel; "
+                    f"Part {i} of the matrix kernel has {quoted(kernel)} as its kernel; "
                     "use a real-valued kernel such as Exponential()."
                 )
         matrices = [_psd_matrix(matrix, i) for i, (_, matrix) in enumerate(pairs)]
@@ -110,8 +115,8 @@ class MatrixKernel:
         return tuple((kernel, matrix.tobytes()) for kernel, matrix in self.parts)
 
     def __repr__(self) -> str:
-        shown = (f"({k!r}, {len(a)}×{len(a)} matrix)" for k, a in self.parts)
-        return f"MatrixKernel([{', '.join(shown)}])"
+        pairs = (f"({k!r}, {len(a)}×{len(a)} matrix)" for k, a in self.parts)
+        return f"MatrixKernel([{', '.join(pairs)}])"
 
 
 AnyKernel: TypeAlias = Kernel | MatrixKernel
@@ -120,8 +125,8 @@ AnyKernel: TypeAlias = Kernel | MatrixKernel
 
 def _psd_matrix(matrix: ArrayLike, part: int) -> Floats:
     """Copy a matrix, read-only, after checking that it is symmetric positive semi-definite."""
-    a = np.array(matrix, dtype=np.float64)
     where = f"Matrix {part} of the matrix kernel"
+    a = real_array(where, matrix, "give a finite m×m matrix for m classes").copy()
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size or not np.all(np.isfinite(a)):
         raise InputError(f"{where} has shape {a.shape}; give a finite m×m matrix for m classes.")
     asymmetry = np.abs(a - a.T).max()

@@ -13,7 +13,9 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arguments import arguments, as_float
 from caltest._arrays import NUMPY, ArrayLibrary, exp
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolve
 from caltest.kernels.base import Kernel, Parameters
@@ -97,6 +99,7 @@ class _WithBandwidth(Kernel):
         return self.bandwidth
 
 
+@arguments()
 @dataclass(frozen=True)
 class Exponential(_WithBandwidth):
     r"""The exponential (Laplacian) kernel :math:`\exp(-d(s, t) / \nu)`.
@@ -147,6 +150,7 @@ class Exponential(_WithBandwidth):
         return cast(Floats, exp(d))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Gaussian(_WithBandwidth):
     r"""The Gaussian kernel :math:`\exp(-d(s, t)^2 / (2 \gamma^2))`.
@@ -193,6 +197,7 @@ class Gaussian(_WithBandwidth):
         return self._profile(cast(Hilbertian, distance_named(self.distance)).squared_paired(x, y))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Matern(_WithBandwidth):
     r"""The Matérn kernel: with a = √(2·smoothness) d(s, t)/bandwidth, a polynomial in a times e⁻ᵃ.
@@ -233,9 +238,10 @@ class Matern(_WithBandwidth):
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def _check(self, metric: Distance) -> None:
-        if self.smoothness not in (0.5, 1.5, 2.5):
+        if as_float(self.smoothness) not in (0.5, 1.5, 2.5):
             raise InputError(
-                f"The smoothness of the Matérn kernel is {self.smoothness!r}; use 0.5, 1.5 or 2.5."
+                f"The smoothness of the Matérn kernel is {quoted(self.smoothness)}; use 0.5, 1.5 or "
+                "2.5."
             )
         if self.smoothness != 0.5:
             _check_hilbertian(self, metric)
@@ -254,6 +260,7 @@ class Matern(_WithBandwidth):
         return {**super().parameters, "smoothness": self.smoothness}
 
 
+@arguments()
 @dataclass(frozen=True)
 class LinearGaussian(_WithBandwidth):
     r"""Inner product plus Gaussian kernel: :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
@@ -316,11 +323,12 @@ def _check_hilbertian(kernel: _WithBandwidth, metric: Distance) -> None:
     # A function of the distance that is a mixture of Gaussians needs squares of negative type.
     if not isinstance(metric, Hilbertian):
         raise InputError(
-            f"{kernel!r} is not positive semi-definite, since the total variation distance is not "
-            "Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
+            f"{quoted(kernel, 200)} is not positive semi-definite, since the total variation distance "
+            "is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
         )
 
 
+@arguments()
 @dataclass(frozen=True)
 class Linear(Kernel):
     """The inner product s·t.

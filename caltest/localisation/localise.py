@@ -7,7 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caltest._choices import check_confidence, level_of_confidence, positive_integer
+from caltest._arguments import (
+    anything,
+    arguments,
+    check_draws,
+    level_of_confidence,
+)
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
@@ -20,10 +25,10 @@ from caltest.localisation.places import Places, Rows, cover, given_points, kerne
 from caltest.localisation.result import Witness
 from caltest.localisation.telling import places_told
 from caltest.multiplicity import StepDown
-from caltest.named import MOST_RESAMPLES
 from caltest.predictive import recognised
 
 
+@arguments(kernel=anything)
 def witness(
     probs: object,
     labels: object,
@@ -127,11 +132,8 @@ def witness(
     >>> found.pvalue
     0.01
     """
-    confidence = check_confidence(confidence)
-    n_resamples = positive_integer("n_resamples", n_resamples)
-    if n_resamples > MOST_RESAMPLES:
-        raise InputError(f"n_resamples is {n_resamples}; give {MOST_RESAMPLES:,} at most.")
-    n_points = positive_integer("n_points", n_points)
+    check_draws("n_resamples", n_resamples, level_of_confidence(confidence))
+    confidence, n_resamples, n_points = float(confidence), int(n_resamples), int(n_points)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = _view(probs, labels, lens)
     return _search(view, lens_label, kernel, points, n_points, confidence, n_resamples, seed, workers)
@@ -181,7 +183,7 @@ def _search(
         lens=lens,
         n_resamples=n_resamples,
         seed=seed,
-        warnings=_notes(view, kernels, n_resamples, level),
+        warnings=_notes(view, kernels),
     )
 
 
@@ -207,15 +209,6 @@ def _means(sums: Array, totals: Array) -> Array:
     return np.asarray(np.divide(sums, totals[:, None], out=np.full(sums.shape, np.nan), where=near))
 
 
-def _notes(
-    view: Sample, kernels: tuple[Kernel, ...], n_resamples: int, level: float
-) -> tuple[str, ...]:
+def _notes(view: Sample, kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
     notes = [*view.predictions.notes, *(note for each in kernels for note in each.notes)]
-    notes += impossible_labels(view)
-    smallest = 1.0 / (1 + n_resamples)
-    if smallest > level:
-        notes.append(
-            f"With {n_resamples} draws no p-value can be below {smallest:.3g}, so no claim can be made "
-            f"at level {level:g}."
-        )
-    return tuple(dict.fromkeys(notes))
+    return tuple(dict.fromkeys([*notes, *impossible_labels(view)]))

@@ -9,6 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caltest._arguments import real_array
+from caltest._quoted import quoted
 from caltest._tiles import Array
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel
@@ -46,8 +48,8 @@ class Places:
         if not np.all(heights > 0.0):
             k, p = (int(i) for i in np.argwhere(~(heights > 0.0))[0])
             raise InputError(
-                f"the kernel {kernels[k]!r} is {heights[k, p]:.3g} at evaluation point {p} and itself; "
-                "a place needs a kernel that is positive there."
+                f"the kernel {quoted(kernels[k], 200)} is {heights[k, p]:.3g} at evaluation point {p} "
+                "and itself; a place needs a kernel that is positive there."
             )
         return cls(kernels, points, heights)
 
@@ -80,7 +82,7 @@ def kernels_of(kernel: Kernel | Sequence[Kernel] | None, probs: Array) -> tuple[
     given = (kernel,) if isinstance(kernel, Kernel) else kernel
     if not isinstance(given, Sequence) or not given or not all(isinstance(k, Kernel) for k in given):
         raise InputError(
-            f"kernel is {kernel!r}; give a real-valued kernel of caltest.kernels, such as "
+            f"kernel is {quoted(kernel)}; give a real-valued kernel of caltest.kernels, such as "
             "Gaussian(0.1), or a list of them."
         )
     return tuple(each.fitted(probs) for each in given)
@@ -97,7 +99,7 @@ def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
     n, m = probs.shape
     try:
         found = np.array(points)
-        numbers = found.astype(np.float64)
+        numbers = real_array("points", found)
     except (TypeError, ValueError):
         raise InputError(
             f"points is of type {type(points).__name__} and holds no numbers; give rows "

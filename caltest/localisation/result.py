@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import level_of_confidence
+from caltest._arguments import Whole, arguments, flag, level_of_confidence
 from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._tiles import Array
@@ -123,11 +123,14 @@ class Witness:
         """The classes tested: all, of two the second only, as the first mirrors it."""
         return (1,) if self.n_classes == 2 else tuple(range(self.n_classes))
 
+    @arguments()
     def claims(self, place: int) -> tuple[int, ...]:
         """Return the classes tested and significant at a place, the largest |z| first."""
+        place = Whole(0, self.n_places - 1)("place", place)
         found = [c for c in self.tested if self.pvalues[place, c] <= self.level]
         return tuple(sorted(found, key=lambda c: (-abs(self.standardised[place, c]), c)))
 
+    @arguments(significant=flag)
     def table(self, *, significant: bool = False) -> pd.DataFrame:
         """Return a row for every place and class tested, the largest |z| first.
 
@@ -167,6 +170,7 @@ class Witness:
         )
         return found.iloc[np.argsort(-np.abs(z), kind="stable")].reset_index(drop=True)
 
+    @arguments(arrays=flag)
     def to_dict(self, *, arrays: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
 
@@ -203,6 +207,7 @@ class Witness:
             "claims": claims,
         }
 
+    @arguments()
     def summary(self) -> str:
         """Return in plain language what was found: near what, which classes, by how much."""
         from caltest.localisation.words import summary

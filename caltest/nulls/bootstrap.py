@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._tiles import multiply
 from caltest.nulls.base import Answer, Array, Question, chance_of_labels, from_draws
 from caltest.nulls.gram import GramNull, diagonal_of, gram_of, resampled_forms
@@ -24,6 +25,7 @@ def _rank(draws: list[Array], question: Question) -> Answer:
     return replace(answer, pvalue=floor, pvalue_interval=interval, notes=(*answer.notes, note))
 
 
+@arguments()
 @dataclass(frozen=True)
 class Bootstrap(GramNull):
     """Resample the rows of the centred Gram matrix with replacement.
@@ -61,6 +63,7 @@ class Bootstrap(GramNull):
         return _rank(draws, question)
 
 
+@arguments()
 @dataclass(frozen=True)
 class WildBootstrap(GramNull):
     """Give every row a random sign: T* = 2/(n(n−1)) Σ_{i<j} ε_i ε_j h_ij, compared with SKCE_uq.

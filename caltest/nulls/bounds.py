@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from caltest._arguments import Number, arguments
 from caltest._tail import Alternative
-from caltest.exceptions import InputError
 from caltest.forms import Form, HasTailBound
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 
+_EXPONENT = Number(1.0, math.inf, "[]", "give the exponent of a norm, 1 or more")
 
+
+@arguments(p=_EXPONENT, q=_EXPONENT)
 @dataclass(frozen=True)
 class Bound(Null):
     """McDiarmid's bound for SKCE_b, Hoeffding's for SKCE_uq and SKCE_ul.
@@ -45,11 +49,6 @@ class Bound(Null):
     assumption: ClassVar[str] = "a bounded kernel"
     requires: ClassVar[str] = "a bounded kernel statistic"
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
-
-    def __post_init__(self) -> None:
-        for exponent in (self.p, self.p if self.q is None else self.q):
-            if not exponent >= 1.0:
-                raise InputError(f"the norm exponent {exponent} is below 1; give p, q >= 1.")
 
     @classmethod
     def fits(cls, form: Form) -> bool:

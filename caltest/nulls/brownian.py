@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
+from caltest._arguments import arguments
 from caltest.forms import Form, HasBrownianLimit
 from caltest.forms.brownian import BrownianFunctional
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
@@ -19,6 +20,7 @@ _ZERO = 0.02  # the lower tails at this are below 1e-1000
 _SURPRISES = 10.0  # fewer unlikely labels than this make a path of few jumps
 
 
+@arguments()
 @dataclass(frozen=True)
 class Brownian(Null):
     """The law of Brownian motion W on [0, 1], to which the cumulative differences converge.

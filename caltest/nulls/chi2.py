@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from scipy.special import gammainc, gammaincc
 
+from caltest._arguments import arguments
 from caltest.forms import Form, HasChiSquare, HasMoments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 
 _WIDE = 1.1  # times the variance of the law is worth a note
 
 
+@arguments()
 @dataclass(frozen=True)
 class Chi2(Null):
     """The chi-square tail, with the degrees of freedom of predictions that were not fitted here.

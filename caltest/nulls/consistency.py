@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._parallel import ALONE
 from caltest._sampling import LabelSampler
 from caltest._seeds import generator
@@ -21,6 +22,7 @@ from caltest.statistics import Statistic
 _BATCH = 16  # resamples a task
 
 
+@arguments()
 @dataclass(frozen=True)
 class Consistency(Null):
     """Redraw rows with replacement, labels from their predictions, and compute the statistic anew.

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
+from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
@@ -39,6 +40,7 @@ _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond ar
 _WORTH_A_NOTE = 0.05  # error of a skewness
 
 
+@arguments()
 @dataclass(frozen=True)
 class ConditionalMoments(Null):
     """Saddlepoint or Pearson type III tail with the moments of the statistic given the predictions.

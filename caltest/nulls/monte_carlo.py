@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from caltest import _tail
-from caltest._choices import positive_integer
+from caltest._arguments import arguments, positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks
@@ -32,6 +32,7 @@ Evaluate: TypeAlias = Callable[[Any, Workers], Array]
 _BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
 
 
+@arguments(stop_after=positive_integer)
 @dataclass(frozen=True)
 class MonteCarlo(Null):
     """Draw labels from the predictions and rank the observed statistic among the draws' statistics.
@@ -62,10 +63,6 @@ class MonteCarlo(Null):
     guarantee: ClassVar[Guarantee] = "exact"
     assumption: ClassVar[str] = "none: rows are independent, that is all"
     requires: ClassVar[str] = "any statistic"
-
-    def __post_init__(self) -> None:
-        if self.stop_after is not None:
-            positive_integer("stop_after", self.stop_after)
 
     @classmethod
     def fits(cls, form: Form) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr
 
+from caltest._arguments import Whole, arguments
 from caltest.exceptions import InputError
 from caltest.forms import Form, HasCumulantGenerator, HasTerms
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
@@ -17,6 +17,7 @@ from caltest.nulls.saddlepoint import nearly_normal
 _NEARLY = 0.5  # skewness or excess kurtosis; more is worth a note
 
 
+@arguments(ddof=Whole(0, advice="give a whole number that is not negative"))
 @dataclass(frozen=True)
 class Normal(Null):
     """z against the standard normal: the classical p-value of a sum of independent terms.
@@ -50,10 +51,6 @@ class Normal(Null):
     guarantee: ClassVar[Guarantee] = "asymptotic"
     assumption: ClassVar[str] = "many independent terms, none of which dominates: their sum is normal"
     requires: ClassVar[str] = "a sum of independent terms"
-
-    def __post_init__(self) -> None:
-        if isinstance(self.ddof, bool) or not isinstance(self.ddof, Integral) or self.ddof < 0:
-            raise InputError(f"ddof is {self.ddof!r}; give a whole number that is not negative.")
 
     @classmethod
     def fits(cls, form: Form) -> bool:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from caltest._arguments import arguments
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.nulls.base import Answer, Question, from_sides
@@ -17,6 +18,7 @@ from caltest.nulls.saddlepoint import tail
 _MOST_ROWS = 12_000  # 1.2 GB of Gram matrix, minutes of eigenvalues
 
 
+@arguments()
 @dataclass(frozen=True)
 class Spectral(GramNull):
     """Estimate the λ_i by the eigenvalues of the centred Gram matrix over n; the tail is a saddlepoint.

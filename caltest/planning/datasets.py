@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from caltest._arguments import MOST_RESAMPLES, Whole, check_draws
 from caltest._parallel import Workers
 from caltest._seeds import child_seed, generator
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
-from caltest.named import MOST_RESAMPLES, StatisticLike, check_resamples, find_null, find_statistic
+from caltest.named import StatisticLike, find_null, find_statistic
 from caltest.nulls import Null
 from caltest.planning.models import Model, check_rows_drawn, drawn_by
 from caltest.planning.result import PowerPoint
@@ -53,16 +53,13 @@ class Asked:
         n_resamples: int | None,
     ) -> Asked:
         """Check what is asked; find a number of resamples if none is given."""
-        if not isinstance(alpha, Real) or isinstance(alpha, bool) or not 0.0 < alpha < 1.0:
-            raise InputError(f"alpha is {alpha!r}; give a level between 0 and 1, for instance 0.05.")
         find_null(null)
         find_lens(lens)
         sides = _sides(statistic, alternative, tolerance)
         if n_resamples is None:
             # α (B + 1) is whole, for levels as one writes them.
             n_resamples = min(math.ceil(round(sides * _EXCEEDANCES / alpha, 9)) - 1, MOST_RESAMPLES)
-        draws = check_resamples(n_resamples)
-        return cls(statistic, null, lens, alternative, tolerance, float(alpha), draws)
+        return cls(statistic, null, lens, alternative, tolerance, float(alpha), int(n_resamples))
 
     def tested(self, probs: object, labels: object, seed: int) -> CalibrationResult:
         """Test one data set."""
@@ -85,12 +82,7 @@ class Asked:
         if result.n_resamples is None:
             return
         sides = 2 if result.alternative == "two-sided" else 1
-        smallest, needed = sides / (self.n_resamples + 1), math.ceil(sides / self.alpha) - 1
-        if smallest > self.alpha:
-            raise InputError(
-                f"with {self.n_resamples} resamples no p-value is below {smallest:.3g}, so nothing is "
-                f"ever rejected at level {self.alpha:g}; give n_resamples={needed} or more."
-            )
+        check_draws("n_resamples", self.n_resamples, self.alpha, sides)
 
 
 def _sides(statistic: StatisticLike | None, alternative: str | None, tolerance: float | None) -> int:
@@ -183,9 +175,5 @@ def check_classes(results: Iterable[CalibrationResult]) -> None:
 
 def check_rows(name: str, value: object, least: int = 2) -> int:
     """Return a number of rows."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or int(cast("int", value)) < least:
-        raise InputError(f"{name} is {value!r}; give a whole number of rows, at least {least}.")
-    if int(cast("int", value)) > _MOST_ROWS:
-        raise InputError(f"{name} is {value!r}; give at most {_MOST_ROWS:,} rows.")
-    return int(cast("int", value))
+    advice = f"give a whole number of rows, at least {least}"
+    return Whole(least, _MOST_ROWS, advice, f"give at most {_MOST_ROWS:,} rows")(name, value)

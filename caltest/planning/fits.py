@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import chdtri, expit, logit, softmax
 
-from caltest._choices import choose
+from caltest._arguments import choose
 from caltest._prose import points
 from caltest.cox import Recalibration, recalibration
 from caltest.data import Predictions, Sample

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Real
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import data
-from caltest._choices import positive_number, whole_number
+from caltest._arguments import Number, arguments, check_takes, flag, positive_number, whole_number
 from caltest._frozen import freeze_arrays
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
@@ -33,7 +32,6 @@ from caltest.simulation import Simulated
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]
 Assumption: TypeAlias = "Callable[[Array], object] | NDArray[np.float64]"
 
-_LONG = 60  # characters of what a message repeats
 _WAYS = (
     "temperature=0.8, bias=0.5, overconfidence=0.05 or, with the pilot's labels, "
     "recalibration='temperature'"
@@ -80,6 +78,12 @@ class Pilot:
         return Sample(Predictions(probs, self.predictions.classes), labels.astype(np.intp))
 
 
+@arguments(
+    temperature=positive_number,
+    bias=Number(advice="give log-odds, such as 0.5"),
+    overconfidence=Number(-1.0, 1.0, advice="give a difference of probabilities, 0.05 for five points"),
+    careful=flag,
+)
 def pilot(
     probs: object,
     labels: object = None,
@@ -165,7 +169,8 @@ def pilot(
         stated["bias"] = partial(_with_bias, predictions, bias, target)
     elif target is not None:
         raise InputError(
-            f"target is {target!r}, which is the class of a bias; give bias=0.5 too, or leave it out."
+            f"target is {quoted(target)}, which is the class of a bias; give bias=0.5 too, or leave it "
+            "out."
         )
     if overconfidence is not None:
         stated["overconfidence"] = partial(_with_overconfidence, predictions, overconfidence)
@@ -205,36 +210,32 @@ def _read(probs: object, labels: object) -> tuple[Predictions, Sample | None]:
 
 
 def _with_temperature(predictions: Predictions, temperature: float) -> Truth:
-    positive_number("temperature", temperature)
     return of_temperature(predictions.probs, float(temperature))
 
 
 def _with_bias(predictions: Predictions, bias: float, target: int | str | None) -> Truth:
-    _check_finite("bias", bias, "give log-odds, such as 0.5")
     column = _column(predictions, target)
     name = f"class {predictions.classes[column] if predictions.classes else column}"
     return of_bias(predictions.probs, column, float(bias), name)
 
 
 def _with_overconfidence(predictions: Predictions, excess: float) -> Truth:
-    _check_finite("overconfidence", excess, "give a difference of probabilities, 0.05 for five points")
-    if not -1.0 < excess < 1.0:
-        raise InputError(
-            f"overconfidence is {excess!r}; give a difference of probabilities, 0.05 for five points."
-        )
     return of_overconfidence(predictions.probs, float(excess))
 
 
 def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
-    given = truth(predictions.probs.copy()) if callable(truth) else truth
+    given: object = truth
+    if callable(truth) and not isinstance(truth, type):
+        check_takes("truth", truth, "probs")
+        given = truth(predictions.probs.copy())
     try:
         if np.iscomplexobj(cast("Any", given)):
             raise TypeError
         read = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        shown = repr(given)
-        shown = f"a {type(given).__name__} of other things" if len(shown) > _LONG else shown
-        raise InputError(f"truth is {shown}; give probabilities (N, m), or a function.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"truth is {quoted(given)}; give probabilities (N, m), or a function."
+        ) from None
     if predictions.n_classes == 2 and read.shape == (predictions.n_samples,):
         read = np.column_stack([1.0 - read, read])
     if read.shape != predictions.probs.shape:
@@ -270,9 +271,3 @@ def _column(predictions: Predictions, target: int | str | None) -> int:
         else "a bias needs the class it is of (target=)"
     )
     raise InputError(f"{what}, and the pilot has {m} classes; give a column from 0 to {m - 1}{named}.")
-
-
-def _check_finite(name: str, value: object, advice: str) -> None:
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not real or not np.isfinite(float(cast("float", value))):
-        raise InputError(f"{name} is {value!r}; {advice}.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from caltest import _tail
+from caltest._arguments import arguments
 from caltest._prose import plain
 from caltest.exceptions import InputError
 from caltest.planning.curve import Curve
@@ -61,6 +62,7 @@ class PowerPoint:
             return None
         return _tail.interval(self.false_rejections, self.n_datasets, "greater")
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON."""
         names = ("n", "n_datasets", "rejections", "power", "interval")
@@ -110,12 +112,14 @@ class Simulation:
     seed: int
     warnings: tuple[str, ...] = ()
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         found["points"] = [point.to_dict() for point in self.points]
         return {name: plain(value) for name, value in found.items()}
 
+    @arguments()
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each number of rows simulated.
 
@@ -137,6 +141,7 @@ class Simulation:
         order = ["n", "n_datasets", "rejections", "power", "low", "high"]
         return pd.DataFrame(rows)[[*order, "false_rejections", "size", "size_low", "size_high"]]
 
+    @arguments()
     def summary(self) -> str:
         """Return the result in plain language."""
         from caltest.planning.words import summary
@@ -226,6 +231,7 @@ class SampleSizeResult(Simulation):
     max_n: int
     curve: Curve = field(repr=False)
 
+    @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON."""
         return {**super().to_dict(), "curve": self.curve.to_dict()}

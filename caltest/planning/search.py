@@ -11,12 +11,11 @@ independent, so that the likelihood of the counts is what it is for a design fix
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Real
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from caltest._choices import positive_integer
+from caltest._arguments import Number, anything, arguments, count_of_datasets
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError
@@ -35,6 +34,7 @@ _BATCHES = 6  # of the data sets near the answer; the first are small, for where
 _BEYOND, _SHARE = 2, 8  # so many times as many rows have one in so many of these data sets
 
 
+@arguments(n_datasets=count_of_datasets, power=anything)
 def sample_size(
     model: ModelLike,
     statistic: StatisticLike | None = None,
@@ -109,7 +109,7 @@ def sample_size(
     least, most = check_rows("min_n", min_n), check_rows("max_n", max_n)
     if least >= most:
         raise InputError(f"min_n is {min_n} and max_n {max_n}; give a smaller and a larger number.")
-    datasets = positive_integer("n_datasets", n_datasets)
+    datasets = int(n_datasets)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     check_draws(chosen, least, seed)
     search = _Search(Simulator(chosen, asked, False, seed, workers), wanted, least, most)
@@ -128,12 +128,8 @@ def sample_size(
 
 
 def _checked_power(power: object, alpha: float) -> float:
-    real = isinstance(power, Real) and not isinstance(power, bool)
-    if not real or not alpha < float(cast("float", power)) < 1.0:
-        raise InputError(
-            f"power is {power!r}; give a probability above alpha, {alpha:g}, and below 1, such as 0.8."
-        )
-    return float(cast("float", power))
+    advice = f"give a probability above alpha, {alpha:g}, and below 1, such as 0.8"
+    return Number(alpha, 1.0, advice=advice)("power", power)
 
 
 class _Search:

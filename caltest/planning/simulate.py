@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._choices import positive_integer
+from caltest._arguments import arguments, count_of_datasets, flag
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
 from caltest.exceptions import InputError
@@ -22,6 +22,7 @@ from caltest.planning.result import PowerPoint, PowerResult
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
 
 
+@arguments(n_datasets=count_of_datasets, under_null=flag)
 def power(
     model: ModelLike,
     n: int | Sequence[int],
@@ -103,9 +104,7 @@ def power(
     chosen = find_model(model)
     asked = Asked.of(statistic, null, lens, alternative, tolerance, alpha, n_resamples)
     sizes = _sizes(n)
-    datasets = positive_integer("n_datasets", n_datasets)
-    if not isinstance(under_null, bool | np.bool_):
-        raise InputError(f"under_null is {under_null!r}; give True or False.")
+    datasets = int(n_datasets)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     check_draws(chosen, sizes[0], seed)
     simulator = Simulator(chosen, asked, bool(under_null), seed, workers)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from caltest._arguments import OneOf, Whole, arguments
 from caltest._prose import confidence_text, points
+from caltest._quoted import quoted
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
 from caltest.exceptions import InputError
@@ -24,6 +25,12 @@ _LEAST_WIDTH = 0.008  # of a shaded place, so that it can be seen
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 
 
+@arguments(
+    bounds=OneOf(
+        "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
+    ),
+    view=Whole(0, advice="give the number of one, counted from 0"),
+)
 @dataclass(frozen=True, eq=False)
 class BoundsDisplay:
     """The places where a model is wrong, on its reliability diagram. Make it with `from_bounds`.
@@ -53,7 +60,16 @@ class BoundsDisplay:
     figure_: Figure | None = field(default=None, init=False, repr=False)
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        count = len(self.bounds.views)
+        if self.view >= count:
+            raise InputError(
+                f"view is {quoted(self.view)}, and there are {count}; give the number of one, counted "
+                "from 0."
+            )
+
     @classmethod
+    @arguments()
     def from_bounds(
         cls, bounds: MiscalibrationBounds, *, view: int = 0, ax: Axes | None = None
     ) -> BoundsDisplay:
@@ -92,14 +108,9 @@ class BoundsDisplay:
         'predicted probability that the top class is right'
         >>> plt.close(display.figure_)
         """
-        whole = isinstance(view, Integral) and not isinstance(view, bool)
-        if not whole or not 0 <= view < len(bounds.views):
-            raise InputError(
-                f"view is {view!r}, and there are {len(bounds.views)}; give the number of one, counted "
-                "from 0."
-            )
         return cls(bounds, view).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> BoundsDisplay:
         """Draw diagonal, places, bins and bars.
 

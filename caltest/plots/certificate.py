@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import OneOf, arguments, choose
 from caltest._prose import confidence_text
 from caltest.bounds import Certificate
 from caltest.bounds.certificate_words import at_most
@@ -27,6 +27,7 @@ _COLOURS = {"over": VERMILION, "under": BLUE}
 _LEAST_WIDTH = 0.006  # of a shaded range or a box, so that it can be seen
 
 
+@arguments(certificate=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
 @dataclass(frozen=True, eq=False)
 class CertificateDisplay:
     """The band of a certificate around the diagonal. Make it with :meth:`from_certificate`.
@@ -56,7 +57,11 @@ class CertificateDisplay:
     figure_: Figure | None = field(default=None, init=False, repr=False)
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        choose("axis", self.against, _AGAINST)
+
     @classmethod
+    @arguments()
     def from_certificate(
         cls, certificate: Certificate, *, against: Against = "scores", ax: Axes | None = None
     ) -> CertificateDisplay:
@@ -96,9 +101,9 @@ class CertificateDisplay:
         'predicted probability that the top class is right'
         >>> plt.close(display.figure_)
         """
-        choose("axis", against, _AGAINST)
         return cls(certificate, against).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> CertificateDisplay:
         """Draw band, diagonal, distance and ranges.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._choices import level_of_confidence
+from caltest._arguments import OneOf, arguments, axes, level_of_confidence
 from caltest._prose import confidence_text
 from caltest.comparison import Comparison
 from caltest.comparison.words import resamples_of, shown_names
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _DARK = 0.68  # of the colour scale; numbers are white above
 
 
+@arguments(comparison=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
 @dataclass(frozen=True, eq=False)
 class ComparisonDisplay:
     """Intervals of every model, and how often one ranks before another. Make it with `from_comparison`.
@@ -51,6 +52,7 @@ class ComparisonDisplay:
     axes_: tuple[Axes, Axes] | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(ax=axes)
     def from_comparison(
         cls, comparison: Comparison, *, ax: Sequence[Axes] | None = None
     ) -> ComparisonDisplay:
@@ -90,6 +92,7 @@ class ComparisonDisplay:
         """
         return cls(comparison).plot(ax)
 
+    @arguments(ax=axes)
     def plot(self, ax: Sequence[Axes] | None = None) -> ComparisonDisplay:
         """Draw intervals and proportions.
 

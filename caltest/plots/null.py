@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import OneOf, arguments
 from caltest.exceptions import InputError
 from caltest.plots.bands import Array
 from caltest.plots.lettering import lettering
@@ -55,6 +56,7 @@ class NullDisplay:
     axes_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(result=OneOf("caltest.result:CalibrationResult", "give what caltest.test returns"))
     def from_result(cls, result: CalibrationResult, *, ax: Axes | None = None) -> NullDisplay:
         """Draw the null distribution of a result.
 
@@ -94,6 +96,7 @@ class NullDisplay:
         draws = result.null_distribution
         return cls(result, draws, _extreme(draws, result)).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> NullDisplay:
         """Draw the histogram.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._arguments import OneOf, arguments
 from caltest._visible import shown
-from caltest.exceptions import InputError
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots.lettering import lettering
 from caltest.plots.style import BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
@@ -24,6 +24,12 @@ _SMALL = 2.0  # inches: narrower or lower axes have no legend
 _LONG = 2.6  # inches: of the label of the vertical axis
 
 
+@arguments(
+    result=OneOf(
+        "caltest.planning:PowerResult SampleSizeResult",
+        "give what caltest.power or caltest.sample_size returns",
+    )
+)
 @dataclass(frozen=True, eq=False)
 class PowerDisplay:
     """Power against the number of rows. Make it with `from_result`.
@@ -51,6 +57,7 @@ class PowerDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments()
     def from_result(
         cls, result: PowerResult | SampleSizeResult, *, ax: Axes | None = None
     ) -> PowerDisplay:
@@ -88,13 +95,9 @@ class PowerDisplay:
         'rows'
         >>> plt.close(display.figure_)
         """
-        if not isinstance(result, PowerResult | SampleSizeResult):
-            raise InputError(
-                f"the result is a {type(result).__name__}; give what caltest.power or "
-                "caltest.sample_size returns."
-            )
         return cls(result).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> PowerDisplay:
         """Draw the power.
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import check_confidence, choose, level_of_confidence
+from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
 from caltest._prose import confidence_text
+from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import Binning, EqualWidth
 from caltest.data import Predictions, sample
@@ -67,6 +68,7 @@ class ReliabilityDisplay:
     axes_: tuple[Axes, ...] | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(ax=axes)
     def from_predictions(
         cls,
         probs: object,
@@ -149,7 +151,7 @@ class ReliabilityDisplay:
         >>> plt.close(display.figure_)
         """
         choose("curve", curve, _CURVES)
-        check_confidence(confidence)
+        check_draws("n_resamples", n_resamples, level_of_confidence(confidence))
         checked = sample(probs, labels)
         lenses = _lenses(lens, classes, checked.predictions)
         alpha = level_of_confidence(confidence)
@@ -164,6 +166,7 @@ class ReliabilityDisplay:
         display = cls(tuple(plan.panel(checked, each) for each in lenses), curve, confidence)
         return display.plot(ax)
 
+    @arguments(ax=axes)
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> ReliabilityDisplay:
         """Draw the panels.
 
@@ -204,12 +207,14 @@ def _lenses(
     lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Predictions
 ) -> list[Lens | None]:
     """Return the lens of every panel."""
-    if lens != "classwise":
+    if not isinstance(lens, str) or lens != "classwise":
         if classes is not None:
             raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
         found = find_lens(lens)
         return [TopLabel() if found is None and predictions.n_classes > 2 else found]
     chosen = range(predictions.n_classes) if classes is None else classes
+    if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
+        raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
     if not 1 <= len(chosen) <= _MOST_PANELS:
         raise InputError(
             f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}; choose classes, "
@@ -223,8 +228,4 @@ def _binning(binning: Binning | None, curve: Curve) -> Binning | None:
         if binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
         return None
-    if binning is not None and not isinstance(binning, Binning):
-        raise InputError(
-            f"binning is {binning!r}; give an object of caltest.binning, such as EqualMass(15)."
-        )
     return EqualWidth(15) if binning is None else binning

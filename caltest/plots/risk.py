@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._arguments import OneOf, arguments, axes
 from caltest.estimation import FunctionRisk, SquaredErrorEstimate
 from caltest.exceptions import InputError
 from caltest.plots.lettering import CLAUSE, lettering
@@ -25,6 +26,12 @@ _WIDE = 11.0  # inches: room for a legend of three columns
 _DASHES: tuple[Any, ...] = ((0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)))
 
 
+@arguments(
+    result=OneOf(
+        "caltest.estimation:SquaredErrorEstimate",
+        "give what caltest.estimate_squared_error returns",
+    )
+)
 @dataclass(frozen=True, eq=False)
 class RiskDisplay:
     """Validation risk against the tuned options, and the estimates. Make it with `from_estimate`.
@@ -54,6 +61,7 @@ class RiskDisplay:
     axes_: tuple[Axes, ...] | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments(ax=axes)
     def from_estimate(
         cls, result: SquaredErrorEstimate, *, ax: Sequence[Axes] | None = None
     ) -> RiskDisplay:
@@ -99,6 +107,7 @@ class RiskDisplay:
         """
         return cls(result).plot(ax)
 
+    @arguments(ax=axes)
     def plot(self, ax: Sequence[Axes] | None = None) -> RiskDisplay:
         """Draw risks and estimates.
 

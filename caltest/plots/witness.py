@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest._arguments import OneOf, arguments
 from caltest._prose import percents
 from caltest.localisation import Witness
 from caltest.localisation.words import centre_text, extent, row_text
@@ -23,6 +24,7 @@ _DARK = 0.72  # of the scale; text is white above
 _LONGEST_NAME = 14
 
 
+@arguments(witness=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
 @dataclass(frozen=True, eq=False)
 class WitnessDisplay:
     """The places told and their classes, as a heat map. Make it with `from_witness`.
@@ -50,6 +52,7 @@ class WitnessDisplay:
     ax_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
+    @arguments()
     def from_witness(cls, witness: Witness, *, ax: Axes | None = None) -> WitnessDisplay:
         """Draw a witness.
 
@@ -81,6 +84,7 @@ class WitnessDisplay:
         """
         return cls(witness).plot(ax)
 
+    @arguments()
     def plot(self, ax: Axes | None = None) -> WitnessDisplay:
         """Draw the heat map.
 

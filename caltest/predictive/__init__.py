@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from caltest._arguments import arguments
 from caltest.predictive.base import Predictive, PredictiveSample
 from caltest.predictive.ensemble import Ensemble
 from caltest.predictive.frozen import FromScipy
@@ -20,6 +21,7 @@ from caltest.predictive.gaussian import Gaussian
 __all__ = ["Ensemble", "FromScipy", "Gaussian", "Predictive", "PredictiveSample", "recognised"]
 
 
+@arguments()
 def recognised(given: object) -> Predictive | None:
     """Return predicted distributions if these are some, wrapped if they are scipy's; else None."""
     if isinstance(given, Predictive):

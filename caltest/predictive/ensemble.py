@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property, reduce
-from numbers import Real
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from caltest._arguments import Number, arguments
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive, numbers
@@ -20,6 +20,7 @@ _NARROWEST = 1e-6  # bandwidth
 _A_SIDE = 16  # of these, at most, in one direction
 
 
+@arguments()
 class Ensemble(Predictive):
     """Predictions that are samples: ensemble members, posterior draws, bootstrap forecasts.
 
@@ -64,7 +65,11 @@ class Ensemble(Predictive):
         self.members, self._given = array, members
         self._points = array.reshape(*array.shape[:2], -1)
         n, s, d = self._points.shape
-        h = s ** (-1.0 / (d + 4)) if bandwidth == "scott" else _positive(bandwidth)
+        h = (
+            s ** (-1.0 / (d + 4))
+            if isinstance(bandwidth, str) and bandwidth == "scott"
+            else _positive(bandwidth)
+        )
         centred = self._points - self._points.mean(axis=1, keepdims=True)
         covariance = np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
         least = np.linalg.eigvalsh(covariance)[:, 0]
@@ -129,10 +134,8 @@ class Ensemble(Predictive):
 
 
 def _positive(bandwidth: object) -> float:
-    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool)
-    if not number or not _NARROWEST <= float(bandwidth) <= 1.0 / _NARROWEST:  # type: ignore[arg-type]
-        raise InputError(f"bandwidth is {bandwidth!r}; give a positive number such as 0.5, or 'scott'.")
-    return float(bandwidth)  # type: ignore[arg-type]
+    advice = "give a positive number such as 0.5, or 'scott'"
+    return Number(_NARROWEST, 1.0 / _NARROWEST, "[]", advice)("bandwidth", bandwidth)
 
 
 def _normal_nodes(d: int) -> tuple[Array, Array]:

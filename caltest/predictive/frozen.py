@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from caltest._arguments import arguments
+from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive
 
 
+@arguments()
 class FromScipy(Predictive):
     """Predictions that are frozen ``scipy.stats`` distributions.
 
@@ -54,8 +57,8 @@ class FromScipy(Predictive):
             hasattr(part, "entropy") and _has(part, "logpdf", "logpmf") and _has(part, "rvs", "sample")
         ):
             raise InputError(
-                f"{name} is {part!r}, which is no frozen distribution of scipy.stats; give one such as "
-                "scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
+                f"{name} is {quoted(part)}, which is no frozen distribution of scipy.stats; give one "
+                "such as scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
             )
         advice = (
             "freeze it, as in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive, numbers
 
 
+@arguments()
 class Gaussian(Predictive):
     """Gaussian predictions.
 

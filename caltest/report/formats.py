@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from caltest._arguments import arguments
 from caltest._writing import write_whole
 from caltest.auditing.result import Audit
 from caltest.exceptions import InputError
@@ -37,6 +38,7 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
 }
 
 
+@arguments()
 def to_html(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
     """Return an audit as one page that needs nothing else: no network, no script, no other file.
 
@@ -67,6 +69,7 @@ def to_html(audit: Audit, *, title: str | None = None, command: str | None = Non
     return render("report.html.j2", summarise(audit, title=title, command=command))
 
 
+@arguments()
 def to_markdown(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
     """Return an audit as Markdown, for a comment on a pull request or the summary of a job.
 
@@ -92,6 +95,7 @@ def to_markdown(audit: Audit, *, title: str | None = None, command: str | None =
     return render("report.md.j2", summarise(audit, title=title, command=command))
 
 
+@arguments()
 def to_json(audit: Audit) -> str:
     """Return an audit as strict JSON, which :func:`schema` describes.
 
@@ -117,6 +121,7 @@ def to_json(audit: Audit) -> str:
     return json.dumps(audit.to_dict(), indent=2, allow_nan=False) + "\n"
 
 
+@arguments()
 def to_junit(audit: Audit) -> str:
     """Return an audit as JUnit's XML, which continuous integration shows as tests.
 
@@ -142,6 +147,7 @@ def to_junit(audit: Audit) -> str:
     return junit.document(audit)
 
 
+@arguments()
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of :func:`to_json`.
 
@@ -161,6 +167,7 @@ def schema() -> dict[str, Any]:
     return found
 
 
+@arguments()
 def save(
     audit: Audit,
     path: str | os.PathLike[str],

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
+from caltest._arguments import Number, Whole, real_array
+from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest.exceptions import InputError
 
@@ -16,6 +18,10 @@ Array: TypeAlias = NDArray[np.float64]
 
 #: The α of the published simulations: ten classes, most predictions confident.
 ALPHA: tuple[float, ...] = (0.1,) * 10
+
+N_SAMPLES = Whole(1, advice="give a positive integer")
+N_CLASSES = Whole(2, 100_000, "give an integer of at least 2")
+SHARE = Number(0.0, 1.0, "[]", "give a number in [0, 1]")
 
 _SMALLEST_ALPHA = 1e-300  # below, log g is no number
 
@@ -68,8 +74,6 @@ def log_dirichlet(n: int, alpha: Array, seed: int) -> Array:
     If γ ~ Gamma(α + 1) and u is uniform, γ u^{1/α} ~ Gamma(α) (Marsaglia and Tsang 2000). Its
     logarithm does not underflow for small α, as the variable itself does.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"n_samples is {n!r}; give a positive integer.")
     stream = generator(seed, *_PREDICTIONS)
     shape = (int(n), len(alpha))
     log_gammas = np.log(stream.standard_gamma(alpha + 1.0, shape))
@@ -91,16 +95,14 @@ def log(probs: Array) -> Array:
 
 def equal(n_classes: int) -> Array:
     """Return the published α of ``n_classes`` classes."""
-    if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or n_classes < 2:
-        raise InputError(f"n_classes is {n_classes!r}; give an integer of at least 2.")
     return np.full(n_classes, ALPHA[0])
 
 
 def checked_alpha(alpha: ArrayLike) -> Array:
     """Return α as an array of positive numbers."""
-    a = np.asarray(alpha, dtype=np.float64)
+    a = real_array("alpha", alpha, "give at least two positive numbers")
     if a.ndim != 1 or len(a) < 2 or not np.all(np.isfinite(a)) or np.any(a < _SMALLEST_ALPHA):
-        raise InputError(f"alpha is {alpha!r}; give at least two positive numbers.")
+        raise InputError(f"alpha is {quoted(alpha)}; give at least two positive numbers.")
     return a
 
 
@@ -108,14 +110,9 @@ def checked_beta(beta: ArrayLike | None, m: int) -> Array:
     """Return β as an array of m probabilities; None is uniform."""
     if beta is None:
         return np.full(m, 1.0 / m)
-    b = np.asarray(beta, dtype=np.float64)
+    b = real_array("beta", beta, f"give {m} probabilities that sum to 1")
     if b.shape != (m,) or not np.all(b >= 0) or abs(b.sum() - 1.0) > 1e-9:
-        raise InputError(f"beta is {beta!r}; give {m} probabilities that sum to 1, as alpha has {m}.")
+        raise InputError(
+            f"beta is {quoted(beta)}; give {m} probabilities that sum to 1, as alpha has {m}."
+        )
     return b
-
-
-def checked_share(name: str, share: float) -> float:
-    """Return a number in [0, 1]."""
-    if not 0.0 <= share <= 1.0:
-        raise InputError(f"{name} is {share!r}; give a number in [0, 1].")
-    return float(share)

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
+from caltest._arguments import (
+    Number,
+    Whole,
+    anything,
+    arguments,
+    as_float,
+    check_takes,
+    positive_number,
+)
+from caltest._quoted import quoted
 from caltest._seeds import Rng, generator, seed_of
 from caltest.exceptions import InputError
 from caltest.simulation.draws import (
     ALPHA,
+    N_SAMPLES,
     NOISE,
+    SHARE,
     TRUTH,
     Array,
     Simulated,
     checked_alpha,
-    checked_share,
     labels,
     log,
     log_dirichlet,
@@ -30,6 +42,7 @@ _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**21  # of an array held at a time
 
 
+@arguments(n_samples=N_SAMPLES, alpha=anything, temperature=positive_number)
 def tempered(
     n_samples: int = 250, alpha: ArrayLike = ALPHA, *, temperature: float, rng: Rng = None
 ) -> Simulated:
@@ -65,14 +78,13 @@ def tempered(
     True
     """
     a = checked_alpha(alpha)
-    if not (np.isfinite(temperature) and temperature > 0):
-        raise InputError(f"temperature is {temperature!r}; give a positive number.")
     seed = seed_of(rng)
     logs = log_dirichlet(n_samples, a, seed)
     probs = np.asarray(softmax(logs / temperature, axis=1))
     return Simulated(probs, labels(logs, seed), np.exp(logs))
 
 
+@arguments(n_samples=N_SAMPLES, alpha=anything, strength=SHARE)
 def local(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,
@@ -113,7 +125,6 @@ def local(
     True
     """
     a = checked_alpha(alpha)
-    strength = checked_share("strength", strength)
     seed = seed_of(rng)
     probs = np.exp(log_dirichlet(n_samples, a, seed))
     inside = _inside(region, probs)
@@ -121,6 +132,7 @@ def local(
     return Simulated(probs, labels(log(truth), seed), truth)
 
 
+@arguments(n_samples=N_SAMPLES, alpha=anything, target=Whole(0), bias=Number())
 def classwise(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,
@@ -162,10 +174,8 @@ def classwise(
     3.0
     """
     a = checked_alpha(alpha)
-    if not 0 <= target < len(a):
-        raise InputError(f"target is {target!r}; give a class in 0..{len(a) - 1}.")
-    if not np.isfinite(bias):
-        raise InputError(f"bias is {bias!r}; give a finite number.")
+    if target >= len(a):
+        raise InputError(f"target is {quoted(target)}; give a class in 0..{len(a) - 1}.")
     seed = seed_of(rng)
     logs = log_dirichlet(n_samples, a, seed)
     shifted = logs.copy()
@@ -174,6 +184,12 @@ def classwise(
     return Simulated(np.exp(logs), labels(shifted, seed), np.exp(shifted))
 
 
+@arguments(
+    n_samples=N_SAMPLES,
+    alpha=anything,
+    scale=Number(0.0, math.inf, "[)", "give a number of at least 0"),
+    truth_draws=Whole(2, advice="give at least 2"),
+)
 def noisy(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,
@@ -216,10 +232,6 @@ def noisy(
     True
     """
     a = checked_alpha(alpha)
-    if not (np.isfinite(scale) and scale >= 0):
-        raise InputError(f"scale is {scale!r}; give a number of at least 0.")
-    if truth_draws < 2:
-        raise InputError(f"truth_draws is {truth_draws!r}; give at least 2.")
     seed = seed_of(rng)
     logs = log_dirichlet(n_samples, a, seed)
     noise = generator(seed, *NOISE).standard_normal(logs.shape)
@@ -253,7 +265,8 @@ def _truth_behind_noise(
 
 
 def _inside(region: Region, probs: Array) -> NDArray[np.bool_]:
-    if callable(region):
+    if callable(region) and not isinstance(region, type):
+        check_takes("region", region, "probs")
         inside = np.asarray(region(probs))
         if inside.shape != (len(probs),) or inside.dtype != bool:
             raise InputError(
@@ -261,8 +274,11 @@ def _inside(region: Region, probs: Array) -> NDArray[np.bool_]:
                 f"it must return booleans of shape ({len(probs)},)."
             )
         return inside
-    low, high = region
-    if not low <= high:
-        raise InputError(f"region is {region!r}; give (low, high) with low <= high, or a function.")
+    ends = [as_float(each) for each in region] if isinstance(region, Sequence) else []
+    low, high = ends if len(ends) == 2 else (None, None)
+    if low is None or high is None or not low <= high:
+        raise InputError(
+            f"region is {quoted(region)}; give (low, high) with low <= high, or a function."
+        )
     confidence = probs.max(axis=1)
     return np.asarray((low <= confidence) & (confidence <= high))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caltest._arguments import anything, arguments
 from caltest._seeds import Rng, seed_of
 from caltest.simulation.draws import (
     ALPHA,
+    N_CLASSES,
+    N_SAMPLES,
+    SHARE,
     Simulated,
     checked_alpha,
     checked_beta,
-    checked_share,
     equal,
     labels,
     log,
@@ -19,6 +22,7 @@ from caltest.simulation.draws import (
 )
 
 
+@arguments(n_samples=N_SAMPLES, n_classes=N_CLASSES)
 def m1(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
     """Draw from M1, calibrated: the label is drawn from the stated probabilities (π = 0).
 
@@ -57,6 +61,7 @@ def m1(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
     return mixture(n_samples, equal(n_classes), pi=0.0, rng=rng)
 
 
+@arguments(n_samples=N_SAMPLES, n_classes=N_CLASSES)
 def m2(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
     """Draw from M2: half of the labels are of the first class whatever is stated (π = ½, β = e_1).
 
@@ -88,6 +93,7 @@ def m2(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
     return mixture(n_samples, equal(n_classes), pi=0.5, beta=np.eye(1, n_classes)[0], rng=rng)
 
 
+@arguments(n_samples=N_SAMPLES, n_classes=N_CLASSES)
 def m3(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
     """Draw from M3: every class is equally likely whatever is stated (π = 1, β uniform).
 
@@ -119,6 +125,7 @@ def m3(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
     return mixture(n_samples, equal(n_classes), pi=1.0, rng=rng)
 
 
+@arguments(n_samples=N_SAMPLES, alpha=anything, pi=SHARE)
 def mixture(
     n_samples: int = 250,
     alpha: ArrayLike = ALPHA,
@@ -164,7 +171,7 @@ def mixture(
            [0.25, 0.75]])
     """
     a = checked_alpha(alpha)
-    pi, b = checked_share("pi", pi), checked_beta(beta, len(a))
+    b = checked_beta(beta, len(a))
     seed = seed_of(rng)
     probs = np.exp(log_dirichlet(n_samples, a, seed))
     truth = (1.0 - pi) * probs + pi * b

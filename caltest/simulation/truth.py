@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
+from caltest._arguments import Whole, anything, arguments, positive_number
 from caltest._seeds import Rng, seed_of
-from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.simulation.draws import (
+    SHARE,
     Array,
     checked_alpha,
     checked_beta,
-    checked_share,
     log_dirichlet,
 )
 
@@ -29,6 +29,7 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
+@arguments(alpha=anything, pi=SHARE)
 def true_ece_tv(alpha: ArrayLike, beta: ArrayLike | None, pi: float) -> float:
     r"""Return the expected calibration error (total variation) of a mixture, in closed form.
 
@@ -68,9 +69,10 @@ def true_ece_tv(alpha: ArrayLike, beta: ArrayLike | None, pi: float) -> float:
     b = checked_beta(beta, len(a))
     total = a.sum()
     parts = b * betainc(a, total - a, b) - a / total * betainc(a + 1.0, total - a, b)
-    return float(checked_share("pi", pi) * parts.sum())
+    return float(pi * parts.sum())
 
 
+@arguments(alpha=anything, pi=SHARE, bandwidth=positive_number, n_draws=Whole(2 * _BLOCK))
 def true_skce(
     alpha: ArrayLike,
     beta: ArrayLike | None,
@@ -119,12 +121,8 @@ def true_skce(
     0.0156, standard error 0.0001
     """
     a = checked_alpha(alpha)
-    pi, b = checked_share("pi", pi), checked_beta(beta, len(a))
+    b = checked_beta(beta, len(a))
     width = mean_tv_dirichlet(a) if bandwidth is None else bandwidth
-    if not (np.isfinite(width) and width > 0):
-        raise InputError(f"The bandwidth is {width!r}; give a positive number.")
-    if n_draws < 2 * _BLOCK:
-        raise InputError(f"n_draws is {n_draws!r}; give at least {2 * _BLOCK}.")
     if pi == 0.0:
         return Estimate(0.0, 0.0)
     seed = seed_of(rng)

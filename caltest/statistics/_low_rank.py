@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import choose
+from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Predictions, glimpse
@@ -143,12 +144,11 @@ def chosen(approximation: Approximation | None, predictions: Predictions) -> App
     return None if size <= FULL_UP_TO else "nystrom"
 
 
-def check_approximation(kernel: Kernel | MatrixKernel, method: object, rank: object) -> None:
+def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
     """Raise if a kernel cannot be approximated so; None is no approximation."""
-    positive_integer("rank", rank)
     if method is None:
         return
-    choose("approximation", method, APPROXIMATIONS)  # type: ignore[arg-type]
+    choose("approximation", method, APPROXIMATIONS)
     if len(kernel.terms) > 1:
         raise InputError(
             f"kernel has {len(kernel.terms)} parts, and an approximation takes one kernel between "
@@ -156,6 +156,6 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object, rank: obj
         )
     if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
         raise InputError(
-            f"there are no Fourier features of {kernel.terms[0][0]!r}; use approximation='nystrom', "
-            "which takes any kernel."
+            f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; use "
+            "approximation='nystrom', which takes any kernel."
         )

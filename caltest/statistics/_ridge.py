@@ -7,14 +7,13 @@ W = K_c⁻¹ K K_c⁻¹. From features with K = ΦΦᵀ, W = ΨΨᵀ for Ψ = Φ
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack
 
-from caltest._choices import choose
+from caltest._arguments import Number, choose
 from caltest._memory import check_fits
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
@@ -120,11 +119,8 @@ def check_regularization(value: object) -> None:
     if isinstance(value, str):
         choose("rule for the regularization", value, RULES)
         return
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not number or not 0.0 < float(cast("float", value)) <= LARGEST:
-        raise InputError(
-            f"regularization is {value!r}; give a positive number up to {LARGEST:g}, 'n^-1/4' or 'cv'."
-        )
+    advice = f"give a positive number up to {LARGEST:g}, 'n^-1/4' or 'cv'"
+    Number(0.0, LARGEST, "(]", advice)("regularization", value)
 
 
 def check_memory(n: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
@@ -130,6 +131,7 @@ class Statistic(ABC):
         return ()
 
 
+@arguments()
 @dataclass(frozen=True)
 class FunctionStatistic(Statistic):
     """A user's function ``f(probs, labels) -> float``; large values count against calibration.

@@ -7,12 +7,13 @@ calibration with conditional mean operators", 2025.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import Whole, anything, arguments, choose, positive_integer
+from caltest._quoted import quoted
+from caltest._seeds import MOST_SEED
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -68,6 +69,11 @@ class _Fit:
     ratio: float  # (tr K − tr ΦΦᵀ) / (λ n)
 
 
+@arguments(
+    features=positive_integer,
+    groups=anything,
+    seed=Whole(0, MOST_SEED - 1, "give a whole number that is not negative"),
+)
 @dataclass(frozen=True)
 class CKCE(Statistic):
     """Conditional kernel calibration error: squared distance of two conditional mean operators.
@@ -163,16 +169,12 @@ class CKCE(Statistic):
         _check_kernel(self.kernel)
         check_regularization(self.regularization)
         choose("method", self.method, _METHODS)
-        if self.features is not None:
-            positive_integer("features", self.features)
-            if self.method == "exact":
-                raise InputError("features goes with method='nystrom' or 'fourier', not with 'exact'.")
+        if self.features is not None and self.method == "exact":
+            raise InputError("features goes with method='nystrom' or 'fourier', not with 'exact'.")
         if self.groups is not None and not isinstance(self.groups, Groups):
             object.__setattr__(self, "groups", Groups.of(self.groups))
         if self.method == "fourier":
             self._check_fourier()
-        if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
-            raise InputError(f"seed is {self.seed!r}; give a whole number that is not negative.")
         if self._fit is not None and self._fit.options != self._options:  # by dataclasses.replace
             object.__setattr__(self, "_fit", None)
 
@@ -181,7 +183,7 @@ class CKCE(Statistic):
         if not has_fourier_features(part):
             raise InputError(
                 f"method='fourier' takes Gaussian, Exponential and Matérn kernels, inner products, and "
-                f"sums of them, not {part!r}; method='nystrom' takes any."
+                f"sums of them, not {quoted(part, 200)}; method='nystrom' takes any."
             )
         if self.groups is not None:
             raise InputError("method='fourier' does not go with groups; use method='nystrom'.")
@@ -308,6 +310,7 @@ class CKCE(Statistic):
         return cross_validated(features, predictions.probs, self.kernel.terms[0][1])
 
 
+@arguments()
 @dataclass(frozen=True)
 class JKCE(UnbiasedSKCE):
     """Joint kernel calibration error: SKCE_uq with the kernel of the CKCE. O(n² m).
@@ -339,9 +342,7 @@ class JKCE(UnbiasedSKCE):
 # ------------------------------------------------------------------ checks
 
 
-def _check_kernel(kernel: object) -> None:
-    if not isinstance(kernel, Kernel | MatrixKernel):
-        raise InputError(f"kernel is {kernel!r}; give an object of caltest.kernels.")
+def _check_kernel(kernel: Kernel | MatrixKernel) -> None:
     if len(kernel.terms) > 1:
         raise InputError(
             f"kernel has {len(kernel.terms)} parts; ckce takes one kernel between predictions and one "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from caltest._choices import choose, positive_integer
+from caltest._arguments import arguments, choose, positive_integer
 from caltest._tail import Alternative
 from caltest.binning import EqualMass
 from caltest.data import Predictions
@@ -20,6 +20,7 @@ from caltest.statistics.ece import two_classes
 _TESTS = {"likelihood_ratio": False, "wald": True}
 
 
+@arguments(groups=positive_integer)
 @dataclass(frozen=True)
 class HosmerLemeshow(Statistic):
     """Hosmer and Lemeshow's χ² of groups by predicted probability, of two classes.
@@ -64,9 +65,6 @@ class HosmerLemeshow(Statistic):
     measures: ClassVar[str] = "Hosmer and Lemeshow's chi-square"
     default_lens: ClassVar[str | None] = "top_label"
 
-    def __post_init__(self) -> None:
-        positive_integer("groups", self.groups)
-
     @property
     def parameters(self) -> dict[str, Any]:
         """Number of groups."""
@@ -78,6 +76,7 @@ class HosmerLemeshow(Statistic):
         return PearsonGroups(predictions.probs, EqualMass(self.groups).cells(predictions.probs))
 
 
+@arguments()
 @dataclass(frozen=True)
 class CalibrationInTheLarge(Statistic):
     """Calibration in the large, z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)), of two classes.
@@ -146,6 +145,7 @@ def _errors_of_certainty(probs: Array) -> Array:
     return np.where(unlikely, np.array([-1.0, 1.0]) + raised, 0.0)
 
 
+@arguments()
 @dataclass(frozen=True)
 class CoxRecalibration(Statistic):
     """Cox's test of intercept 0 and slope 1 in logit P(y = 1) = a + b · logit p, of two classes.

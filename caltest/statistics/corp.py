@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
+from caltest._arguments import arguments
 from caltest.data import Predictions
 from caltest.forms import LabelFunction
 from caltest.forms.base import Array, Labels
@@ -30,6 +31,7 @@ class _MCB(Statistic):
         return LabelFunction(evaluate, predictions.probs)
 
 
+@arguments()
 @dataclass(frozen=True)
 class BrierMCB(_MCB):
     """Miscalibration component of the Brier score: mean (y − p)² less that of the recalibrated p.
@@ -54,6 +56,7 @@ class BrierMCB(_MCB):
     score: ClassVar[Literal["brier", "log"]] = "brier"
 
 
+@arguments()
 @dataclass(frozen=True)
 class LogMCB(_MCB):
     """Miscalibration component of the log score: mean −log p(label) less that of the recalibrated p.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from caltest._arguments import arguments
 from caltest.binning import quantile_edges
 from caltest.data import Predictions
 from caltest.forms import CumulativeDifference, GriddedDifference
@@ -37,6 +38,7 @@ class _Cumulative(Statistic):
         return GriddedDifference(two_classes(self, predictions), edges, whole, self.functional)
 
 
+@arguments()
 @dataclass(frozen=True)
 class KolmogorovSmirnov(_Cumulative):
     """Kolmogorov–Smirnov calibration error: max_x |C(x)|, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i).
@@ -72,6 +74,7 @@ class KolmogorovSmirnov(_Cumulative):
     functional: ClassVar[BrownianFunctional] = "maximum"
 
 
+@arguments()
 @dataclass(frozen=True)
 class Kuiper(_Cumulative):
     """Kuiper calibration error: max_x C(x) − min_x C(x), with C and the start C = 0 as of "ks".

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
@@ -19,6 +19,7 @@ from caltest.predictive import Gaussian, Predictive
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 
 
+@arguments()
 @dataclass(frozen=True)
 class ECD(Statistic):
     """Entropic calibration difference: the mean surprise of the labels less the surprise expected.
@@ -63,11 +64,6 @@ class ECD(Statistic):
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def __post_init__(self) -> None:
-        valid = isinstance(self.clip, Real) and not isinstance(self.clip, bool) and 0 < self.clip < 1
-        if self.clip is not None and not valid:
-            raise InputError(f"clip is {self.clip!r}; give a small probability such as 1e-7, or None.")
-
     def given(self, predictions: Predictions) -> Linear:
         """Fix the predictions: a sum of one entry a row."""
         return self._of_rows(predictions.n_samples, predictions)
@@ -95,6 +91,7 @@ class ECD(Statistic):
         return {} if self.clip is None else {"clip": self.clip}
 
 
+@arguments()
 @dataclass(frozen=True)
 class NEES(Statistic):
     """Normalised estimation error squared of Gaussian predictions: n⁻¹ Σ (x − μ)ᵀ C⁻¹ (x − μ).

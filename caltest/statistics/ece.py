@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from caltest._choices import choose
+from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass, EqualWidth, Uniform, inner_edges
 from caltest.data import Predictions
@@ -25,12 +25,6 @@ _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 @dataclass(frozen=True)
 class _BinnedStatistic(Statistic):
     binning: Binning | None = None
-
-    def __post_init__(self) -> None:
-        if self.binning is not None and not isinstance(self.binning, Binning):
-            raise InputError(
-                f"binning is {self.binning!r}; give one of caltest.binning, such as EqualWidth(15)."
-            )
 
     def fitted(self, predictions: Predictions) -> Self:
         """Choose the default binning by the number of classes."""
@@ -74,7 +68,6 @@ class _DistanceStatistic(_BinnedStatistic):
     maximum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         choose("distance", self.distance, _DISTANCES)
 
     def given(self, predictions: Predictions) -> BinnedDistance:
@@ -95,6 +88,7 @@ class _DistanceStatistic(_BinnedStatistic):
         return {**super().parameters, "distance": self.distance}
 
 
+@arguments()
 @dataclass(frozen=True)
 class ECE(_DistanceStatistic):
     """Expected calibration error: mean distance of labels from predictions over the bins.
@@ -130,6 +124,7 @@ class ECE(_DistanceStatistic):
     measures: ClassVar[str] = "expected calibration error"
 
 
+@arguments()
 @dataclass(frozen=True)
 class MCE(_DistanceStatistic):
     """Maximum calibration error: the largest distance of labels from predictions in a bin.
@@ -155,6 +150,7 @@ class MCE(_DistanceStatistic):
     maximum: ClassVar[bool] = True
 
 
+@arguments()
 @dataclass(frozen=True)
 class ACE(ECE):
     """Adaptive calibration error: the ECE over bins of equal numbers of rows, of two classes.
@@ -186,6 +182,7 @@ class ACE(ECE):
     default_lens: ClassVar[str | None] = "top_label"
 
 
+@arguments()
 @dataclass(frozen=True)
 class SquaredECE(_BinnedStatistic):
     """Squared ECE, Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖²: a quadratic form.
@@ -223,6 +220,7 @@ class SquaredECE(_BinnedStatistic):
         return np.asarray((residuals**2 / sizes).sum(axis=1) / n)
 
 
+@arguments()
 @dataclass(frozen=True)
 class DebiasedECE(_BinnedStatistic):
     """Squared ECE less the variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1).
@@ -277,6 +275,7 @@ class DebiasedECE(_BinnedStatistic):
         return np.asarray(debiased @ (sizes / n))
 
 
+@arguments()
 @dataclass(frozen=True)
 class ESCE(Statistic):
     """Expected signed calibration error: share of positives less mean probability, of two classes.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
+from caltest._arguments import OneOf, arguments, as_float
+from caltest._quoted import quoted
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import Combined
@@ -36,6 +37,11 @@ from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.skce import UnbiasedSKCE
 
 
+@arguments(
+    kernel=OneOf(
+        "caltest.kernels:Exponential", "give an exponential one, caltest.kernels.Exponential()"
+    )
+)
 @dataclass(frozen=True)
 class Omnibus(Statistic):
     """Four statistics in one: the evidence of the strongest, ranked among the draws.
@@ -101,23 +107,15 @@ class Omnibus(Statistic):
     growth: ClassVar[float | None] = None  # a tail probability falls by no fixed power
 
     def __post_init__(self) -> None:
-        given = self.multiples
-        if isinstance(given, Real):
-            given = (float(given),)
-        try:
-            multiples = tuple(float(each) for each in given)
-        except (TypeError, ValueError):
-            multiples = ()
-        if not multiples or not all(np.isfinite(each) and each > 0.0 for each in multiples):
+        given = (self.multiples,) if isinstance(self.multiples, Real) else self.multiples
+        each = [as_float(one) for one in given] if isinstance(given, Iterable) else []
+        multiples = tuple(one for one in each if one is not None and 0.0 < one < math.inf)
+        if not multiples or len(multiples) < len(each):
             raise InputError(
-                f"multiples is {self.multiples!r}; give positive numbers, such as (0.25, 1)."
-            )
-        if not isinstance(self.kernel, Exponential):
-            raise InputError(
-                f"kernel is {self.kernel!r}; give an exponential one, caltest.kernels.Exponential()."
+                f"multiples is {quoted(self.multiples)}; give positive numbers, such as (0.25, 1)."
             )
         object.__setattr__(self, "multiples", multiples)
-        check_approximation(self.kernel, self.approximation, RANK)
+        check_approximation(self.kernel, self.approximation)
 
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation."""

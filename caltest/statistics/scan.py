@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
+from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass
 from caltest.data import Predictions
-from caltest.exceptions import InputError
 from caltest.forms import Intervals, LargestError, Side
 from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
@@ -57,6 +56,7 @@ class _LargestSigned(Statistic):
         return {"side": self.side}
 
 
+@arguments()
 @dataclass(frozen=True)
 class Scan(_LargestSigned):
     """Scan of the scores: the largest standardised error of any stretch of them, of two classes.
@@ -104,6 +104,7 @@ class Scan(_LargestSigned):
         return Intervals.dyadic(predictions.probs[:, 1])
 
 
+@arguments()
 @dataclass(frozen=True)
 class LargestBinError(_LargestSigned):
     """The largest standardised signed error of a bin, of two classes: "scan" with bins of one's own.
@@ -135,13 +136,6 @@ class LargestBinError(_LargestSigned):
 
     name: ClassVar[str] = "max_bin"
     measures: ClassVar[str] = "largest standardised error of a bin"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.binning, Binning):
-            raise InputError(
-                f"binning is {self.binning!r}; give one of caltest.binning, such as EqualMass(10)."
-            )
 
     def _intervals(self, predictions: Predictions) -> Intervals:
         cells: NDArray[np.intp] = self.binning.cells(predictions.probs)

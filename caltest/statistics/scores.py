@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.forms import Linear, Standardised
@@ -19,6 +20,7 @@ from caltest.statistics.ecd import ECD
 _EPSILON = float(np.finfo(float).eps)
 
 
+@arguments()
 @dataclass(frozen=True)
 class Brier(Statistic):
     """Brier score less its expectation: n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)].
@@ -54,6 +56,7 @@ class Brier(Statistic):
         return Partwise(self, partial(_mean_deviation, whole))
 
 
+@arguments()
 @dataclass(frozen=True)
 class LogScore(ECD):
     """Logarithmic score (cross-entropy) less its expectation: n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)].
@@ -76,6 +79,7 @@ class LogScore(ECD):
     measures: ClassVar[str] = "logarithmic score less its expectation if calibrated"
 
 
+@arguments()
 @dataclass(frozen=True)
 class Spiegelhalter(Statistic):
     """Spiegelhalter's z: the Brier score less its expectation, over its standard deviation under H0.

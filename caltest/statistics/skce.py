@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._choices import choose
-from caltest._seeds import generator, seed_of
+from caltest._arguments import Whole, arguments, choose, real_kernel
+from caltest._seeds import generator
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -48,12 +48,6 @@ class _SKCE(Statistic):
     kernel: Kernel | MatrixKernel = field(default_factory=Exponential)
 
     measures: ClassVar[str] = "squared kernel calibration error"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel | MatrixKernel):
-            raise InputError(
-                f"kernel is {self.kernel!r}; give an object of caltest.kernels, such as Gaussian()."
-            )
 
     def fitted(self, predictions: Predictions) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
@@ -94,8 +88,7 @@ class _AllPairs(_SKCE):
     counts_own: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_approximation(self.kernel, self.approximation, self.rank)
+        check_approximation(self.kernel, self.approximation)
         choose("precision", self.precision, {"double": True, "single": True})
 
     def fitted(self, predictions: Predictions) -> Self:
@@ -155,6 +148,7 @@ def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -
     return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
 
 
+@arguments()
 @dataclass(frozen=True)
 class BiasedSKCE(_AllPairs):
     """SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included: never negative, too large by O(1/n). O(n² m).
@@ -210,6 +204,7 @@ class BiasedSKCE(_AllPairs):
         )
 
 
+@arguments()
 @dataclass(frozen=True)
 class UnbiasedSKCE(_AllPairs):
     """SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij: unbiased, so it may be negative. O(n² m).
@@ -251,6 +246,7 @@ class UnbiasedSKCE(_AllPairs):
         )
 
 
+@arguments(seed=Whole(0))
 @dataclass(frozen=True)
 class LinearSKCE(_SKCE):
     """SKCE_ul = ⌊n/2⌋⁻¹ Σ h_ij over disjoint pairs of rows: unbiased. O(n m).
@@ -291,9 +287,7 @@ class LinearSKCE(_SKCE):
     name: ClassVar[str] = "skce_ul"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         choose("pairing", self.pairing, {"random": True, "rows": True})
-        seed_of(self.seed)
 
     @property
     def depends_on_row_order(self) -> bool:  # type: ignore[override]
@@ -344,6 +338,7 @@ class LinearSKCE(_SKCE):
         return order[: 2 * (n // 2)].reshape(-1, 2).T
 
 
+@arguments(kernel=real_kernel)
 @dataclass(frozen=True)
 class MMCE(_SKCE):
     """Squared maximum mean calibration error, n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.fft import dct, idct
 
-from caltest._choices import positive_integer
+from caltest._arguments import Whole, arguments
 from caltest.data import Predictions
 from caltest.forms import Gridded
 from caltest.forms.base import Array
@@ -21,6 +21,7 @@ from caltest.statistics.ece import two_classes
 _ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7
 
 
+@arguments(grid=Whole(1, 1_000_000))
 @dataclass(frozen=True)
 class SmoothECE(Statistic):
     """Smooth ECE, the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ, of two classes.
@@ -51,9 +52,6 @@ class SmoothECE(Statistic):
     name: ClassVar[str] = "smooth_ece"
     measures: ClassVar[str] = "smooth expected calibration error"
     default_lens: ClassVar[str | None] = "top_label"
-
-    def __post_init__(self) -> None:
-        positive_integer("grid", self.grid)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -1,0 +1,510 @@
+"""The one place that checks arguments: numbers, flags, text, objects and names, by their names.
+
+Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
+the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
+only is said there. None is right where the type hint says so. What is wrong is shown by
+:func:`caltest._quoted.quoted`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import wraps
+from importlib import import_module
+from numbers import Integral, Real
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from caltest._quoted import MOST, quoted
+from caltest.exceptions import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+Of = TypeVar("Of", bound=Callable[..., Any])
+#: Takes the name of an argument and its value; returns the value, or raises an InputError.
+Kind: TypeAlias = Callable[[str, Any], Any]
+
+MOST_RESAMPLES = 10_000_000
+MOST_JOBS = 1024
+_LONGEST_PATH = 4096  # characters, of most systems
+_MOST_DIGITS = 18  # of a number that 64 bits hold
+_MOST = 1_000_000_000  # of whole numbers without a limit of their own
+
+
+# ---------------------------------------------------------------------- kinds of arguments
+
+
+def as_float(value: object) -> float | None:
+    """Return a real number as a float, infinite if it is too large for one; None for what is none.
+
+    >>> as_float(10**400), as_float(True), as_float("1")
+    (inf, None, None)
+    """
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def as_int(value: object) -> int | None:
+    """Return a whole number as an int; None for what is none.
+
+    >>> as_int(3), as_int(True), as_int(3.0)
+    (3, None, None)
+    """
+    if type(value) is int:  # the others cost microseconds
+        return value
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number between two ends, which count or do not: "[)" has its low end and not its high one.
+
+    Examples
+    --------
+    >>> Number(0.0, 1.0, "()", "give a level between 0 and 1")("alpha", 1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: alpha is 1; give a level between 0 and 1.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    ends: str = "()"
+    advice: str = "give a finite number"
+
+    def __call__(self, name: str, value: object) -> float:
+        """Return the number as a float."""
+        found = as_float(value)
+        if found is not None:
+            above = self.low <= found if self.ends[0] == "[" else self.low < found
+            below = found <= self.high if self.ends[1] == "]" else found < self.high
+            if above and below:
+                return found
+        raise InputError(f"{name} is {quoted(value)}; {self.advice}.")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from a lowest to a highest one.
+
+    Examples
+    --------
+    >>> Whole(2)("n_folds", 1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: n_folds is 1; give a whole number, at least 2.
+    """
+
+    low: int = 1
+    high: int = _MOST
+    advice: str = ""
+    too_many: str = ""
+
+    def __call__(self, name: str, value: object) -> int:
+        """Return the number as an int."""
+        found = as_int(value)
+        if found is not None:
+            if self.low <= found <= self.high:
+                return found
+            if found > self.high:
+                why = self.too_many or f"give {self.high:,} at most"
+                raise InputError(f"{name} is {quoted(value)}; {why}.")
+        least = "give a positive whole number" if self.low == 1 else "give a whole number"
+        advice = self.advice or (least if self.low == 1 else f"{least}, at least {self.low}")
+        raise InputError(f"{name} is {quoted(value)}; {advice}.")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """An object of a class, which is only imported if the value is none of the classes at hand.
+
+    Examples
+    --------
+    >>> OneOf("caltest.kernels:Kernel", "give an object of caltest.kernels")("kernel", "gauss")
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: kernel is 'gauss'; give an object of caltest.kernels.
+    """
+
+    path: str
+    advice: str
+
+    def __call__(self, name: str, value: T) -> T:
+        """Return the object."""
+        module, _, names = self.path.partition(":")
+        found = import_module(module)
+        if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
+            raise InputError(f"{name} is {quoted(value)}; {self.advice}.")
+        return value
+
+
+def name_or_place(name: str, value: object) -> str | int:
+    """Return the name of a column, or its place."""
+    if isinstance(value, str):
+        return value
+    limit = 10**_MOST_DIGITS
+    return Whole(-limit, limit, "give the name of a column, or its place")(name, value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Return True or False, of numpy too."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise InputError(f"{name} is {quoted(value)}; give True or False.")
+
+
+def anything(name: str, value: T) -> T:
+    """Return what is given: the name means something else here, and the function checks it."""
+    return value
+
+
+def text(name: str, value: object) -> str:
+    """Return a text."""
+    if isinstance(value, str):
+        return value
+    raise InputError(f"{name} is {quoted(value)}; give a text.")
+
+
+def names(name: str, value: object) -> tuple[str, ...]:
+    """Return a name, or several, as several."""
+    several = (value,) if isinstance(value, str) else value
+    if isinstance(several, Sequence) and all(isinstance(each, str) for each in several):
+        return tuple(several)
+    raise InputError(f"{name} is {quoted(value)}; give a name, or a list of names.")
+
+
+def path(name: str, value: object) -> str:
+    """Return the path of a file."""
+    found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if isinstance(found, str) and "\0" not in found and len(found) <= _LONGEST_PATH:
+        return found
+    raise InputError(f"{name} is {quoted(value)}; give the path of a file.")
+
+
+def jobs(name: str, value: object) -> int:
+    """Return a number of workers; −1 is all cores."""
+    found = as_int(value)
+    if found and -MOST_JOBS <= found <= MOST_JOBS:
+        return found
+    most = f" (at most {MOST_JOBS:,})" if found else ""
+    raise InputError(f"{name} is {quoted(value)}; give how many workers{most}, or -1 for all cores.")
+
+
+def axes(name: str, value: object) -> object:
+    """Return matplotlib's axes: one, or several in a sequence or an array."""
+    from matplotlib.axes import Axes
+
+    several = value.ravel().tolist() if hasattr(value, "ravel") else value
+    each = list(several) if isinstance(several, list | tuple) else [several]
+    wrong = [one for one in each if not isinstance(one, Axes)]
+    if wrong or not each:
+        raise InputError(
+            f"{name} is {quoted(value)}; give matplotlib axes, as of plt.subplots(), or leave it out."
+        )
+    return value
+
+
+def single_axes(name: str, value: object) -> object:
+    """Return one of matplotlib's axes."""
+    if isinstance(value, list | tuple) or hasattr(value, "ravel"):
+        raise InputError(f"{name} is {quoted(value)}; give one of the axes.")
+    return axes(name, value)
+
+
+positive_integer = Whole()
+real_kernel = OneOf(
+    "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
+)
+count_of_datasets = Whole(1, 10_000_000)
+positive_number = Number(0.0, advice="give a positive number")
+level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
+confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
+count_of_draws = Whole(
+    1,
+    MOST_RESAMPLES,
+    "give a positive integer such as 999",
+    f"give at most {MOST_RESAMPLES:,}; for smaller p-values use null='moments', which draws none",
+)
+difference = Number(
+    0.0,
+    1.0,
+    "[)",
+    "give a difference of probabilities from 0 to below 1, for instance 0.02 for two percentage points",
+)
+
+#: What an argument of a name is, wherever it stands; None too where its type hint says so.
+_KINDS: dict[str, Kind] = {
+    "alpha": level,
+    "alternative": text,
+    "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
+    "ax": single_axes,
+    "binning": OneOf(
+        "caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)"
+    ),
+    "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
+    "columns": names,
+    "command": text,
+    "confidence": confident,
+    "correction": text,
+    "label": name_or_place,
+    "min_rows": positive_integer,
+    "kernel": OneOf(
+        "caltest.kernels:Kernel MatrixKernel", "give an object of caltest.kernels, such as Gaussian()"
+    ),
+    "n_bins": Whole(1, 1_000_000),
+    "n_jobs": jobs,
+    "n_points": positive_integer,
+    "n_resamples": count_of_draws,
+    "path": path,
+    "progress": flag,
+    "rank": positive_integer,
+    "title": text,
+    "tolerance": difference,
+}
+
+
+def real_array(name: str, value: object, advice: str = "give numbers") -> NDArray[np.float64]:
+    """Return an array of real numbers in float64; what is none, or is too large, is refused."""
+    import numpy as np
+
+    given: Any = value
+    try:
+        if not np.iscomplexobj(given):
+            return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"{name} is {quoted(value)}; {advice}.")
+
+
+def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
+    """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
+    try:
+        inspect.signature(function).bind(*given)
+    except ValueError:  # it has no signature
+        return
+    except TypeError as error:
+        raise InputError(
+            f"{name} is {quoted(function)} that cannot be called with {' and '.join(given)} "
+            f"({error}); write it as def f({', '.join(given)})."
+        ) from None
+
+
+def level_of_confidence(confidence: float) -> float:
+    """Return 1 − confidence as it is written, where floats would say 0.050000000000000044.
+
+    Examples
+    --------
+    >>> level_of_confidence(0.95), level_of_confidence(0.9999999999999)
+    (0.05, 1e-13)
+    """
+    return float(1 - Decimal(repr(float(confidence))))
+
+
+def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
+    """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
+    if sides / (1 + draws) > level * (1 + 1e-12):
+        needed = math.ceil(sides / level * (1 - 1e-12)) - 1
+        asked = f"{name} {needed}" if name.startswith("--") else f"{name}={needed}"
+        raise InputError(
+            f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so that "
+            f"nothing is ever rejected at level {level:g}; give {asked} or more."
+        )
+
+
+# ---------------------------------------------------------------------- names among choices
+
+
+def whole_number(value: object) -> int | None:
+    """Return a number from 0 on that is written in decimal digits, 18 at most; None if it is none.
+
+    Examples
+    --------
+    >>> whole_number("12"), whole_number(3), whole_number("-1"), whole_number("9" * 5000)
+    (12, 3, None, None)
+    """
+    found = as_int(value)
+    if found is not None:
+        return found if 0 <= found < 10**_MOST_DIGITS else None
+    digits = isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS
+    return int(value) if digits else None  # type: ignore[call-overload]
+
+
+def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name that an unknown one may have meant, if any is close.
+
+    >>> closest("bonferonni", ["holm", "bonferroni"])
+    'bonferroni'
+    """
+    if not isinstance(name, str) or len(name) > MOST:
+        return None
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
+    return close[0] if close else None
+
+
+def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
+    """Return ``choices[name]``.
+
+    Raises
+    ------
+    InputError
+        If there is no such choice; the message names the closest one and all others.
+
+    Examples
+    --------
+    >>> choose("null", "moment", {"moments": 1, "normal": 2})
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: there is no null 'moment'; did you mean 'moments'? Choices: ...
+    """
+    if isinstance(name, str) and name in choices:
+        return choices[name]
+    close = closest(name, choices, cutoff=0.5)
+    hint = f"did you mean {close!r}? Choices" if close else "choices"
+    raise InputError(f"there is no {kind} {quoted(name)}; {hint}: {', '.join(choices)}.")
+
+
+# ---------------------------------------------------------------------- whole calls
+
+#: Names that other packages have for one thing.
+_SYNONYMS = (
+    ("rng", "seed", "random_state", "random_seed", "generator"),
+    ("n_resamples", "resamples", "n_boot", "n_bootstraps", "n_permutations", "n_draws", "n_iter"),
+    ("n_jobs", "jobs", "n_workers", "workers", "num_workers"),
+    ("probs", "y_prob", "y_pred", "y_score", "y_proba", "probabilities", "predictions"),
+    ("labels", "y", "y_true", "targets"),
+    ("statistic", "metric", "measure"),
+    ("statistics", "metrics", "measures"),
+    ("alpha", "level", "significance"),
+    ("n_bins", "bins", "num_bins"),
+    ("progress", "verbose"),
+    ("groups", "sensitive_features"),
+    ("ax", "axes"),
+)
+
+
+def arguments(**kinds: Kind) -> Callable[[Of], Of]:
+    """Check the arguments of a public function, or of a class when an object is made.
+
+    Parameters
+    ----------
+    **kinds
+        What arguments are that are not among `_KINDS`, or are something else here. A default value is
+        never checked.
+
+    Returns
+    -------
+    callable
+        A decorator: signature, type hints and docstring stay. A call that does not fit the signature is
+        answered by an InputError that says which argument was meant.
+
+    Examples
+    --------
+    >>> @arguments(k=Whole(2))
+    ... def f(probs, k=None, *, rng=None):
+    ...     return k
+    >>> f([], 1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: k is 1; give a whole number, at least 2.
+    >>> f([], seed=1)
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: there is no argument 'seed'; did you mean 'rng'?
+    """
+
+    def decorated(of: Of) -> Of:
+        if isinstance(of, type):
+            made: Any = of
+            made.__init__ = _checked(made.__init__, kinds)
+            return of
+        checked: Of = _checked(of, kinds)
+        return checked
+
+    return decorated
+
+
+def _checked(function: Any, own: dict[str, Kind]) -> Any:
+    known = inspect.signature(function).parameters
+    kinds = {
+        name: _or_none(kind) if "None" in str(known[name].annotation) else kind
+        for name, kind in {**_KINDS, **own}.items()
+        if name in known
+    }
+    defaults = {name: known[name].default for name in kinds}
+    places = [(place, name) for place, name in enumerate(known) if name in kinds]
+    misfit = _misfit  # in the closure: `checked` is given other globals, below
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        for place, name in places:
+            if place >= len(args):
+                break
+            if args[place] is not defaults[name]:
+                kinds[name](name, args[place])
+        for name, value in kwargs.items():
+            if name in kinds and value is not defaults[name]:
+                kinds[name](name, value)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            # Only a call that never entered the function has no frame beneath this one.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+        raise misfit(known, args, kwargs)
+
+    # With the module's own globals, by which doctest finds the examples of a function.
+    found = FunctionType(
+        checked.__code__, function.__globals__, function.__name__, None, checked.__closure__
+    )
+    return wraps(function)(found)
+
+
+def _or_none(kind: Kind) -> Kind:
+    return lambda name, value: None if value is None else kind(name, value)
+
+
+def _misfit(
+    known: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> InputError:
+    """Say which argument of a call is none, is missing, or is one too many."""
+    given = [name for name in known if name != "self" and not name.startswith("_")]
+    for name in kwargs:
+        if name not in known:
+            return InputError(f"there is no argument {quoted(name)}; {_meant(name, given)}")
+    by_place = [name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY]
+    if len(args) > len(by_place):
+        last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""
+        return InputError(
+            f"{len(args) - ('self' in known)} arguments are given without their names; give "
+            f"{len(by_place) - ('self' in known)} at most{last}."
+        )
+    twice = [name for name in by_place[: len(args)] if name in kwargs]
+    if twice:
+        return InputError(
+            f"the argument {twice[0]!r} is given twice, by place and by name; give it once."
+        )
+    missing = [
+        name
+        for name, each in known.items()
+        if each.default is each.empty and name not in kwargs and name not in by_place[: len(args)]
+    ]
+    return InputError(
+        f"the argument {missing[0]!r} is missing; give it." if missing else "the call is wrong."
+    )
+
+
+def _meant(name: str, given: Sequence[str]) -> str:
+    alike = [each for row in _SYNONYMS if name in row for each in row if each in given]
+    close = alike[0] if alike else closest(name, given)
+    if close:
+        return f"did you mean {close!r}?"
+    return f"there are {', '.join(given)}." if given else "there are none here."

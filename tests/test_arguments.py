@@ -1,0 +1,502 @@
+"""Every public function and class, called with every argument wrong: an answer, or one sentence.
+
+What is public is found by looking: a new function is covered as soon as it is public.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import signal
+import timeit
+import types
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import caltest
+from caltest import InputError
+from caltest._arguments import Whole, arguments, check_draws
+
+P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]] * 5)
+Y = np.array([0, 1, 2, 0] * 4 + [1, 0, 1, 2])
+TWO, BINARY = P[:, 0].copy(), (Y == 0).astype(int)
+SECONDS = 20  # of one call, on a machine that has other work
+
+# ---------------------------------------------------------------------- what is public
+
+#: Records that functions return, and parts of the machinery that are given checked data only.
+NOT_FOR_USERS = {
+    "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
+    "NullDisplay", "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
+    "Witness",
+    "binning.inner_edges", "binning.quantile_edges",
+    "data.Predictions", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
+    "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
+    "estimation.Fitted", "estimation.FunctionRisk",
+    "files.Stored", "files.can_scan", "files.scan_arrays",
+    "lenses.seen", "nulls.Answer", "nulls.Blocks", "nulls.Part", "nulls.PassAnswer", "nulls.Question",
+    "nulls.answer_by_blocks", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
+    "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
+}  # fmt: skip
+
+
+def named():
+    """Yield the public names with what they stand for, each object once."""
+    seen = set()
+    for name in caltest.__all__:
+        found = getattr(caltest, name)
+        members = {name: found}
+        if isinstance(found, types.ModuleType):
+            own = [
+                each
+                for each, of in vars(found).items()
+                if not each.startswith("_") and getattr(of, "__module__", "") == found.__name__
+            ]
+            members = {
+                f"{name}.{each}": getattr(found, each) for each in getattr(found, "__all__", own)
+            }
+        for full, each in members.items():
+            ours = getattr(each, "__module__", "").startswith("caltest")
+            if ours and isinstance(each, type | types.FunctionType) and id(each) not in seen:
+                seen.add(id(each))
+                yield full, each
+
+
+def is_made_by_users(name, of):
+    abstract = isinstance(of, type) and (inspect.isabstract(of) or issubclass(of, Exception))
+    return name not in NOT_FOR_USERS and not abstract
+
+
+def public_callables():
+    """Return functions, constructors and methods by name."""
+    found = {name: of for name, of in named() if is_made_by_users(name, of)}
+    for name, of in named():
+        if not isinstance(of, type) or issubclass(of, Exception):
+            continue
+        for method, how in inspect.getmembers_static(of):
+            ours = isinstance(how, types.FunctionType) and of.__name__ in made()
+            if method.startswith("from_"):
+                found[f"{name}.{method}"] = getattr(of, method)
+            elif ours and not method.startswith("_"):
+                found[f"{name}.{method}"] = getattr(made()[of.__name__], method)
+    return found
+
+
+# ---------------------------------------------------------------------- right arguments
+
+
+@cache
+def made():
+    """Return an object of every class whose methods users call."""
+    tested = caltest.test(P, Y, "ecd", n_resamples=19, rng=0)
+    compared = caltest.compare({"a": P, "b": P[:, [1, 0, 2]]}, Y, "ecd", n_resamples=5, rng=0)
+    planned = caltest.power(model, 20, "ecd", n_datasets=2, rng=0)
+    bounded = caltest.miscalibration_bounds(TWO, BINARY, n_resamples=99, rng=0, confidence=0.5)
+    proved = caltest.certificate(TWO, BINARY)
+    found = caltest.witness(P, Y, n_resamples=19, n_points=4, rng=0)
+    audited = caltest.audit(P, Y, n_resamples=199, min_rows=5, lenses="top_label", rng=0)
+    pictured = {
+        caltest.BoundsDisplay(bounded),
+        caltest.CertificateDisplay(proved),
+        caltest.ComparisonDisplay(compared),
+        caltest.PowerDisplay(planned),
+        caltest.WitnessDisplay(found),
+        caltest.NullDisplay(tested, tested.null_distribution, tested.null_distribution > 0),
+    }
+    each = {audited, tested, compared, planned, bounded, proved, found, *pictured}
+    fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
+    return {type(one).__name__: one for one in (*each, fitted)}
+
+
+def model(n_samples, *, rng):
+    probs = rng.dirichlet(np.ones(2), n_samples)
+    return probs, (rng.random(n_samples) < probs[:, 1]).astype(int)
+
+
+class Constant:
+    """An estimation function of one's own."""
+
+    def diagonal(self, probs):
+        return np.zeros(len(probs))
+
+    def gram(self, first, second):
+        return np.zeros((len(first), len(second)))
+
+
+#: Right values of required arguments, and small ones of those that cost time.
+RIGHT = {
+    "probs": lambda: P.copy(),
+    "labels": lambda: Y.copy(),
+    "models": lambda: {"a": P.copy(), "b": P[:, [1, 0, 2]]},
+    "model": lambda: model,
+    "n": lambda: 20,
+    "n_datasets": lambda: 2,
+    "min_n": lambda: 20,
+    "max_n": lambda: 30,
+    "audit": lambda: made()["Audit"],
+    "bounds": lambda: made()["MiscalibrationBounds"],
+    "certificate": lambda: made()["Certificate"],
+    "comparison": lambda: made()["Comparison"],
+    "witness": lambda: made()["Witness"],
+    "mean": lambda: np.zeros(3),
+    "covariance": lambda: np.ones(3),
+    "members": lambda: np.arange(12.0).reshape(3, 4),
+    "name": lambda: "numpy",
+    "edges": lambda: [0.0, 0.5, 1.0],
+    "which": lambda: 1,
+    "k": lambda: 1,
+    "sets": lambda: [[0, 1], [2]],
+    "lens": lambda: "top_label",
+    "parts": lambda: [(caltest.kernels.Gaussian(), np.eye(3))],
+    "kernels": lambda: (caltest.kernels.Gaussian(), caltest.kernels.Linear()),
+    "kernel": lambda: caltest.kernels.Gaussian(),
+    "scale": lambda: 0.5,
+    "alpha": lambda: 0.05,
+    "n_resamples": lambda: 199,
+    "n_points": lambda: 4,
+    "n_draws": lambda: 200,
+    "truth_draws": lambda: 10,
+    "n_folds": lambda: 2,
+    "n_samples": lambda: 12,
+    "h": Constant,
+    "given": lambda: [0.5],
+    "distribution": lambda: __import__("scipy.stats").stats.norm(np.zeros(3), 1.0),
+    "function": lambda: lambda probs, labels: float(labels.sum()),
+    "temperature": lambda: 0.5,
+    "pi": lambda: 0.5,
+    "beta": lambda: np.full(2, 0.5),
+    "share": lambda: 0.5,
+    "wanted": lambda: 0.5,
+    "scores": lambda: [0.5],
+    "place": lambda: 0,
+    "functions": lambda: "binning",
+    "min_rows": lambda: 5,
+}
+#: The same for one callable alone.
+OWN = {
+    "estimate_squared_error": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
+    "miscalibration_bounds": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
+    "bounds.miscalibration_bounds": {"confidence": lambda: 0.5},
+}
+SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",
+             "mean_tv_dirichlet")  # fmt: skip
+
+
+def right(name, of, directory):
+    """Return right arguments for all that is required, and for what would take long else."""
+    found = {}
+    for parameter in inspect.signature(of).parameters.values():
+        required = parameter.default is parameter.empty
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if parameter.name == "path":
+            writes = "save" in name
+            found["path"] = directory / ("report.html" if writes else "data.csv")
+        elif parameter.name == "result":
+            kind = {"PowerDisplay": "PowerResult", "RiskDisplay": "SquaredErrorEstimate"}
+            found["result"] = made()[
+                kind.get(name.split(".")[-2 if "." in name else 0], "CalibrationResult")
+            ]
+        elif parameter.name == "alpha" and name.split(".")[-1] in SIMULATED:
+            found["alpha"] = [1.0, 1.0]
+        elif required or parameter.name in (
+            "n_resamples",
+            "n_datasets",
+            "n_points",
+            "n_draws",
+            "n_folds",
+            "truth_draws",
+            "min_n",
+            "max_n",
+            "n_samples",
+            "functions",
+            "min_rows",
+        ):
+            own = OWN.get(name, {})
+            assert parameter.name in RIGHT, f"say in RIGHT what a right {parameter.name!r} is"
+            found[parameter.name] = own.get(parameter.name, RIGHT[parameter.name])()
+    return found
+
+
+# ---------------------------------------------------------------------- wrong arguments
+
+
+class Silent:
+    """It has no text."""
+
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def endless():
+    values = []
+    values.append(values)
+    return values
+
+
+@cache
+def frame():
+    return pd.DataFrame({None: [0.5, 0.5], float("nan"): [0.5, 0.5]})
+
+
+HOSTILE = {
+    "None": lambda: None,
+    "text": lambda: "x",
+    "long text": lambda: "x" * 5000,
+    "lines": lambda: "a\nb",
+    "-1": lambda: -1,
+    "0": lambda: 0,
+    "1.5": lambda: 1.5,
+    "nan": lambda: float("nan"),
+    "inf": lambda: float("inf"),
+    "huge": lambda: 10**5000,
+    "-huge": lambda: -(10**5000),
+    "digits": lambda: "9" * 5000,
+    "True": lambda: True,
+    "list": list,
+    "dict": dict,
+    "set": lambda: {1, 2},
+    "object": object,
+    "array": lambda: np.array([[[1]]]),
+    "nans": lambda: np.full(3, np.nan),
+    "objects": lambda: np.array([object(), None, 1], dtype=object),
+    "NA": lambda: pd.NA,
+    "Decimal": lambda: Decimal("0.5"),
+    "complex": lambda: 1j,
+    "bytes": lambda: b"x",
+    "class": lambda: int,
+    "lambda": lambda: lambda: 1,
+    "iterator": lambda: iter([1, 2]),
+    "frame": lambda: frame().copy(),
+    "silent": Silent,
+    "endless": endless,
+    "huge list": lambda: [10**5000] * 3,
+    "texts": lambda: ["a", "b"],
+    "dict of objects": lambda: {"a": object()},
+}
+
+
+@contextmanager
+def limited():
+    """Stop what takes too long, where the system can."""
+
+    def stop(*_):
+        pytest.fail(f"no answer within {SECONDS} s")
+
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def _no_pictures(monkeypatch, tmp_path):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(P, columns=["a", "b", "c"]).assign(label=np.array(["a", "b", "c"])[Y]).to_csv(
+        tmp_path / "data.csv", index=False
+    )
+    yield
+    plt.close("all")
+
+
+def complaint(of, given, argument):
+    """Return what is wrong with how a call was answered, or None."""
+    arrays = {name: value.copy() for name, value in given.items() if isinstance(value, np.ndarray)}
+    try:
+        with limited():
+            found = of(**given)
+            if hasattr(found, "__enter__"):
+                with found:
+                    pass
+    except InputError as error:
+        text = str(error)
+        lines = text.count("\n") and argument != "path"  # the name of a file is a name
+        if lines or len(text) > 500 or not text.strip():
+            return f"a message of {len(text)} characters: {text[:200]!r}"
+    except Exception as error:  # what is to be found
+        return f"{type(error).__name__}: {str(error)[:150]!r}"
+    for name, value in arrays.items():
+        if not np.array_equal(given[name], value, equal_nan=value.dtype.kind == "f"):
+            return f"{name} was changed"
+    return None
+
+
+@pytest.mark.parametrize("name", public_callables())
+@pytest.mark.filterwarnings("ignore:More than 20 figures")
+def test_a_wrong_argument_is_answered_in_a_sentence(name, tmp_path):
+    of = public_callables()[name]
+    complaints = []
+    for argument, parameter in inspect.signature(of).parameters.items():
+        if argument.startswith("_") or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        for kind, hostile in HOSTILE.items():
+            found = complaint(of, {**right(name, of, tmp_path), argument: hostile()}, argument)
+            if found:
+                complaints.append(f"{argument} = {kind}: {found}")
+    assert not complaints, "\n".join([f"{len(complaints)} of {name}", *complaints])
+
+
+# ---------------------------------------------------------------------- calls that do not fit
+
+
+@pytest.mark.parametrize("name", public_callables())
+def test_an_unknown_argument_is_named(name, tmp_path):
+    of = public_callables()[name]
+    given = right(name, of, tmp_path)
+    known = [each for each in inspect.signature(of).parameters if not each.startswith("_")]
+    for wrong in {"random_state", "seed", "n_job", "nonsense"} - set(known):
+        with pytest.raises(InputError, match=f"^there is no argument '{wrong}'; ") as error:
+            of(**given, **{wrong: 1})
+        if wrong in ("random_state", "seed") and "rng" in known:
+            assert str(error.value).endswith("did you mean 'rng'?")
+        if wrong == "n_job" and "n_jobs" in known:
+            assert str(error.value).endswith("did you mean 'n_jobs'?")
+
+
+def test_calls_with_too_much_or_too_little():
+    with pytest.raises(InputError, match=r"^the argument 'labels' is missing; give it\.$"):
+        caltest.audit(P)
+    with pytest.raises(InputError, match="give 2 at most, and name those after 'labels'"):
+        caltest.audit(P, Y, "top_label")
+    with pytest.raises(InputError, match="'labels' is given twice"):
+        caltest.audit(P, Y, labels=Y)
+    with pytest.raises(InputError, match="give 1 at most"):
+        caltest.statistics.SmoothECE(5, 5)
+
+
+def test_an_error_of_a_users_function_is_the_users():
+    def broken(probs, labels):
+        return len(5)
+
+    with pytest.raises(TypeError, match="has no len"):
+        caltest.estimate(P, Y, broken)
+
+
+def test_signatures_and_documentation_survive():
+    for name, of in named():
+        assert not name.startswith("_")
+        if isinstance(of, types.FunctionType) and name not in NOT_FOR_USERS:
+            assert of.__doc__, name
+            assert "args" not in inspect.signature(of).parameters, name
+    assert inspect.signature(caltest.test).parameters["n_resamples"].default == 999
+    assert inspect.signature(caltest.statistics.ECE).parameters["binning"].default is None
+    assert caltest.test.__module__ == "caltest.testing"
+    assert pickle.loads(pickle.dumps(caltest.test)) is caltest.test
+    assert pickle.loads(pickle.dumps(caltest.statistics.ECE())) == caltest.statistics.ECE()
+
+
+def test_a_check_costs_microseconds():
+    @arguments(k=Whole(2))
+    def checked(probs, labels, k=None, *, n_jobs=None, alpha=0.05):
+        return k
+
+    def plain(probs, labels, k=None, *, n_jobs=None, alpha=0.05):
+        return k
+
+    def seconds(of):
+        return (
+            min(timeit.repeat(lambda: of(1, 2, 3, n_jobs=1, alpha=0.1), number=2000, repeat=5)) / 2000
+        )
+
+    assert seconds(checked) - seconds(plain) < 2e-5  # 3 µs on a machine at rest
+
+
+# ---------------------------------------------------------------------- enough draws
+
+
+@pytest.mark.parametrize(
+    ("call", "needed"),
+    [
+        (lambda: caltest.witness(P, Y, n_resamples=5), 19),
+        (lambda: caltest.witness(P, Y, n_resamples=98, confidence=0.99), 99),
+        (lambda: caltest.ReliabilityDisplay.from_predictions(P, Y, n_resamples=1), 19),
+        (lambda: caltest.audit(P, Y, n_resamples=5, min_rows=5, lenses="top_label"), 39),
+        (lambda: caltest.assert_calibrated(P, Y, alpha=0.01, n_resamples=99, min_rows=5), 199),
+        (lambda: caltest.miscalibration_bounds(TWO, BINARY, n_resamples=5), 39),
+        (lambda: caltest.power(model, 20, "ecd", n_resamples=5, n_datasets=2, rng=0), 39),
+    ],
+)
+def test_too_few_draws_for_a_level_are_refused_with_the_number_needed(call, needed):
+    with pytest.raises(InputError, match=rf"\b{needed}\b"):
+        call()
+
+
+def test_exactly_enough_draws_are_taken():
+    assert caltest.witness(P, Y, n_resamples=19, n_points=4, rng=0).pvalue >= 0.05
+    check_draws("n_resamples", 999, 0.001)
+    check_draws("n_resamples", 39, 0.05, 2)
+    for draws, level, sides in ((998, 0.001, 1), (38, 0.05, 2)):
+        with pytest.raises(InputError, match=f"give n_resamples={draws + 1} or more"):
+            check_draws("n_resamples", draws, level, sides)
+
+
+# ---------------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    "call", [caltest.audit, caltest.estimate, caltest.witness, caltest.recalibration]
+)
+def test_a_file_that_is_not_read_is_to_be_loaded(call, tmp_path):
+    np.save(tmp_path / "rows.npy", np.column_stack([P, Y]))
+    stored = caltest.files.scan(tmp_path / "rows.npy", label=-1)
+    with pytest.raises(
+        InputError, match=r"call \.load\(\) on it, and give the \.predictions and \.labels"
+    ):
+        call(stored, Y)
+    read = stored.load()
+    with pytest.raises(InputError, match=r"give its \.predictions first, and its \.labels second"):
+        call(read, Y)
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: caltest.audit(P, Y, correction="bonferonni"), "bonferroni"),
+        (lambda: caltest.compare({"a": P, "b": P}, Y, correction="bonferonni"), "bonferroni"),
+        (lambda: caltest.test(P, Y, null="moment"), "moments"),
+        (lambda: caltest.test(P, Y, lens="top_lable"), "top_label"),
+        (lambda: caltest.test(P, Y, "skce_qu"), "skce_uq"),
+        (lambda: caltest.audit(P, Y, lenses="clasewise"), "classwise"),
+        (lambda: caltest.kernels.Gaussian("medain"), "median"),
+    ],
+)
+def test_names_say_what_was_meant(call, meant):
+    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
+        call()
+
+
+def test_unnamed_columns_and_odd_indexes_are_told():
+    for unnamed in (None, float("nan")):
+        with pytest.raises(InputError, match=r"column 0 of probs .* for a name; name every column"):
+            caltest.data.sample(pd.DataFrame(P, columns=[unnamed, "b", "c"]), Y)
+    index = pd.Index([[row] for row in range(len(Y))], dtype=object)
+    with pytest.raises(InputError, match="indexes of probs and labels differ"):
+        caltest.data.sample(pd.DataFrame(P, index=index), pd.Series(Y, index=index[::-1]))
+
+
+@pytest.mark.parametrize("what", ["probs", "labels"])
+def test_advice_on_objects_works(what):
+    from fractions import Fraction
+
+    objects = {
+        "probs": np.array([[Decimal("0.5")] * 2, [Decimal("0.25"), Decimal("0.75")]]),
+        "labels": np.array([Fraction(0), Fraction(1)], dtype=object),
+    }
+    given = {"probs": [[0.5, 0.5], [0.25, 0.75]], "labels": [0, 1], what: objects[what]}
+    with pytest.raises(InputError, match=rf"with np\.asarray\({what}, dtype=(int|float)\)\.$"):
+        caltest.data.sample(**given)
+    given[what] = np.asarray(objects[what], dtype=float if what == "probs" else int)
+    caltest.data.sample(**given)
