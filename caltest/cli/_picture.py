@@ -53,10 +53,11 @@ def draw(path: Path | None, display: Callable[[], Any]) -> InputError | None:
     figure, picture = display().figure_, io.BytesIO()
     try:
         figure.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
-    finally:
-        plt.close(figure)
-    try:
         write_whole({path: picture.getvalue()})
     except InputError as error:
         return error
+    except OSError as error:  # of a font's file, for instance
+        return InputError(f"the picture {path} cannot be written: {error.strerror}.")
+    finally:
+        plt.close(figure)
     return None
