@@ -176,6 +176,7 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     return Sample(Predictions(rows, names, notes + matched), indices)
 
 
+@arguments()
 def predictions(probs: object) -> Predictions:
     """Read and check predictions alone, where no labels are known.
 
