@@ -334,7 +334,7 @@ def command_lines(draw: Any, elsewhere: bool = False) -> Command:
             "digits" if command == "compare" else "digits:naive_bayes",
             "--statistic=ece",
         ]
-    elif "table(" in content and "less(" not in content:  # it has a column of groups
+    elif "groups" in content:
         words += {"audit": ["--group=g"]}.get(command, ["--columns=a,b"])
     if command == "audit" and draw(st.sampled_from([True, False, False])):
         found[draw(st.sampled_from(["pyproject.toml", "own.toml"]))] = draw(toml())
@@ -372,21 +372,10 @@ def read_files(draw: Any) -> Command:
     """Draw a command that only reads a file, mostly a damaged one."""
     name, content = draw(files())
     command = draw(st.sampled_from(["test", "estimate", "audit", "bounds"]))
-    more = draw(
-        st.sampled_from(
-            [
-                [],
-                [],
-                ["--label=label"],
-                ["--columns=a,b"],
-                ["--statistic=ece"],
-                ["--statistic=ks"],
-                ["--label=1"],
-            ]
-        )
-    )
-    if command == "audit" and draw(st.booleans()):
-        more = [*more, "--group=g"]
+    others = ["--label=label", "--columns=a,b", "--statistic=ece", "--statistic=ks", "--label=1"]
+    more = draw(st.sampled_from([[], [], *([each] for each in others)]))
+    if "groups" in content:
+        more = [*more, "--group=g" if command == "audit" else "--columns=a,b"]
     if command == "bounds":
         more = [each for each in more if "statistic" not in each]
     return Command((command, f"./{name}", *_ALWAYS[command], "--jobs=1", *more), ((name, content),))

@@ -159,7 +159,7 @@ def _text(value: Any) -> object:
     try:
         return repr(value)
     except ValueError:  # there are numbers of thousands of digits in it
-        return id(value)
+        return type(value)
 
 
 def fingerprint(value: Any) -> Any:
