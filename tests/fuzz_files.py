@@ -477,9 +477,7 @@ def files(draw: Any, right: bool = False) -> tuple[str, str]:
     """Draw a name and the expression of its content; half are damaged, unless they are to be right."""
     if right or draw(st.sampled_from([True, False, False, False])):
         name = draw(st.sampled_from(["d.csv", "d.npz", "d.parquet"]))
-        columns = draw(
-            sources("table(24)", "less(table(30, ('a', 'b', 'c')), 'g')", "less(table(24), 'g')")
-        )
+        columns = draw(sources("table(24)", "table(30, ('a', 'b', 'c'))", "table(24, groups=True)"))
         return name, {"d.csv": f"csv({columns})", "d.parquet": f"parquet({columns})",
                       "d.npz": "npz(probs=two_by_two(24), label=np.arange(24) % 2)"}[name]  # fmt: skip
     name = draw(st.sampled_from(_WEIGHTED))
