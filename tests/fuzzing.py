@@ -10,8 +10,10 @@ A case is source code, so that a failure can be run as it is printed.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import json
+import os
 import re
 import resource
 import signal
@@ -42,7 +44,8 @@ import caltest
 
 PACKAGE = str(Path(caltest.__file__).parent)
 LONGEST_MESSAGE = 500
-CPU_SECONDS, WALL_SECONDS = 10, 20  # of one case: work, and waiting for what never comes
+CPU_SECONDS, WALL_SECONDS = 10, 15  # of one case: work, and waiting for what never comes
+LAST_SECONDS = 120  # what hangs for so long in compiled code, ends the process
 MEMORY = 3 * 2**30  # bytes that a case may take beyond what the process has
 SHRINK_SECONDS = 4  # spent on making one reproduction small
 
@@ -93,17 +96,30 @@ def limits() -> Iterator[None]:
     with contextlib.suppress(OSError, ValueError):  # no /proc, or a limit that is lower
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
+    # No signal ends compiled code that waits for a pipe; somebody who opens its other end does.
+    pipes = [path.absolute() for path in Path().iterdir() if path.is_fifo()]
+    release = threading.Timer(WALL_SECONDS + 1, _open_for_a_moment, [pipes])
+    if pipes:
+        release.start()
+    faulthandler.dump_traceback_later(LAST_SECONDS, exit=True, file=sys.__stderr__)
     # Again every second, should somebody have swallowed the first.
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS, 1)
     signal.setitimer(signal.ITIMER_REAL, WALL_SECONDS, 1)
     try:
         yield
     finally:
+        release.cancel()
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         for each, handler in zip((signal.SIGPROF, signal.SIGALRM), before, strict=True):
             signal.signal(each, handler)
+
+
+def _open_for_a_moment(pipes: list[Path]) -> None:
+    for path in pipes:
+        os.close(os.open(path, os.O_RDWR))
 
 
 # --- where something happened, and what it says
