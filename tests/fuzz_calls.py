@@ -275,72 +275,72 @@ def data_calls(draw: Any, of: SearchStrategy[Pair] = pairs, most: int = 2) -> Ca
     )
 
 
+_COMPARE: Options = {
+    "statistic": values.statistics,
+    "resampling": words("subsampling", "bootstrap"),
+    "size": values.counts,
+    "confidence": values.fractions,
+    "correction": values.corrections,
+    **_LENS,
+    **_CHEAP,
+    "n_resamples": sources("5"),
+}
+_MODEL_NAMES = ["'a', 'b'", "'a', 'a'", "'\\x1b[31m', 'b'", "1, 'b'", "'a\\nb', 'x' * 100_000"]
+_SIMULATED = [
+    "lambda n, rng: caltest.simulation.m3(n, 2, rng=rng)", "caltest.simulation.m1", "lambda: 1",
+    "lambda n, rng: None", "lambda n, rng: ([.5], [1])", "lambda n, rng: ([[.5, .5]] * n, [0] * n)",
+]  # fmt: skip
+
+
 @st.composite
-def model_calls(draw: Any) -> Call:
-    """Draw a call that takes several models, or one that is simulated."""
-    kind = draw(st.sampled_from(["compare", "compare", "power", "power", "sample_size", "risk"]))
+def _comparisons(draw: Any) -> Call:
     first, second = draw(good_pairs()), draw(pairs)
-    if kind == "compare":
-        names = draw(
-            st.sampled_from(
-                ["'a', 'b'", "'a', 'a'", "'\\x1b[31m', 'b'", "1, 'b'", "'a\\nb', 'x' * 100_000"]
-            )
-        )
-        one, two = names.split(", ", 1)
-        models = draw(
-            sources(
-                f"{{{one}: P, {two}: Q}}",
-                f"{{{one}: P, {two}: np.flip(P, 0)}}",
-                "{}",
-                "{'a': P}",
-                "[P, Q]",
-                "P",
-            )
-        )
-        models = re.sub(
-            r"\b[PQ]\b", lambda at: f"({first.probs if at[0] == 'P' else second.probs})", models
-        )
-        options = {
-            "statistic": values.statistics, "resampling": words("subsampling", "bootstrap"),
-            "size": values.counts,
-            "confidence": values.fractions, "correction": values.corrections, **_LENS, **_CHEAP,
-            "n_resamples": sources("5")}  # fmt: skip
-        given = _chosen(draw, options, ("n_resamples", "statistic"))
-        _wrong(draw, given)
-        return Call(
-            "caltest.compare",
-            (("", models), ("", first.labels), *given.items()),
-            repeated=_repeats(given),
-        )
-    if kind == "risk":
-        h = draw(
-            sources("lambda *a: 1.0", "None", "caltest.estimation.Binning()", "lambda p: p", "object()")
-        )
-        name = draw(sources("caltest.estimation.risk", "caltest.estimation.linear_risk"))
-        return Call(name, (("", h), ("", second.probs), ("", second.labels)))
-    model = draw(
-        st.one_of(
-            st.just(f"caltest.planning.pilot({second.probs}, temperature=.5)"),
-            st.just(f"caltest.planning.pilot({second.probs}, {second.labels})"),
-            sources("lambda n, rng: caltest.simulation.m3(n, 2, rng=rng)", "caltest.simulation.m1",
-                "lambda n, rng: None",
-                    "lambda n, rng: ([.5], [1])", "lambda n, rng: ([[.5, .5]] * n, [0] * n)",
-                    "lambda: 1"),
-        )
-    )  # fmt: skip
-    if kind == "power":
-        given = _chosen(draw, {**_POWER, "n": sources("5", "[5, 9]", "1", "[]", "iter([4])"),
-            "under_null": sources("True")},
-                        ("n", "n_datasets", "n_resamples"))  # fmt: skip
-        _wrong(draw, given)
-        return Call("caltest.power", (("", model), *given.items()), repeated=_repeats(given))
-    given = _chosen(draw, {**_POWER, "statistic": words("ece", "brier", "ks"),
-        "null": words("monte_carlo", "moments"),
-                           "power": values.fractions, "min_n": sources("2", "5"),
-                           "max_n": sources("8", "16")},
-                    ("min_n", "max_n", "n_datasets", "n_resamples", "statistic"))  # fmt: skip
+    one, two = draw(st.sampled_from(_MODEL_NAMES)).split(", ", 1)
+    same = f"{{{one}: P, {two}: np.flip(P, 0)}}"
+    models = draw(sources(same, same, same, f"{{{one}: P, {two}: Q}}", "{}", "{'a': P}", "[P, Q]", "P"))
+    filled = {"P": f"({first.probs})", "Q": f"({second.probs})"}
+    models = re.sub(r"\b[PQ]\b", lambda at: filled[at[0]], models)
+    given = _chosen(draw, _COMPARE, ("n_resamples", "statistic"))
     _wrong(draw, given)
-    return Call("caltest.sample_size", (("", model), *given.items()), repeated=_repeats(given))
+    positional = (("", models), ("", first.labels))
+    return Call("caltest.compare", (*positional, *given.items()), repeated=_repeats(given))
+
+
+@st.composite
+def _simulations(draw: Any) -> Call:
+    pair = draw(st.one_of(good_pairs(), good_pairs(), pairs))
+    assumed = draw(sources("temperature=.5", pair.labels, f"{pair.labels}, careful=True"))
+    model = draw(st.sampled_from([f"caltest.planning.pilot({pair.probs}, {assumed})"] * 6 + _SIMULATED))
+    quick = ("n_datasets", "n_resamples")
+    if draw(st.sampled_from([True, True, False])):
+        options = {
+            **_POWER,
+            "n": sources("5", "[5, 9]", "1", "[]", "iter([4])"),
+            "under_null": sources("True"),
+        }
+        function, given = "caltest.power", _chosen(draw, options, ("n", *quick))
+    else:
+        options = {
+            **_POWER, "statistic": words("ece", "brier", "ks"), "null": words("monte_carlo", "moments"),
+            "power": values.fractions, "min_n": sources("2", "5"), "max_n": sources("8", "16"),
+        }  # fmt: skip
+        always = ("min_n", "max_n", "statistic", *quick)
+        function, given = "caltest.sample_size", _chosen(draw, options, always)
+    _wrong(draw, given)
+    return Call(function, (("", model), *given.items()), repeated=_repeats(given))
+
+
+@st.composite
+def _risks(draw: Any) -> Call:
+    pair = draw(pairs)
+    h = sources("lambda *a: 1.0", "None", "caltest.estimation.Binning()", "lambda p: p", "object()")
+    name = sources("caltest.estimation.risk", "caltest.estimation.linear_risk")
+    return Call(draw(name), (("", draw(h)), ("", pair.probs), ("", pair.labels)))
+
+
+def model_calls() -> SearchStrategy[Call]:
+    """Draw calls that take several models, one that is simulated, or one that was fitted."""
+    return st.one_of(_comparisons(), _comparisons(), _simulations(), _simulations(), _risks())
 
 
 @st.composite
