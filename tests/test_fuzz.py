@@ -62,6 +62,7 @@ KINDS: dict[str, tuple[SearchStrategy[Case], int]] = {
 @pytest.fixture(autouse=True)
 def quiet(pictures: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither colours nor a width of the terminal, and no state of numpy's."""
+    monkeypatch.setenv("RUST_BACKTRACE", "0")  # of panics in polars, which are many lines
     for name in ("FORCE_COLOR", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
 
