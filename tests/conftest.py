@@ -21,6 +21,12 @@ settings.register_profile("caltest", derandomize=True, deadline=None, print_blob
 settings.load_profile("caltest")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz-minutes", type=float, help="of tests/test_fuzz.py: go on for so long, with new seeds"
+    )
+
+
 @pytest.fixture(scope="session")
 def reference() -> Callable[[str], Any]:
     """Return a function that opens a file of the reference data, or skips the test."""
