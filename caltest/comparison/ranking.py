@@ -33,7 +33,8 @@ from caltest.multiplicity import adjusted, check_correction
 from caltest.named import StatisticLike, find_statistic
 from caltest.statistics import CKCE, Statistic
 
-_FEW_ROWS = 50  # ecd, equal and opposite errors: rejected at .05 in .01 of 35 rows, .024 of 50, .032 of 70
+# Of equal and opposite errors, "ecd" rejects at level .05 .012 with 35 rows, .024 with 50, .032 with 70.
+_FEW_ROWS = 50
 
 
 def compare(
