@@ -33,7 +33,7 @@ from caltest.multiplicity import adjusted, check_correction
 from caltest.named import StatisticLike, find_statistic
 from caltest.statistics import CKCE, Statistic
 
-# Of equal and opposite errors, "ecd" rejects at level .05 .012 with 35 rows, .024 with 50, .032 with 70.
+# At level .05 "ecd" rejects .012 of equal and opposite errors with 35 rows, .024 with 50, .032 with 70.
 _FEW_ROWS = 50
 
 
