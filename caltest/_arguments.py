@@ -234,7 +234,7 @@ confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
 count_of_draws = Whole(
     1,
     MOST_RESAMPLES,
-    "give a positive integer such as 999",
+    "give a positive whole number such as 999",
     f"give at most {MOST_RESAMPLES:,}; for smaller p-values use null='moments', which draws none",
 )
 difference = Number(

@@ -465,7 +465,7 @@ def test_the_display_of_a_view_and_of_nothing():
     display = BoundsDisplay.from_bounds(bounds, ax=ax)
     assert display.ax_ is ax
     for view in (1, -1, 0.5, "a", None, True):
-        with pytest.raises(InputError, match=f"view is {view!r}, and there are 1; give the number"):
+        with pytest.raises(InputError, match=f"view is {view!r}.*; give the number of one"):
             BoundsDisplay.from_bounds(bounds, view=view)
 
 

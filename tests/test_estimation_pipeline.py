@@ -364,7 +364,7 @@ def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
         ({"n_folds": 200}, "leaves 1 in a fold"),
         ({"order": [[1, 2], [3]]}, "each of the rows 0 to 299 once"),
         ({"functions": [(TwoStepKernelRidge(), [])]}, "pairs of a function and the values to try"),
-        ({"functions": [EstimationFunction]}, "functions holds <class"),
+        ({"functions": [EstimationFunction]}, "functions holds the class"),
         ({"order": [0, 1]}, "each of the rows 0 to 299 once"),
         ({"order": np.zeros(300, dtype=int)}, "each of the rows 0 to 299 once"),
         ({"regularization_scaling": "none"}, "no regularization_scaling 'none'"),

@@ -55,7 +55,7 @@ REFUSED = [
         "possible: greater",
     ),
     ({"alternative": "bigger", "statistic": hits}, "possible: greater, less, two-sided"),
-    ({"n_resamples": 0}, "n_resamples is 0; give a positive integer"),
+    ({"n_resamples": 0}, "n_resamples is 0; give a positive whole number"),
     ({"n_resamples": -5}, "n_resamples is -5"),
     ({"n_resamples": 99.0}, "n_resamples is 99.0"),
     ({"n_resamples": True}, "n_resamples is True"),

@@ -252,7 +252,7 @@ def _one_fold(
 
 
 def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
-    rows = real_array("order", order, "give the rows in order, whole numbers")
+    rows = real_array("order", order, f"give each of the rows 0 to {n_samples - 1} once")
     whole = rows.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
     if not whole or not np.array_equal(np.sort(rows), np.arange(n_samples)):
         raise InputError(
