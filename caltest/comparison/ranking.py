@@ -15,6 +15,7 @@ from caltest._seeds import Rng, seed_of
 from caltest._tiles import Array
 from caltest.comparison.inputs import views_of
 from caltest.comparison.resampling import (
+    N_RESAMPLES,
     Candidate,
     Kind,
     Resampling,
@@ -36,7 +37,7 @@ from caltest.statistics import CKCE, Statistic
 _LABEL_DRAWS = 50
 
 
-@arguments()
+@arguments(n_resamples=N_RESAMPLES)
 def compare(
     models: Mapping[str, Any],
     labels: object,
