@@ -142,7 +142,7 @@ def test_a_local_error_that_averages_out_is_found():
     ("make", "words"),
     [
         (lambda: Scan("up"), "there is no side 'up'"),
-        (lambda: LargestBinError("over", 10), "give one of caltest.binning"),
+        (lambda: LargestBinError("over", 10), "give an object of caltest.binning"),
         (lambda: caltest.test(np.eye(3), [0, 1, 2], "scan", lens="sorted"), "looks at one probability"),
     ],
 )

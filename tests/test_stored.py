@@ -249,7 +249,7 @@ def test_an_error_says_in_which_row_it_is(rows, tmp_path):
     ("name", "message"),
     [
         ("none.parquet", "none.parquet: there is no such file"),
-        ("empty", "empty: a block of rows .* this directory holds no such files; convert it"),
+        ("empty", "empty: a block of rows .* this directory holds no such files; give another"),
         ("text.parquet", "text.parquet: the file is not valid"),
         ("short.parquet", "short.parquet: there are no rows"),
         ("text.csv", r"text.csv: a block .* and this is '.csv'; convert it"),

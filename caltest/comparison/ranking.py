@@ -16,6 +16,7 @@ from caltest._tiles import Array
 from caltest.comparison.equality import LABEL_DRAWS, biases_of, equality
 from caltest.comparison.inputs import wholes_of
 from caltest.comparison.resampling import (
+    N_RESAMPLES,
     Candidate,
     Kind,
     Resampling,
@@ -37,7 +38,7 @@ from caltest.statistics import CKCE, Statistic
 _FEW_ROWS = 50
 
 
-@arguments()
+@arguments(n_resamples=N_RESAMPLES)
 def compare(
     models: Mapping[str, Any],
     labels: object,

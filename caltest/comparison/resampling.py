@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import choose, positive_integer
+from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._quoted import quoted
 from caltest._seeds import child_seed, generator
@@ -26,7 +26,8 @@ Kind: TypeAlias = Literal["subsampling", "bootstrap"]
 Rows: TypeAlias = NDArray[np.intp]
 
 RESAMPLINGS = dict.fromkeys(("subsampling", "bootstrap"), True)
-MOST_RESAMPLES = 100_000
+_RANGE = "give from 2 to 100,000"
+N_RESAMPLES = Whole(2, 100_000, _RANGE, _RANGE)
 _LARGEST_DEFAULT = 500  # the source's
 _BATCH = 8  # resamples a task
 
@@ -87,8 +88,6 @@ class Resampling:
         """Fill in the default size, or raise if the options do not fit n rows."""
         choose("resampling", kind, RESAMPLINGS)
         resamples = int(n_resamples)
-        if not 2 <= resamples <= MOST_RESAMPLES:
-            raise InputError(f"n_resamples is {n_resamples}; give from 2 to {MOST_RESAMPLES:,}.")
         if kind == "bootstrap":
             if size is not None:
                 raise InputError("size is for subsampling, a bootstrap draws all rows; leave it out.")
