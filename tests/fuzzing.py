@@ -103,9 +103,9 @@ def limits() -> Iterator[None]:
     if pipes:
         release.start()
     faulthandler.dump_traceback_later(LAST_SECONDS, exit=True, file=sys.__stderr__)
-    # Again every second, should somebody have swallowed the first.
-    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS, 1)
-    signal.setitimer(signal.ITIMER_REAL, WALL_SECONDS, 1)
+    # Again some seconds later, should somebody have swallowed the first.
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS, 5)
+    signal.setitimer(signal.ITIMER_REAL, WALL_SECONDS, 5)
     try:
         yield
     finally:
