@@ -188,7 +188,9 @@ def names(name: str, value: object) -> tuple[str, ...]:
 def path(name: str, value: object) -> str:
     """Return the path of a file."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if isinstance(found, str) and "\0" not in found and len(found) <= _LONGEST_PATH:
+    if isinstance(found, str) and "\0" in found:
+        raise InputError(f"{name} holds a null character, as no file's path does; check it.")
+    if isinstance(found, str) and len(found) <= _LONGEST_PATH:
         return found
     raise InputError(f"{name} is {quoted(value)}; give the path of a file.")
 
