@@ -126,6 +126,7 @@ def _columns(groups: object) -> dict[str, list[Any]]:
         return _distinct([(_named(name), native.get_column(name).to_list()) for name in native.columns])
     if isinstance(native, nw.Series):
         name = native.name
+        check_named([name], "groups")
         return {_ONLY_NAME if name in (None, "") else _named(name): native.to_list()}
     return {_ONLY_NAME: _cells(groups, "groups")}
 

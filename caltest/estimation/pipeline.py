@@ -6,7 +6,7 @@ estimation functions are given the predictions of the test rows alone, so nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias, cast
@@ -19,7 +19,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.estimation.base import Array, Labels, residuals
-from caltest.estimation.candidates import Candidate, FunctionLike, candidates
+from caltest.estimation.candidates import Candidate, FunctionLike, candidates, several
 from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
 
@@ -128,10 +128,8 @@ class CalibrationPipeline:
     regularization_scaling: Scaling = "usual"
 
     def __post_init__(self) -> None:
-        if isinstance(self.functions, str) and self.functions != "all":
-            object.__setattr__(self, "functions", (self.functions,))
-        elif isinstance(self.functions, Iterable) and not isinstance(self.functions, str):
-            object.__setattr__(self, "functions", tuple(self.functions))
+        if not (isinstance(self.functions, str) and self.functions == "all"):
+            object.__setattr__(self, "functions", several(self.functions))
         candidates(self.functions, self.regularization_scaling, 2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
