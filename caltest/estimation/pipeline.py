@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, real_array
 from caltest._parallel import ALONE, Workers
+from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.estimation.base import Array, Labels, residuals
@@ -242,8 +243,8 @@ def _one_fold(
         if np.isnan(found[:, number]).any():
             raise InputError(
                 f"{candidate.label} is not a number for some predictions, with "
-                f"{candidate.function.tuned} {candidate.values[number]!r}; mend it, or leave the value "
-                "out."
+                f"{candidate.function.tuned} {quoted(candidate.values[number])}; mend it, or leave the "
+                "value out."
             )
         notes = validation.notes
     return found, notes

@@ -294,7 +294,7 @@ def _of_arrays(block: Any) -> Sample:
 
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
-    """Take arrays, such as memory-mapped ones, a block of rows at a time; others are in memory anyway."""
+    """Take arrays, such as memory-mapped ones, a block of rows at a time."""
     probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
         raise InputError(
@@ -306,7 +306,10 @@ def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
 
 
 def _as_array(data: Any, what: str) -> Any:
-    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one."""
+    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
+
+    Lists, frames and tensors are in memory anyway.
+    """
     in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
     if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
         return data
