@@ -285,7 +285,7 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
     try:
         if not np.iscomplexobj(given):
             return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:
         pass
     raise InputError(f"{name} is {quoted(value)}; {advice}.")
 
@@ -443,7 +443,8 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
     }
     defaults = {name: known[name].default for name in kinds}
     places = [(place, name) for place, name in enumerate(known) if name in kinds]
-    misfit = _misfit  # in the closure: `checked` is given other globals, below
+    # In the closure: `checked` is given other globals, below.
+    misfit, is_foreign = _misfit, _is_foreign
 
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -451,10 +452,14 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
             if place >= len(args):
                 break
             if args[place] is not defaults[name]:
-                kinds[name](name, args[place])
+                found = kinds[name](name, args[place])
+                if is_foreign(args[place]):
+                    args = (*args[:place], found, *args[place + 1 :])
         for name, value in kwargs.items():
             if name in kinds and value is not defaults[name]:
-                kinds[name](name, value)
+                found = kinds[name](name, value)
+                if is_foreign(value):
+                    kwargs[name] = found
         try:
             return function(*args, **kwargs)
         except TypeError as error:
@@ -468,6 +473,13 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
         checked.__code__, function.__globals__, function.__name__, None, checked.__closure__
     )
     return wraps(function)(found)
+
+
+def _is_foreign(value: object) -> bool:
+    """Say whether a number is one that numpy does not calculate with, such as a fraction."""
+    if isinstance(value, int | float) or type(value).__module__ == "numpy":
+        return False
+    return isinstance(value, Real)
 
 
 def _or_none(kind: Kind) -> Kind:

@@ -44,6 +44,18 @@ def quoted(value: object, most: int = MOST) -> str:
     return _a(kind) if unreadable or len(text) > most else text
 
 
+def as_text(value: object) -> str | None:
+    """Return a value as text; None for what cannot be written, as a number of thousands of digits.
+
+    >>> as_text(3), as_text(10**5000)
+    ('3', None)
+    """
+    try:
+        return str(value)
+    except Exception:  # a value of the user's may raise anything
+        return None
+
+
 def _whole_number(value: int, most: int) -> str:
     digits = int(value.bit_length() * math.log10(2.0)) + 1  # or one less
     if digits <= most:

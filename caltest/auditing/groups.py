@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -113,6 +114,7 @@ def equal_to_labels(groupings: Iterable[Grouping], labels: Rows) -> tuple[str, .
 def _columns(groups: object) -> dict[str, list[Any]]:
     """Return the cells of every column by name."""
     if isinstance(groups, Mapping):
+        check_named(list(groups), "groups")
         read = [
             (_named(name), _cells(cells, f"column {quoted(name)}")) for name, cells in groups.items()
         ]
@@ -126,6 +128,7 @@ def _columns(groups: object) -> dict[str, list[Any]]:
         return _distinct([(_named(name), native.get_column(name).to_list()) for name in native.columns])
     if isinstance(native, nw.Series):
         name = native.name
+        check_named([name], "groups")
         return {_ONLY_NAME if name in (None, "") else _named(name): native.to_list()}
     return {_ONLY_NAME: _cells(groups, "groups")}
 
@@ -148,20 +151,23 @@ def _cells(column: object, what: str) -> list[Any]:
     native: Any = nw.from_native(column, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         return native.to_list()
-    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+    cells: Any = None
+    if not isinstance(column, str | bytes) and hasattr(column, "__len__"):
+        with contextlib.suppress(Exception):  # what calls itself an array may raise anything
+            cells = column.tolist() if hasattr(column, "tolist") else list(column)  # type: ignore[call-overload]
+    if not isinstance(cells, list):
         raise InputError(
             f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
             "column with an entry a row."
         )
     ndim = getattr(column, "ndim", 1)
-    cells = column.tolist() if hasattr(column, "tolist") else list(column)  # type: ignore[call-overload]
     nested = next((cell for cell in cells if isinstance(cell, list | tuple | np.ndarray)), None)
     if ndim != 1 or nested is not None:
         raise InputError(
             f"{what} is a table without column names; give a data frame or a dict of columns, as in "
             "{'region': […], 'age': […]}."
         )
-    return list(cells)
+    return cells
 
 
 def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._quoted import quoted
+from caltest._quoted import as_text, quoted
 from caltest.comparison.resampling import about_model
 from caltest.comparison.u_statistics import FEWEST_ROWS
 from caltest.data import Predictions, Sample, check_index, sample
@@ -29,7 +29,8 @@ def wholes_of(
         )
     if not models:
         raise InputError("there are no models; give two different ones at least.")
-    if len(models) < 2 or len({str(name) for name in models}) < len(models):
+    names = {as_text(name) for name in models} - {None}
+    if len(models) < 2 or len(names) < len(models):
         raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
     find_lens(lens)  # a wrong name is no model's fault
     wholes = _alike({str(key): probs for key, probs in models.items()}, labels)

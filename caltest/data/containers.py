@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError, NarwhalsError
 
-from caltest._quoted import quoted
+from caltest._quoted import as_text, quoted
 from caltest.exceptions import InputError
 
 _LISTED = 40  # characters of each of several names
@@ -164,10 +164,14 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
 
 
 def check_named(names: Sequence[object], what: str) -> None:
-    """Raise if one of several columns has no name: None, or a value that stands for a missing one."""
+    """Raise if a column has a name that cannot be written, or one of several has no name.
+
+    No name is None, or a value that stands for a missing one.
+    """
     for place, name in enumerate(names):
         missing = type(name).__name__ in ("NoneType", "NAType", "NaTType")
-        if len(names) > 1 and (missing or (isinstance(name, float) and math.isnan(name))):
+        missing = missing or (isinstance(name, float) and math.isnan(name))
+        if as_text(name) is None or (missing and len(names) > 1):
             raise InputError(
                 f"column {place} of {what} (counting from 0) has {quoted(name)} for a name; name every "
                 "column."
@@ -216,7 +220,7 @@ def _entries(dtype: nw.dtypes.DType) -> str:
 
 
 def _from_array(data: Any, what: str) -> Table:
-    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+    if isinstance(data, np.ma.MaskedArray) and data.ndim and np.ma.is_masked(data):
         place = np.argwhere(np.ma.getmaskarray(data))[0]
         raise InputError(
             f"{what} has masked entries, the first in {row_at(int(place[0]))}; "
@@ -224,7 +228,7 @@ def _from_array(data: Any, what: str) -> Table:
         )
     try:
         values = np.asarray(data)
-    except (ValueError, TypeError, OverflowError) as error:
+    except Exception as error:  # what calls itself an array may raise anything
         raise InputError(_ragged(data, what)) from error
     if values.ndim == 0:
         raise InputError(
@@ -240,7 +244,7 @@ def _ragged(data: Any, what: str) -> str:
     advice = "give every row one number a class"
     try:
         lengths = [len(row) for row in data]
-    except TypeError:
+    except Exception:  # of rows without a length, or that raise anything
         return f"{what} cannot be read as an array: its rows differ in kind; {advice}."
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is None:

@@ -33,6 +33,16 @@ FUNCTIONS: dict[str, type[EstimationFunction]] = {
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
 
 
+def several(functions: object) -> tuple[Any, ...]:
+    """Return one function, or several, as several."""
+    if isinstance(functions, str | EstimationFunction | type) or not isinstance(functions, Iterable):
+        return (functions,)
+    try:
+        return tuple(functions)
+    except TypeError:  # an array of no dimension
+        return (functions,)
+
+
 class Candidate(NamedTuple):
     """An estimation function and the values of its tuned option that compete."""
 
@@ -51,9 +61,8 @@ def candidates(
     InputError
         If they are no functions, none at all, or one of them twice.
     """
-    given = (functions,) if isinstance(functions, str) else functions
     wanted: list[FunctionLike] = []
-    for each in given if isinstance(given, Iterable) else (given,):
+    for each in several(functions):
         everything = isinstance(each, str) and each == "all"
         wanted += _all(n_samples, n_classes) if everything else [each]
     found = tuple(_candidate(each, scaling, n_classes) for each in wanted)

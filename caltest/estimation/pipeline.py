@@ -6,7 +6,7 @@ estimation functions are given the predictions of the test rows alone, so nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias, cast
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, real_array
 from caltest._parallel import ALONE, Workers
+from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.estimation.base import Array, Labels, residuals
-from caltest.estimation.candidates import Candidate, FunctionLike, candidates
+from caltest.estimation.candidates import Candidate, FunctionLike, candidates, several
 from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
 
@@ -128,10 +129,8 @@ class CalibrationPipeline:
     regularization_scaling: Scaling = "usual"
 
     def __post_init__(self) -> None:
-        if isinstance(self.functions, str) and self.functions != "all":
-            object.__setattr__(self, "functions", (self.functions,))
-        elif isinstance(self.functions, Iterable) and not isinstance(self.functions, str):
-            object.__setattr__(self, "functions", tuple(self.functions))
+        if not (isinstance(self.functions, str) and self.functions == "all"):
+            object.__setattr__(self, "functions", several(self.functions))
         candidates(self.functions, self.regularization_scaling, 2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
@@ -244,8 +243,8 @@ def _one_fold(
         if np.isnan(found[:, number]).any():
             raise InputError(
                 f"{candidate.label} is not a number for some predictions, with "
-                f"{candidate.function.tuned} {candidate.values[number]!r}; mend it, or leave the value "
-                "out."
+                f"{candidate.function.tuned} {quoted(candidate.values[number])}; mend it, or leave the "
+                "value out."
             )
         notes = validation.notes
     return found, notes

@@ -17,7 +17,7 @@ from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, sample
 from caltest.data.columns import check_unique
-from caltest.data.containers import listed
+from caltest.data.containers import listed, read_table
 from caltest.exceptions import InputError
 from caltest.files.arrays import array_header, check_table, column_of_labels
 from caltest.files.npy import Header, read_header, read_rows
@@ -295,8 +295,22 @@ def _of_arrays(block: Any) -> Sample:
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
     """Take arrays, such as memory-mapped ones, a block of rows at a time."""
+    probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
         raise InputError(
             f"probs has {len(probs)} rows and labels has {len(labels)}; give one label for every row."
         )
+    if len(probs) == 0:
+        raise InputError("probs is empty; give one row a sample.")
     return StoredArrays("probs", len(probs), probs, labels)
+
+
+def _as_array(data: Any, what: str) -> Any:
+    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
+
+    Lists, frames and tensors are in memory anyway.
+    """
+    in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
+    if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
+        return data
+    return read_table(data, what).values

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
+from caltest._quoted import quoted
 from caltest._tail import TIE_TOLERANCE
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
@@ -55,7 +56,7 @@ class LabelFunction(Form):
         again = self._evaluate_one(labels)
         if again == value or abs(again - value) <= TIE_TOLERANCE * max(abs(again), abs(value)):
             return
-        name = getattr(self.function, "__name__", repr(self.function))
+        name = getattr(self.function, "__name__", None) or quoted(self.function)
         raise InputError(
             f"the statistic {name} returned {value:.6g} for the observed labels, and {again:.6g} for "
             "the same labels after the draws; it must depend on its two arguments alone, without "
@@ -67,12 +68,12 @@ class LabelFunction(Form):
         returned = self.function(self.predictions, labels.astype(numbers))  # a copy, theirs to change
         try:
             value = float(returned)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             value = np.nan
         if np.isnan(value):
-            name = getattr(self.function, "__name__", repr(self.function))
+            name = getattr(self.function, "__name__", None) or quoted(self.function)
             raise InputError(
-                f"the statistic {name} returned {returned!r} on {len(labels)} rows; "
+                f"the statistic {name} returned {quoted(returned)} on {len(labels)} rows; "
                 "it must return one number, for every vector of labels."
             )
         return value

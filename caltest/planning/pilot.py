@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest import data
-from caltest._arguments import Number, arguments, check_takes, flag, positive_number, whole_number
+from caltest._arguments import (
+    Number,
+    arguments,
+    check_takes,
+    flag,
+    positive_number,
+    real_array,
+    whole_number,
+)
 from caltest._frozen import freeze_arrays
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
@@ -228,14 +236,7 @@ def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
     if callable(truth) and not isinstance(truth, type):
         check_takes("truth", truth, "probs")
         given = truth(predictions.probs.copy())
-    try:
-        if np.iscomplexobj(cast("Any", given)):
-            raise TypeError
-        read = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"truth is {quoted(given)}; give probabilities (N, m), or a function."
-        ) from None
+    read = np.array(real_array("truth", given, "give probabilities (N, m), or a function"))
     if predictions.n_classes == 2 and read.shape == (predictions.n_samples,):
         read = np.column_stack([1.0 - read, read])
     if read.shape != predictions.probs.shape:

@@ -61,7 +61,8 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> tu
     ordered = np.sort(curves[1:], axis=0)
     k = int(total * alpha / 2 + _ROUNDING)
     point = Band(ordered[k - 1], ordered[-k])
-    kept = curves[_share_as_extreme(curves) > joint + _ROUNDING]
+    shares = _share_as_extreme(curves)
+    kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
     low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
     return point, Band(low, high)
 

@@ -107,7 +107,7 @@ def numbers(what: str, values: object) -> Array:
         if read.dtype.kind == "c":
             raise TypeError
         array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # what calls itself an array may raise anything
         raise InputError(
             f"{what} could not be read as an array of real numbers; give numbers."
         ) from None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from caltest._arguments import arguments
+from caltest._quoted import quoted
 from caltest._writing import write_whole
 from caltest.auditing.result import Audit
 from caltest.exceptions import InputError
@@ -209,14 +210,14 @@ def save(
         target = Path(path)
     except TypeError as error:
         raise InputError(
-            f"the report is to be written to {path!r}, which is no path; give the name of a file."
+            f"the report is to be written to {quoted(path)}, which is no path; give the name of a file."
         ) from error
     by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
     kind = by_suffix.get(target.suffix.lower())
     if kind is None:
         raise InputError(
-            f"the report is to be written to {str(path)!r}, which does not tell its format; give a "
-            f"file that ends in {', '.join(by_suffix)}."
+            f"the report is to be written to {quoted(str(path))}, which does not tell its format; give "
+            f"a file that ends in {', '.join(by_suffix)}."
         )
     write_whole({target: rendered(audit, kind, title=title, command=command)})
 
