@@ -328,13 +328,14 @@ class LinearSKCE(_SKCE):
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
 
-        Rows of equal predictions stand in the order in which they came, so they are shuffled too: a
-        fixed order of distinct predictions alone would leave neighbours among equal ones.
+        At random they depend on the numbers in the rows alone, not on where rows and classes stand. Rows
+        of the same numbers stand in the order in which they came, and are shuffled as all others: a
+        fixed order alone would leave neighbours among them.
         """
         n = len(probs)
         order = np.arange(n)
         if self.pairing == "random":
-            order = fixed_order(probs)[generator(self.seed).permutation(n)]
+            order = fixed_order(np.sort(probs, axis=1))[generator(self.seed).permutation(n)]
         return order[: 2 * (n // 2)].reshape(-1, 2).T
 
 
