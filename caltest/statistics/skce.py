@@ -328,9 +328,9 @@ class LinearSKCE(_SKCE):
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
 
-        At random they depend on the numbers in the rows alone, not on where rows and classes stand. Rows
-        of the same numbers stand in the order in which they came, and are shuffled as all others: a
-        fixed order alone would leave neighbours among them.
+        At random they depend on the numbers in the rows alone, not on where rows and classes stand.
+        Rows of the same numbers stand in the order in which they came, and are shuffled as all others:
+        a fixed order alone would leave neighbours among them.
         """
         n = len(probs)
         order = np.arange(n)
