@@ -285,7 +285,7 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
     try:
         if not np.iscomplexobj(given):
             return np.asarray(given, dtype=np.float64)
-    except Exception:
+    except Exception:  # what calls itself an array may raise anything
         pass
     raise InputError(f"{name} is {quoted(value)}; {advice}.")
 

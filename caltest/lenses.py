@@ -258,8 +258,8 @@ class ClassSets(Lens):
             for column in part:
                 if not 0 <= column < m or member[column] >= 0:
                     raise InputError(
-                        f"the lens puts class {column} into set {number}, but it is taken or not "
-                        f"among the {m} classes; give disjoint sets of columns 0 to {m - 1}."
+                        f"the lens puts class {quoted(column)} into set {number}, but it is taken or "
+                        f"not among the {m} classes; give disjoint sets of columns 0 to {m - 1}."
                     )
                 member[column] = number
         member[member < 0] = len(self.sets)

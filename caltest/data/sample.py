@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, flag
+from caltest._arguments import arguments, flag, real_array
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
@@ -34,7 +34,7 @@ class Predictions:
     """What a model said, without what came true.
 
     Statistics, bins and kernels are built from this alone, so they cannot peek at the labels.
-    Nothing is checked here: :func:`sample` does that.
+    Only the shape is checked here; :func:`sample` checks the rest.
 
     Attributes
     ----------
@@ -59,7 +59,10 @@ class Predictions:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "probs", _read_only(self.probs, np.float64))
+        probs = real_array("probs", self.probs, "give probabilities of shape (n, m)")
+        if probs.ndim != 2:
+            raise InputError(f"probs is {quoted(self.probs)}; give probabilities of shape (n, m).")
+        object.__setattr__(self, "probs", _read_only(probs, np.float64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
