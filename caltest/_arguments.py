@@ -317,11 +317,14 @@ def level_of_confidence(confidence: float) -> float:
 def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
     if sides / (1 + draws) > level * (1 + 1e-12):
-        needed = math.ceil(sides / level * (1 - 1e-12)) - 1
-        asked = f"{name} {needed}" if name.startswith("--") else f"{name}={needed}"
+        needed = sides / level * (1 - 1e-12)
+        count = math.ceil(min(needed, 2.0 * MOST_RESAMPLES)) - 1
+        asked = f"give {name} {count} or more" if name[:2] == "--" else f"give {name}={count} or more"
+        if count > MOST_RESAMPLES:
+            asked = "choose a level that draws can reach, such as 0.01"
         raise InputError(
             f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so that "
-            f"nothing is ever rejected at level {level:g}; give {asked} or more."
+            f"nothing is ever rejected at level {level:g}; {asked}."
         )
 
 

@@ -146,6 +146,7 @@ def test(
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
     draws = int(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    measure = measure.shuffled(seed)
     stored = _stored(probs, labels)
     if stored is not None:
         if not tolerant and goes_through(stored, chosen):

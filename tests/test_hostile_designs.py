@@ -71,6 +71,28 @@ def test_sorted_rows(statistic, design):
     assert not beyond(pvalues, 0.25)
 
 
+@pytest.mark.parametrize(("n", "p"), [(70, 0.3), (34, 0.05), (102, 0.3)])
+@pytest.mark.parametrize("door", ["test", "audit"])
+def test_equal_rows_sorted_by_label(n, p, door):
+    """Of equal rows, a fixed pairing of sorted labels would be a function of their number alone."""
+    pvalues = []
+    for seed in range(REPETITIONS):
+        labels = np.sort(np.random.default_rng(seed).random(n) < p).astype(int)
+        if door == "test":
+            found = caltest.test(np.full(n, p), labels, "skce_ul", n_resamples=39, rng=seed)
+        else:
+            found = caltest.audit(
+                np.full(n, p),
+                labels,
+                statistics="skce_ul",
+                lenses="canonical",
+                n_resamples=39,
+                rng=seed,
+            )
+        pvalues.append(found.pvalue)
+    assert not beyond(pvalues, 0.05)
+
+
 def test_pairs_of_consecutive_rows_need_an_order_without_labels():
     """What the default of skce_ul avoids, and what is said of the option that does not."""
     rng = np.random.default_rng(0)

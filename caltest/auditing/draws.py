@@ -7,7 +7,7 @@ one block of draws is held at a time and worker, of the statistics all: (1 + B, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,6 +107,7 @@ def draw_all(
         Who does the work.
     """
     sampler = source.predictions.sampler(seed)
+    hypotheses = [replace(each, statistic=each.statistic.shuffled(seed)) for each in hypotheses]
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",

@@ -39,6 +39,7 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 -- closed by whoever called
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+    os.environ["MPLBACKEND"] = "agg"  # pictures go to files, whatever this names
     try:
         check_address_space()
     except InputError as error:

@@ -68,6 +68,8 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
     ("'cat', 'dog'", '0, 1, 2, … (30 in all)')
     """
     all_names = list(names)
+    if not all_names:
+        return "none"
     shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit])
     return shown if len(all_names) <= limit else f"{shown}, … ({len(all_names)} in all)"
 

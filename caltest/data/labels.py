@@ -139,6 +139,13 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
         if shortened.max() >= 0:
             indices = shortened
     row = int(np.argmin(indices))
+    numbers = np.array([_WHOLE.fullmatch(label) is not None for label in labels])
+    if not numbers.all() and numbers.mean() > 0.5 and not numbers[indices >= 0].size:
+        odd = int(np.argmin(numbers))  # numbers that one cell has turned to text
+        raise InputError(
+            f"label {quoted(labels[odd])} in {row_at(odd)} is no number, as most labels are; correct "
+            "it, or leave the row out of probs and labels alike."
+        )
     close = closest(labels[row], short)
     advice = f"is {quoted(close)} meant" if close else "correct it, or rename the columns"
     raise InputError(

@@ -58,7 +58,8 @@ class Asked:
         sides = _sides(statistic, alternative, tolerance)
         if n_resamples is None:
             # α (B + 1) is whole, for levels as one writes them.
-            n_resamples = min(math.ceil(round(sides * _EXCEEDANCES / alpha, 9)) - 1, MOST_RESAMPLES)
+            wanted = min(sides * _EXCEEDANCES / alpha, 2.0 * MOST_RESAMPLES)
+            n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
         return cls(statistic, null, lens, alternative, tolerance, float(alpha), int(n_resamples))
 
     def tested(self, probs: object, labels: object, seed: int) -> CalibrationResult:

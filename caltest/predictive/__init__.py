@@ -29,6 +29,7 @@ def recognised(given: object) -> Predictive | None:
     objects = isinstance(given, Iterable) and str(getattr(given, "dtype", "")) == "object"
     several = list(given) if objects else given  # type: ignore[call-overload]
     first = several[0] if isinstance(several, list | tuple) and several else several
-    if hasattr(first, "entropy") and (hasattr(first, "rvs") or hasattr(first, "sample")):
+    # A series of polars has an entropy and a sample too, and no density.
+    if hasattr(first, "entropy") and (hasattr(first, "logpdf") or hasattr(first, "logpmf")):
         return FromScipy(several)
     return None

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from caltest._arguments import arguments
+from caltest._arguments import arguments, check_takes
+from caltest._quoted import quoted
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
@@ -120,6 +121,10 @@ class Statistic(ABC):
         """Replace options that are rules (a bandwidth heuristic) by what they give here."""
         return self
 
+    def shuffled(self, seed: int) -> Statistic:
+        """Return the statistic with what it leaves to chance drawn from the seed of a test."""
+        return self
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
@@ -143,6 +148,13 @@ class FunctionStatistic(Statistic):
     """
 
     function: Callable[[Any, Any], float]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(
+                f"function is {quoted(self.function)}; give a function f(probs, labels) -> float."
+            )
+        check_takes("function", self.function, "probs", "labels")
 
     measures: ClassVar[str] = "the value of your function"
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, choose, real_kernel
-from caltest._seeds import generator
+from caltest._seeds import child_seed, generator
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import (
@@ -258,9 +258,11 @@ class LinearSKCE(_SKCE):
         :class:`BiasedSKCE`.
     pairing
         "random" (default): the pairs are chosen by the seed and the predictions, whatever the order of
-        the rows. "rows": consecutive rows, as in the published numbers; an odd last row is not used.
-        Its p-values are exact only if the order of the rows carries no information about the labels:
-        in a file that is sorted by label, every model looks miscalibrated.
+        the rows. Rows of equal predictions, whose order may know the labels, are told apart by the
+        ``rng`` of the test: its p-value is exact over the choice of that. "rows": consecutive rows, as
+        in the published numbers; an odd last row is not used. Its p-values are exact only if the order
+        of the rows carries no information about the labels: in a file that is sorted by label, every
+        model looks miscalibrated.
     seed
         Of the random pairing, a whole number from 0. Default 0.
 
@@ -283,11 +285,16 @@ class LinearSKCE(_SKCE):
 
     pairing: Literal["random", "rows"] = "random"
     seed: int = 0
+    _ties: int = field(default=0, repr=False, compare=False, kw_only=True)
 
     name: ClassVar[str] = "skce_ul"
 
     def __post_init__(self) -> None:
         choose("pairing", self.pairing, {"random": True, "rows": True})
+
+    def shuffled(self, seed: int) -> LinearSKCE:
+        """Draw the order of rows with equal predictions."""
+        return replace(self, _ties=child_seed(seed, 2))
 
     @property
     def depends_on_row_order(self) -> bool:  # type: ignore[override]
@@ -329,13 +336,15 @@ class LinearSKCE(_SKCE):
         """Return the two rows of every pair, (2, ⌊n/2⌋).
 
         At random they depend on the numbers in the rows alone, not on where rows and classes stand.
-        Rows of the same numbers stand in the order in which they came, and are shuffled as all others:
-        a fixed order alone would leave neighbours among them.
+        Rows of the same numbers come in an order drawn for the test. In the order in which they came, a
+        fixed permutation would make a function of their number of events out of rows sorted by label.
         """
         n = len(probs)
         order = np.arange(n)
         if self.pairing == "random":
-            order = fixed_order(np.sort(probs, axis=1))[generator(self.seed).permutation(n)]
+            places = generator(self._ties, 1).permutation(n)
+            sorted_rows = places[fixed_order(np.sort(probs[places], axis=1))]  # stable
+            order = sorted_rows[generator(self.seed).permutation(n)]
         return order[: 2 * (n // 2)].reshape(-1, 2).T
 
 
