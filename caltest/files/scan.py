@@ -303,6 +303,8 @@ def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
         )
     if len(probs) == 0:
         raise InputError("probs is empty; give one row a sample.")
+    if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
+        sample(probs, labels, part=True)
     return StoredArrays("probs", len(probs), probs, labels)
 
 
