@@ -10,7 +10,8 @@ from scipy.stats import binom
 
 import caltest
 from caltest import InputError
-from caltest.statistics import STATISTICS, LinearSKCE
+from caltest.kernels import Exponential
+from caltest.statistics import CKCE, STATISTICS, LinearSKCE, UnbiasedSKCE
 from validation.moments_small import (
     LIMITS,
     STATISTICS_SMALL,
@@ -166,6 +167,45 @@ def test_moments_of_few_distinct_rows(statistic, design):
         pytest.skip("of two classes")
     if found is not None:
         assert all(found[level] <= limit * level for level, limit in LIMITS.items())
+
+
+def near_certain(rng):
+    return np.concatenate([rng.beta(1, 1e4, 300), rng.uniform(0.05, 0.95, 90)])
+
+
+NARROW = UnbiasedSKCE(Exponential(1e-6))
+FEW_CARRY = {
+    "a narrow median bandwidth": (lambda r: near_certain(r), "skce_uq"),
+    "tied pairs among others": (
+        lambda r: np.r_[np.repeat([0.5, 0.501, 0.502], 2), r.uniform(0.05, 0.95, 300)],
+        NARROW,
+    ),
+    "twelve tied pairs": (
+        lambda r: np.r_[np.repeat(0.5 + 0.001 * np.arange(12), 2), r.uniform(0.05, 0.95, 300)],
+        NARROW,
+    ),
+    "eight equal rows among others": (lambda r: np.r_[np.full(8, 0.5), r.uniform(0, 1, 200)], NARROW),
+    "thirty equal rows among others": (lambda r: np.r_[np.full(30, 0.5), r.uniform(0, 1, 200)], NARROW),
+    "one group and many of one row": (
+        lambda r: np.full(126, 0.5),
+        CKCE(groups=["A"] * 6 + [f"s{i}" for i in range(120)]),
+    ),
+    "few of a larger group": (
+        lambda r: r.uniform(0.4, 0.6, 110),
+        CKCE(groups=["A"] * 10 + [f"s{i}" for i in range(100)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FEW_CARRY)
+def test_few_rows_that_carry_the_variance_are_drawn(case):
+    """Whatever the other rows are: they have uncertain labels, and weights of nearly 0."""
+    make, statistic = FEW_CARRY[case]
+    rng = np.random.default_rng(2)
+    p = make(rng)
+    labels = (rng.random(len(p)) < p).astype(int)
+    result = caltest.test(p, labels, statistic, null="moments", n_resamples=19, rng=0)
+    assert result.n_resamples == 19
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.02, 550), (0.01, 2000), (0.05, 600)])

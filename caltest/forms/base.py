@@ -128,12 +128,14 @@ def effective_surprises(shares: Array, chances: Array) -> float:
         return float(s.sum() ** 2 / np.sum(s**2 / u))
 
 
-def repeats(probs: Array) -> float:
-    """Return how many rows share their predictions, Σ S² / Σ s² for shares s of the uncertainty.
+def repeats(probs: Array, shares: Array | None = None) -> float:
+    """Return how many rows share their predictions, Σ S² / Σ s² for shares s of the variance.
 
     S is the share of all rows with the same predictions. 1 if no two rows are alike; n if all are.
+    Default shares: of the labels' own variance.
     """
-    shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
+    if shares is None:
+        shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
     order = fixed_order(probs)
     new = np.append(True, np.any(probs[order[1:]] != probs[order[:-1]], axis=1))
     sums = np.bincount(np.cumsum(new) - 1, weights=shares[order])

@@ -13,7 +13,7 @@ from caltest._tiles import blocks
 from caltest.forms._low_rank_moments import is_worthwhile, low_rank_moments
 from caltest.forms._quadratic_moments import diagonal_table
 from caltest.forms.additive import Additive, Linear
-from caltest.forms.base import ROUNDING, Array, Labels, Moments, repeats
+from caltest.forms.base import ROUNDING, Array, Labels, Moments
 from caltest.forms.features import ComputedFeatures, Features, exact_rows, longest
 from caltest.forms.pairwise import Pairwise, leading_sum
 from caltest.forms.weights import LowRankWeights, Term
@@ -65,7 +65,7 @@ class FeatureSquares(Additive):
         """A sum for every class and feature, and one of the pairs i = j."""
         return (int(self.probs.shape[1]) * self.features.shape[1] + 1,)
 
-    @property
+    @cached_property
     def pairs(self) -> Pairwise:
         """The same form as a sum over pairs."""
         term = Term(LowRankWeights(self.features), self.matrix)
@@ -89,8 +89,8 @@ class FeatureSquares(Additive):
 
     @property
     def repeats(self) -> float:
-        """How many rows share their predictions, on average over the uncertainty."""
-        return repeats(self.probs)
+        """How many rows share their predictions, on average over what they add to the variance."""
+        return self.pairs.repeats
 
     def leading(self, workers: Workers = ALONE) -> Linear:
         """Return the sum whose square carries most of the variance."""

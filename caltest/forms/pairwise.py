@@ -8,10 +8,12 @@ from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh, helmert
 
 from caltest._arrays import ArrayLibrary, current_library
 from caltest._parallel import ALONE, Workers
+from caltest._seeds import generator
 from caltest._tiles import (
     TILE,
     TILE_ELSEWHERE,
@@ -32,6 +34,7 @@ from caltest.forms._many_labels import (
 from caltest.forms._quadratic_moments import diagonal_table, quadratic_moments
 from caltest.forms.additive import Linear
 from caltest.forms.base import (
+    CERTAIN,
     ROUNDING,
     Array,
     Form,
@@ -50,6 +53,10 @@ _SMALLEST = 2.0**-60  # weights whose sums, rounded, are well inside the range o
 _SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
 _ADDITION = 5.0  # what an addition of rows costs, in multiplications of a matrix product
 _ROUNDS = 4  # of the power method
+_LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
+# What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
+# unlikely labels.
+_OF_ROWS, _OF_PAIRS = 1.6, 0.33
 _CONFIDENT = 0.4  # expected share of unusual labels below which labels are told by these
 
 
@@ -211,16 +218,56 @@ class Pairwise(Form):
 
     @property
     def repeats(self) -> float:
-        """How many rows share their predictions, on average over the uncertainty."""
-        return repeats(self.probs)
+        """How many rows share their predictions, on average over what they add to the variance."""
+        rows, shares, _ = self._shares
+        return repeats(self.probs[rows], shares)
 
-    @property
+    @cached_property
     def surprises(self) -> float:
-        """Return the effective number of unlikely labels, or of pairs of equal ones if that is less."""
+        """Return the effective number of unlikely labels, or of pairs of equal ones if that is less.
+
+        Of all labels, and of those in the rows that carry the variance: a narrow kernel may leave few
+        of these, or few pairs, whatever the others are.
+        """
         lengths = np.einsum("ik,ik->i", self.probs, self.probs)
-        labels = effective_surprises(1.0 - lengths, 1.0 - self.probs.max(axis=1))
+        unlike = 1.0 - self.probs.max(axis=1)
+        labels = effective_surprises(1.0 - lengths, unlike)
         sums = self.probs.sum(axis=0)
-        return min(labels, 0.5 * float(sums @ sums - lengths.sum()))
+        found = min(labels, 0.5 * float(sums @ sums - lengths.sum()))
+        rows, shares, squares = self._shares
+        # Rows are drawn by their variance: each stands for as much of it.
+        whole = (1.0 - lengths).sum() / max((1.0 - lengths[rows]).sum(), CERTAIN)
+        carrying = whole * effective_surprises(shares, unlike[rows])
+        pairs = whole * shares.sum() ** 2 / max(2.0 * squares.sum(), CERTAIN)
+        return float(min(found, _OF_ROWS * carrying, _OF_PAIRS * pairs))
+
+    @cached_property
+    def _shares(self) -> tuple[NDArray[np.intp], Array, Array]:
+        """Return rows, and Σ_j s_ij and Σ_j s_ij² of each, s_ij = W_ij² tr(Σ_i Σ_j).
+
+        All rows, or so many that are drawn by their own variance. Matrices A_l count as the identity.
+        """
+        g, n = self.probs, len(self.probs)
+        most = int(np.clip(_LOOKED_THROUGH // g.size, 32, _LOOKED_AT))
+        own = 1.0 - np.einsum("ik,ik->i", g, g)
+        rows = np.arange(n)
+        uncertain = int(np.count_nonzero(own > 0.0))
+        if n > most and uncertain > 0:
+            size = min(most, uncertain)
+            rows = np.sort(generator(0).choice(n, size, replace=False, p=own / own.sum()))
+        shares, squares = np.empty(len(rows)), np.empty(len(rows))
+        second = g * g
+        for place, i in enumerate(rows):
+            products = g @ g[i]
+            variances = products - second @ g[i] - g @ second[i] + products**2
+            weights = sum(
+                np.asarray(term.weights(slice(i, i + 1), slice(0, n)))[0] ** 2
+                for term in self.kernel_terms
+            )
+            each = np.asarray(weights * variances)
+            each[i] = 0.0
+            shares[place], squares[place] = each.sum(), each @ each
+        return rows, shares.clip(min=0.0), squares
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:
