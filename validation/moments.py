@@ -78,7 +78,7 @@ class Remembered:
     direction: Any
 
     @classmethod
-    def of(cls, form: HasMoments) -> Remembered:
+    def of(cls, form: Any) -> Remembered:
         """Find them."""
         return cls(form.resolution, form.repeats, form.moments(ALONE), form.leading(ALONE))
 

@@ -224,13 +224,18 @@ class HasMoments(Protocol):
         """As of any form."""
         ...
 
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return them."""
+        ...
+
+
+@runtime_checkable
+class HasLeadingSum(Protocol):
+    """A quadratic statistic, of which is known how close it is to the square of one sum."""
+
     @property
     def repeats(self) -> float:
         """How many rows share what they add, on average; see :func:`repeats`."""
-        ...
-
-    def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return them."""
         ...
 
     def leading(self, workers: Workers = ALONE) -> HasCumulantGenerator:

@@ -19,7 +19,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers
-from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
+from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.lattice import lattice_answer, lattice_terms
 from caltest.nulls.monte_carlo import MonteCarlo
@@ -137,6 +137,8 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
     skewness = abs(moments.skewness)
     if moments.surprises < _SURPRISES or skewness > _MOST_SKEWED:
         return True
+    if not isinstance(form, HasLeadingSum):
+        return False
     if moments.surprises < _TIED_SURPRISES and skewness > _SEVERAL and form.repeats >= _SHARED:
         return True
     if moments.surprises >= _MANY_STEPS or skewness < _ONE_DIMENSION:
