@@ -92,7 +92,7 @@ def test_a_pair_works_or_says_what_does(statistic, null):
     assert 0.0 < result.pvalue <= 1.0
     assert np.isfinite(result.statistic)
     assert (result.name, result.null) == (statistic, null)
-    assert result.guarantee == NULLS[null].guarantee
+    assert result.guarantee == NULLS[null]().guarantee_for(FORMS[statistic])
     assert result.alternative in STATISTICS[statistic].alternatives
     assert result.n_samples == 60
     assert result.statistic == caltest.estimate(SMALL, FEW, statistic)
