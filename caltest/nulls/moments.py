@@ -25,8 +25,8 @@ from caltest.nulls.lattice import lattice_answer, lattice_terms
 from caltest.nulls.monte_carlo import MonteCarlo
 from caltest.nulls.saddlepoint import nearly_normal, tail
 
-# The gates were set by enumeration of all counts of 3 000 designs of up to four distinct rows, and by
-# draws of untied ones (python -m validation moments_small).
+# The gates were set by enumeration of all counts of random designs of up to four distinct rows, and by
+# draws of untied ones (python -m validation nulls --only moments_small).
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
 _TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
 _SHARED = 2.0  # rows with the same predictions, on average, from where they count as tied
