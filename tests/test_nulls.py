@@ -256,7 +256,7 @@ def test_bound_of_a_matrix_kernel_bounds_every_pair():
 def test_negative_estimates_have_bound_one():
     probs = np.tile([0.5, 0.5], (10, 1))
     labels = np.arange(10) % 2
-    for statistic in ("skce_uq", "skce_ul"):
+    for statistic in ("skce_uq", LinearSKCE(pairing="rows")):
         result = caltest.test(probs, labels, statistic, null="bound")
         assert result.statistic < 0
         assert result.pvalue == 1.0

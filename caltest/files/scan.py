@@ -83,10 +83,10 @@ def scan(
         return _scan_arrow(Path(path), name, wanted)
 
 
-@arguments()
 def can_scan(path: Path) -> bool:
     """Say whether there is something of a kind that can be read a block at a time."""
-    return is_folder(path) or path.suffix.lower() in (*_PARQUET, *_ARROW, ".npy")
+    suffixes = (*_PARQUET, *_ARROW, ".npy")
+    return isinstance(path, Path) and (is_folder(path) or path.suffix.lower() in suffixes)
 
 
 # ------------------------------------------------------------------ Arrow
