@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._quoted import quoted
-from caltest._seeds import Rng, child_seed, seed_of
+from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, impossible_labels, sample
 from caltest.exceptions import InputError
@@ -28,7 +29,7 @@ from caltest.named import (
 from caltest.nulls import Answer, MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.result import CalibrationResult
-from caltest.statistics import AllRowsNeededError, FunctionStatistic, Statistic
+from caltest.statistics import AllRowsNeededError, Statistic
 from caltest.streaming import goes_through, stored_result
 from caltest.tolerance import check_possible, tolerance_result
 
@@ -70,9 +71,9 @@ def test(
     statistic
         A name (``caltest.statistics.STATISTICS`` lists them), an object of
         :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
-        calibration is bad, which gets an exact p-value too if it depends on its arguments alone (one
-        that remembers is refused), and on the order of the rows only if that tells nothing about the
-        labels.
+        calibration is bad, which gets an exact p-value too if it depends on the order of the rows only
+        where that tells nothing about the labels. One that gives the same labels another value in
+        the end (it remembers, or draws random numbers) is refused.
         Default "omnibus": several ways to err at once, whose ``parts`` have p-values of their own in
         the result. It goes with the exact null; with another null the default is "skce_uq", which
         sees every kind of miscalibration too, given enough rows, but some kinds only weakly. With a
@@ -163,22 +164,24 @@ def test(
     with single_threaded_blas():
         measure, form = _fixed(measure, view.predictions)
         _check_fit(measure, chosen, form)
-        if isinstance(measure, FunctionStatistic):
-            _call_once(form, view, seed)
         side = check_alternative(measure, chosen, cast("Alternative | None", alternative))
+        # A function that keeps something from call to call is not to see the observed labels first.
+        hides = isinstance(form, LabelFunction) and isinstance(chosen, MonteCarlo)
         question = Question(
             statistic=measure,
             form=form,
             predictions=view.predictions,
             labels=view.labels,
-            observed=_value(measure, form, view, workers),
+            observed=math.nan if hides else _value(measure, form, view, workers),
             alternative=side,
             n_resamples=draws,
             seed=seed,
             workers=workers,
         )
         answer = chosen.answer(question)
-        if isinstance(form, LabelFunction):
+        if hides:
+            question = replace(question, observed=_value(measure, form, view, workers))
+        elif isinstance(form, LabelFunction):
             form.check_unmoved(view.labels, question.observed)
         return _result(question, chosen, answer, view, lens_label)
 
@@ -322,15 +325,6 @@ def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
             f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
             f"possible here: {', '.join(possible_nulls(form))}."
         )
-
-
-def _call_once(form: Form, view: Sample | PredictiveSample, seed: int) -> None:
-    """Call a user's function with drawn labels first: what it may learn then, it learns from them.
-
-    A function that keeps something of its first call (bins, a recalibration) would else be fitted to
-    the observed labels, and reject always.
-    """
-    form.evaluate(view.predictions.sampler(child_seed(seed, 1)).draw(0, 1))
 
 
 def _value(measure: Statistic, form: Form, view: Sample | PredictiveSample, workers: Workers) -> float:

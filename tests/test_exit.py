@@ -347,7 +347,7 @@ def test_permissions_of_new_and_of_replaced_files(mask):
 def test_save_says_what_is_no_path(path):
     digits = caltest.datasets.load_digits_predictions("random_forest")
     audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
-    with pytest.raises(InputError, match="^path is .*; give the path of a file"):
+    with pytest.raises(InputError, match=r"^path is .*; give the path of a file"):
         caltest.report.save(audit, path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -271,6 +272,30 @@ def test_functions_that_remember(make, door):
     chosen = {"test": "statistic", "audit": "statistics"}[door]
     with pytest.raises(InputError, match="its two arguments alone"):
         ask(**{chosen: make()}, n_resamples=99, rng=0)
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 10])
+@pytest.mark.parametrize("door", ["test", "audit"])
+def test_functions_that_know_the_labels_of_one_call(place, door):
+    """Wherever the observed labels were evaluated, this one would give them its largest value."""
+    rng = np.random.default_rng(2)
+    p = rng.random(20)
+    rejected = 0
+    for number in range(60):
+        labels = (rng.random(20) < p).astype(int)
+        calls = []
+
+        def knows(probs, labels, calls=calls):
+            calls.append(labels.copy())
+            return float(len(calls) >= place and np.array_equal(labels, calls[place - 1]))
+
+        ask = {
+            "test": partial(caltest.test, p, labels, knows),
+            "audit": partial(caltest.audit, p, labels, lenses="canonical", statistics=knows),
+        }[door]
+        with suppress(InputError):
+            rejected += ask(n_resamples=19, rng=number).pvalue <= 0.05
+    assert rejected <= 9  # 3 are expected of 60 at 0.05; more than 9 with probability 0.001
 
 
 def test_functions_that_mutate():

@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, LabelSampler
-from caltest._seeds import child_seed
+from caltest._sampling import DRAWS, Hidden, LabelSampler
 from caltest._tiles import blocks
 from caltest.auditing.filling import (
     Draws,
     Seen,
     Through,
     fill_alone,
+    fill_hidden,
     fill_parallel,
     fill_together,
 )
 from caltest.auditing.looks import Look, Scope, Source
 from caltest.auditing.plan import Hypothesis
 from caltest.forms import LabelFunction
-from caltest.statistics import FunctionStatistic
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
@@ -38,7 +37,6 @@ Labels: TypeAlias = NDArray[Any]
 _HELD = 2**24
 _MOST_HELD = 2**28  # bytes of drawn labels that are kept for all batches
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
-_FUNCTION_CALL = 1  # key of the draw with which a user's function is called first
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +119,11 @@ def draw_all(
         draws = _Held.of(sampler, n_resamples, workers)
     for batch in batches:
         throughs = _forms(source, hypotheses, batch, drawn.resolutions)
-        _call_functions_once(source, hypotheses, throughs, seed)
         fill_alone(throughs, draws, observed, drawn.values, workers)
+        fill_hidden(throughs, Hidden.among(sampler, labels, n_resamples), drawn.values, workers)
         fill_together(throughs, draws, observed[:1], drawn.values, workers)
         fill_parallel(throughs, draws, observed, drawn.values, workers)
-        _check_functions(hypotheses, throughs, observed[:1], drawn.values[0])
+        _check_functions(throughs, observed[:1], drawn.values[0])
     return drawn
 
 
@@ -165,26 +163,14 @@ def _forms(
     return throughs
 
 
-def _call_functions_once(
-    source: Source, hypotheses: Sequence[Hypothesis], throughs: Sequence[Through], seed: int
-) -> None:
-    """Call users' functions with drawn labels first: what they may learn then, they learn from them."""
-    places = [place for through in throughs for look in through.looks for place in look.places]
-    if not any(isinstance(hypotheses[place].statistic, FunctionStatistic) for place in places):
-        return
-    drawn = source.predictions.sampler(child_seed(seed, _FUNCTION_CALL)).draw(0, 1)
-    for through in throughs:
-        for look, labels in through.labels(drawn):
-            for form, place in zip(look.forms, look.places, strict=True):
-                if isinstance(hypotheses[place].statistic, FunctionStatistic):
-                    form.evaluate(labels)
-
-
-def _check_functions(
-    hypotheses: Sequence[Hypothesis], throughs: Sequence[Through], observed: Labels, values: Array
-) -> None:
-    """Raise if a user's function gives the observed labels another value after the draws."""
-    if not any(isinstance(each.statistic, FunctionStatistic) for each in hypotheses):
+def _check_functions(throughs: Sequence[Through], observed: Labels, values: Array) -> None:
+    """Raise if a function gives the observed labels another value after the draws."""
+    if not any(
+        isinstance(form, LabelFunction)
+        for through in throughs
+        for look in through.looks
+        for form in look.forms
+    ):
         return
     for through in throughs:
         for look, labels in through.labels(observed):

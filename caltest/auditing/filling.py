@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -11,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS
+from caltest._sampling import DRAWS, Hidden
 from caltest._tiles import blocks
 from caltest.auditing.events import Classes, classes, of_events
-from caltest.forms import Form
+from caltest.forms import Form, LabelFunction
 from caltest.lenses import Reducer
 
 Array: TypeAlias = NDArray[np.float64]
@@ -69,16 +70,32 @@ class Draws(Protocol):
         ...
 
 
-def _only(throughs: Sequence[Through], *, together: bool, inside: bool) -> tuple[Through, ...]:
+class Way(Enum):
+    """How a form is evaluated."""
+
+    ALONE = "a block of draws a task"
+    INSIDE = "many draws at once, by workers of its own"
+    TOGETHER = "all draws in one call"
+    HIDDEN = "as alone, the observed labels somewhere among the draws"
+
+    @classmethod
+    def of(cls, form: Form) -> Way:
+        """Return the way of a form."""
+        if isinstance(form, LabelFunction):
+            return cls.HIDDEN
+        if form.together:
+            return cls.TOGETHER
+        return cls.INSIDE if form.parallel_inside else cls.ALONE
+
+
+def _only(throughs: Sequence[Through], way: Way) -> tuple[Through, ...]:
     """Keep the forms that are evaluated in one way."""
     kept = []
     for through in throughs:
         looks = []
         for look in through.looks:
             pairs = [
-                pair
-                for pair in zip(look.forms, look.places, strict=True)
-                if pair[0].together == together and (together or pair[0].parallel_inside == inside)
+                pair for pair in zip(look.forms, look.places, strict=True) if Way.of(pair[0]) is way
             ]
             if pairs:
                 forms, places = zip(*pairs, strict=True)
@@ -96,7 +113,7 @@ def fill_alone(
     workers: Workers,
 ) -> None:
     """Evaluate draws block by block, a block a task."""
-    chosen, by_class = _split(_only(throughs, together=False, inside=False))
+    chosen, by_class = _split(_only(throughs, Way.ALONE))
     if not chosen and not by_class:
         return
     places = [place for through in chosen for look in through.looks for place in look.places]
@@ -107,6 +124,19 @@ def fill_alone(
     tasks = [(part.start, part.stop) for part in parts]
     for part, found in zip(parts, workers.map(evaluate, tasks, "label draws"), strict=True):
         values[1 + part.start : 1 + part.stop, places] = found
+
+
+def fill_hidden(throughs: Sequence[Through], hidden: Hidden, values: Array, workers: Workers) -> None:
+    """Evaluate functions, which may keep something from call to call, block by block."""
+    chosen = _only(throughs, Way.HIDDEN)
+    if not chosen:
+        return
+    places = [place for through in chosen for look in through.looks for place in look.places]
+    evaluate = partial(_draw_and_evaluate, chosen, (), hidden)
+    tasks = [(part.start, part.stop) for part in blocks(hidden.last, DRAWS)]
+    found = np.concatenate(list(workers.map(evaluate, tasks, "label draws")))
+    values[0, places] = found[hidden.place]
+    values[1:, places] = np.delete(found, hidden.place, axis=0)
 
 
 def _split(
@@ -169,7 +199,7 @@ def fill_together(
     workers: Workers,
 ) -> None:
     """Evaluate the observed labels among the draws, in one call that does not know them apart."""
-    for through, form, place in _each(_only(throughs, together=True, inside=False)):
+    for through, form, place in _each(_only(throughs, Way.TOGETHER)):
         parts = [observed, *(sampler.draw(b.start, b.stop) for b in blocks(len(values) - 1, DRAWS))]
         labels = np.concatenate([seen for part in parts for _, seen in through.labels(part)])
         values[:, place] = form.evaluate(labels, workers)
@@ -183,7 +213,7 @@ def fill_parallel(
     workers: Workers,
 ) -> None:
     """Evaluate forms that hand work to the workers themselves, many draws at once."""
-    chosen = list(_each(_only(throughs, together=False, inside=True)))
+    chosen = list(_each(_only(throughs, Way.INSIDE)))
     for through, form, place in chosen:
         ((_, labels),) = through.labels(observed)
         values[0, place] = form.evaluate(labels, workers)[0]

@@ -38,8 +38,7 @@ class LabelFunction(Form):
     def check_unmoved(self, labels: Labels, value: float) -> None:
         """Raise if the function gives another value for labels that it has seen.
 
-        The observed labels come first, so that a function that remembers (a counter, a running mean)
-        would give them a value that no draw can have, whatever the model.
+        A function that remembers (a counter, a running mean) has no one value that could be reported.
 
         Parameters
         ----------

@@ -18,10 +18,10 @@ import numpy as np
 from caltest import _tail
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, LabelSampler, OutcomeSampler
+from caltest._sampling import DRAWS, Hidden, LabelSampler, OutcomeSampler
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
-from caltest.forms import Form, HasParts
+from caltest.forms import Form, HasParts, LabelFunction
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
 from caltest.nulls.one_pass import answer_by_rows, takes_rows
 from caltest.nulls.parts import answer_with_parts
@@ -81,11 +81,35 @@ class MonteCarlo(Null):
             return answer_by_rows(question)
         if isinstance(question.form, HasParts) and self.stop_after is None:
             return _with_parts(question.form, question)
-        observed = float(_as_drawn(question, question.form.evaluate)[0])
+        form = question.form
+        if isinstance(form, LabelFunction):
+            return self._of_function(form, question)
+        observed = float(_as_drawn(question, form.evaluate)[0])
         if self.stop_after is None:
             draws = np.concatenate(list(draw_statistics(question)))
             return from_draws(draws, question, observed=observed)
         return self._sequential(question, observed, self.stop_after)
+
+    def _of_function(self, form: LabelFunction, question: Question) -> Answer:
+        """Evaluate the observed labels at a random place among the draws, see `Hidden`.
+
+        Where draws stop early, the observed labels have to come first but one: there, a function that
+        keeps something from call to call is only found out.
+        """
+        sampler = question.predictions.sampler(question.seed)
+        if self.stop_after is not None:
+            form.evaluate(sampler.draw(0, 1))  # what it learns from its first call is of a draw
+            observed = form.evaluate(question.labels[None, :])[0]
+            answer = self._sequential(question, observed, self.stop_after)
+        else:
+            hidden = Hidden.among(sampler, question.labels, question.n_resamples)
+            tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, sampler.block)]
+            evaluate = partial(_draw_and_evaluate, form.evaluate, hidden)
+            values = np.concatenate(list(question.workers.map(evaluate, tasks, "label draws")))
+            observed = values[hidden.place]
+            answer = from_draws(np.delete(values, hidden.place), question, observed=observed)
+        form.check_unmoved(question.labels, float(observed))
+        return answer
 
     def _sequential(self, question: Question, observed: float, wanted: int) -> Answer:
         sign = 1.0 if question.alternative == "greater" else -1.0
@@ -149,7 +173,7 @@ def draw_statistics(
 
 
 def _draw_and_evaluate(
-    evaluate: Evaluate, sampler: LabelSampler | OutcomeSampler, start: int, stop: int
+    evaluate: Evaluate, sampler: LabelSampler | OutcomeSampler | Hidden, start: int, stop: int
 ) -> Array:
     return evaluate(sampler.draw(start, stop), ALONE)
 
