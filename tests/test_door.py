@@ -545,7 +545,7 @@ def test_threads_are_as_many_as_the_address_space_holds():
         (RuntimeError("can't start new thread"), "not enough memory"),
         (ImportError("x.so: failed to map segment from shared object"), "not enough memory"),
         (OSError(12, "Cannot allocate memory"), "not enough memory"),
-        (OSError(28, "No space left on device", "/tmp/x"), r"No space left on device \(x\)"),
+        (OSError(28, "No space left on device", "out/x"), r"No space left on device \(x\)"),
         (PermissionError(13, "Permission denied"), "Permission denied"),
     ],
     ids=repr,

@@ -219,8 +219,8 @@ class Pairwise(Form):
     @property
     def repeats(self) -> float:
         """How many rows share their predictions, on average over what they add to the variance."""
-        rows, shares, _ = self._shares
-        return repeats(self.probs[rows], shares)
+        rows, shares, _, stands_for = self._shares
+        return repeats(self.probs[rows], stands_for * shares)
 
     @cached_property
     def surprises(self) -> float:
@@ -234,27 +234,28 @@ class Pairwise(Form):
         labels = effective_surprises(1.0 - lengths, unlike)
         sums = self.probs.sum(axis=0)
         found = min(labels, 0.5 * float(sums @ sums - lengths.sum()))
-        rows, shares, squares = self._shares
-        # Rows are drawn by their variance: each stands for as much of it.
-        whole = (1.0 - lengths).sum() / max((1.0 - lengths[rows]).sum(), CERTAIN)
-        carrying = whole * effective_surprises(shares, unlike[rows])
-        pairs = whole * shares.sum() ** 2 / max(2.0 * squares.sum(), CERTAIN)
+        rows, shares, squares, stands_for = self._shares
+        # A row that stands for w rows is w rows of that share: w u unlikely labels, not one of w s.
+        carrying = effective_surprises(stands_for * shares, stands_for * unlike[rows])
+        pairs = float(stands_for @ shares) ** 2 / max(2.0 * float(stands_for @ squares), CERTAIN)
         return float(min(found, _OF_ROWS * carrying, _OF_PAIRS * pairs))
 
     @cached_property
-    def _shares(self) -> tuple[NDArray[np.intp], Array, Array]:
-        """Return rows, and Σ_j s_ij and Σ_j s_ij² of each, s_ij = W_ij² tr(Σ_i Σ_j).
+    def _shares(self) -> tuple[NDArray[np.intp], Array, Array, Array]:
+        """Return rows, Σ_j s_ij and Σ_j s_ij² of each, and how many rows each stands for.
 
-        All rows, or so many that are drawn by their own variance. Matrices A_l count as the identity.
+        s_ij = W_ij² tr(Σ_i Σ_j); matrices A_l count as the identity. All rows, or so many that are
+        drawn by their own variance.
         """
         g, n = self.probs, len(self.probs)
         most = int(np.clip(_LOOKED_THROUGH // g.size, 32, _LOOKED_AT))
         own = 1.0 - np.einsum("ik,ik->i", g, g)
-        rows = np.arange(n)
+        rows, stands_for = np.arange(n), np.ones(n)
         uncertain = int(np.count_nonzero(own > 0.0))
         if n > most and uncertain > 0:
             size = min(most, uncertain)
             rows = np.sort(generator(0).choice(n, size, replace=False, p=own / own.sum()))
+            stands_for = (own.sum() / (size * own[rows])).clip(min=1.0)
         shares, squares = np.empty(len(rows)), np.empty(len(rows))
         second = g * g
         for place, i in enumerate(rows):
@@ -267,7 +268,7 @@ class Pairwise(Form):
             each = np.asarray(weights * variances)
             each[i] = 0.0
             shares[place], squares[place] = each.sum(), each @ each
-        return rows, shares.clip(min=0.0), squares
+        return rows, shares.clip(min=0.0), squares, stands_for
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:

@@ -94,7 +94,7 @@ def check_rows_drawn(asked: int, drawn: int) -> None:
         )
 
 
-def check_draws(model: Model, n: int, seed: int) -> None:
+def check_repeatable(model: Model, n: int, seed: int) -> None:
     """Raise if a model draws from elsewhere than ``rng``, or draws nothing at all.
 
     Data sets of one seed are equal, else results could not be repeated. A model that leaves the

@@ -24,7 +24,7 @@ from caltest.named import StatisticLike
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, fit
 from caltest.planning.datasets import Asked, Counted, Simulator, check_rows
-from caltest.planning.models import ModelLike, check_draws, find_model
+from caltest.planning.models import ModelLike, check_repeatable, find_model
 from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
 from caltest.planning.simulate import common
 
@@ -111,7 +111,7 @@ def sample_size(
         raise InputError(f"min_n is {min_n} and max_n {max_n}; give a smaller and a larger number.")
     datasets = int(n_datasets)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    check_draws(chosen, least, seed)
+    check_repeatable(chosen, least, seed)
     search = _Search(Simulator(chosen, asked, False, seed, workers), wanted, least, most)
     search.double()
     if search.undecided:

@@ -15,7 +15,7 @@ from caltest.lenses import Lens
 from caltest.named import StatisticLike
 from caltest.nulls import Null
 from caltest.planning.datasets import Asked, Counted, Simulator, check_classes, check_rows
-from caltest.planning.models import Model, ModelLike, check_draws, described, find_model
+from caltest.planning.models import Model, ModelLike, check_repeatable, described, find_model
 from caltest.planning.pilot import Pilot
 from caltest.planning.result import PowerPoint, PowerResult
 
@@ -106,7 +106,7 @@ def power(
     sizes = _sizes(n)
     datasets = int(n_datasets)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    check_draws(chosen, sizes[0], seed)
+    check_repeatable(chosen, sizes[0], seed)
     simulator = Simulator(chosen, asked, bool(under_null), seed, workers)
     counted = [simulator.count(size, 0, datasets) for size in sizes]
     return PowerResult(**common(chosen, asked, counted, seed))
