@@ -296,7 +296,9 @@ def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
     number = getattr(signal, name)
     last = "pipe.json" if where == "pipe" else "last.json"  # no one reads from the pipe
     with subprocess.Popen(
-        [sys.executable, "-c", WRITES, where, last], stdout=subprocess.PIPE
+        [sys.executable, "-c", WRITES, where, last],
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # `nohup` hands on that it is ignored
     ) as process:
         assert process.stdout.readline() == b"writing\n"
         time.sleep(0.5)
