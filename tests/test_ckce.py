@@ -341,7 +341,7 @@ def test_sampled_moments(m, alpha, many_rows):
 
 # ------------------------------------------------------------------ p-values
 
-TRIALS = 300
+TRIALS = 200
 
 
 @pytest.mark.parametrize("null", ["monte_carlo", "moments"])

@@ -262,15 +262,15 @@ def rejections(design, statistic, repetitions, n_resamples=2, **options):
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
 def test_size_of_the_test(statistic):
     """Equal errors by symmetry, not 0: the rate is .05 up to small samples, false alarm 1e-4."""
-    low, _ = binomial_limits(500, 0.03)
-    _, high = binomial_limits(500, 0.06)
-    assert low <= rejections("equal", statistic, 500) <= high
+    low, _ = binomial_limits(300, 0.03)
+    _, high = binomial_limits(300, 0.06)
+    assert low <= rejections("equal", statistic, 300) <= high
 
 
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
 def test_size_of_the_test_where_both_are_calibrated(statistic):
     """The first-order variance is 0, and the level is kept all the same; false alarm 1e-4."""
-    assert rejections("calibrated", statistic, 500) <= binomial_limits(500, 0.05)[1]
+    assert rejections("calibrated", statistic, 300) <= binomial_limits(300, 0.05)[1]
 
 
 def test_differences_of_biases_do_not_count():

@@ -123,12 +123,13 @@ def test_the_same_seed_gives_the_same_numbers(statistic, null):
 
 @pytest.mark.parametrize(("statistic", "null"), PAIRS)
 def test_workers_do_not_change_a_number(statistic, null):
-    alone = run(statistic, null, PROBS, LABELS, n_resamples=130, n_jobs=1)
-    together = run(statistic, null, PROBS, LABELS, n_resamples=130, n_jobs=2)
+    draws = 40 if null == "consistency" else 130  # several blocks of work
+    alone = run(statistic, null, PROBS, LABELS, n_resamples=draws, n_jobs=1)
+    together = run(statistic, null, PROBS, LABELS, n_resamples=draws, n_jobs=2)
     assert numbers(together) == numbers(alone)
     for backend in ("threading", "loky"):
         with joblib.parallel_config(backend=backend, n_jobs=2):
-            configured = run(statistic, null, PROBS, LABELS, n_resamples=130)
+            configured = run(statistic, null, PROBS, LABELS, n_resamples=draws)
         assert numbers(configured) == numbers(alone)
         if alone.null_distribution is not None:
             assert np.array_equal(configured.null_distribution, alone.null_distribution)

@@ -254,7 +254,7 @@ def test_the_form_of_the_pipeline_is_its_estimate():
 
 
 @pytest.mark.parametrize(
-    ("pvalue", "trials", "resamples"), [("held_out", 400, 39), ("pipeline", 400, 19)]
+    ("pvalue", "trials", "resamples"), [("held_out", 300, 39), ("pipeline", 250, 19)]
 )
 def test_type_i_errors(pvalue, trials, resamples):
     """At .05 and .25, calibrated models are rejected as often as that: false alarm 1e-4 in all."""

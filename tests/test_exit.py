@@ -155,7 +155,7 @@ def test_the_command_in_a_report_can_be_repeated():
 
 @pytest.mark.parametrize(
     ("option", "suffix", "encoding"),
-    [*((*output, "latin-1") for output in OUTPUTS.items()), ("--junit", ".xml", "utf-16")],
+    [("--report", ".html", "latin-1"), ("--json", ".json", "latin-1"), ("--junit", ".xml", "utf-16")],
 )
 def test_data_is_utf_8_whatever_the_terminal_is(option, suffix, encoding):
     table("Käse → 🙂").drop(columns="group Käse → 🙂").to_csv("d.csv", index=False)
@@ -180,8 +180,13 @@ LEAVING = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "stream"), LEAVING.values(), ids=LEAVING)
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(
+    ("arguments", "stream", "both"),
+    [
+        *((*leaving, False) for leaving in LEAVING.values()),
+        *((*LEAVING[each], True) for each in ("nothing", "rejected", "report")),
+    ],
+)
 def test_a_reader_that_leaves_is_never_a_rejection(arguments, stream, both):
     reader, writer = os.pipe()
     os.close(reader)

@@ -55,8 +55,15 @@ def your_own(probs, labels):
     return float(np.abs(np.eye(probs.shape[1])[labels] - probs).sum())
 
 
-@pytest.mark.parametrize("statistic", [*STATISTICS, "your own"])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    ("statistic", "design"),
+    [
+        (statistic, design)
+        for statistic in [*STATISTICS, "your own"]
+        for design in DESIGNS
+        if statistic not in ("cox", "omnibus") or design == "three classes"
+    ],
+)
 def test_sorted_rows(statistic, design):
     """Rows in any order that a file may have, one that knows the labels too: no statistic minds."""
     if statistic == "your own":
