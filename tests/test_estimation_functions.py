@@ -401,9 +401,9 @@ WRONG = {
 }
 MESSAGES = {
     "n_bins": r"n_bins is 0",
-    "bandwidth": r"^bandwidth is 0\.0; give a positive number\.$",
-    "temperature": r"^temperature is -1\.0; give a positive number\.$",
-    "regularization": r"^regularization is inf; give a positive number\.$",
+    "bandwidth": r"^bandwidth is 0\.0; give a positive number, 1e-40 to 1e40\.$",
+    "temperature": r"^temperature is -1\.0; give a positive number, 1e-40 to 1e40\.$",
+    "regularization": r"^regularization is inf; give a positive number, 1e-40 to 1e40\.$",
     "kernel": r"^kernel is 'rbf'; give a real-valued kernel of caltest\.kernels, such as Gaussian",
     "regularization_scaling": r"published",
     "classes": r"^'binning' looks at one probability, and there are 3 classes; give a lens",
