@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from caltest import lenses as registered
 from caltest._arguments import choose
@@ -122,7 +124,7 @@ class Wanted:
 
 
 def _several(lenses: Any) -> list[Any]:
-    if lenses is None or not isinstance(lenses, Iterable):
+    if lenses is None or not np.iterable(lenses):
         names = ", ".join(map(repr, LENSES))
         raise InputError(f"lenses is {quoted(lenses)}; give names such as {names}, or leave it out.")
     return list(lenses)
@@ -131,9 +133,7 @@ def _several(lenses: Any) -> list[Any]:
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:
     if given is None:
         return None
-    single = (
-        isinstance(given, str | Statistic | type) or callable(given) or not isinstance(given, Iterable)
-    )
+    single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
     found = tuple(find_statistic(each) for each in ([given] if single else given))
     if not found:
         raise InputError("statistics is empty; give one at least, or leave it out.")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from inspect import isabstract
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from caltest._arguments import choose
 from caltest._prose import short
 from caltest._quoted import quoted
@@ -33,9 +35,9 @@ FUNCTIONS: dict[str, type[EstimationFunction]] = {
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
 
 
-def several(functions: object) -> tuple[Any, ...]:
+def several(functions: Any) -> tuple[Any, ...]:
     """Return one function, or several, as several."""
-    if isinstance(functions, str | EstimationFunction | type) or not isinstance(functions, Iterable):
+    if isinstance(functions, str | EstimationFunction | type) or not np.iterable(functions):
         return (functions,)
     try:
         return tuple(functions)

@@ -268,7 +268,8 @@ class Pairwise(Form):
             each = np.asarray(weights * variances)
             each[i] = 0.0
             shares[place], squares[place] = each.sum(), each @ each
-        return rows, shares.clip(min=0.0), squares, stands_for
+        largest = float(shares.max()) or 1.0  # what follows has no unit
+        return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:

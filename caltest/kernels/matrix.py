@@ -52,7 +52,7 @@ class MatrixKernel:
     parts: tuple[tuple[Kernel, Floats], ...]
 
     def __init__(self, parts: Iterable[tuple[Kernel, ArrayLike]]) -> None:
-        pairs = list(parts) if isinstance(parts, Iterable) else [parts]
+        pairs = list(parts) if np.iterable(parts) else [parts]
         if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise InputError(f"parts is {quoted(parts)}; give pairs of a kernel and an m×m matrix.")
         kernels = [kernel for kernel, _ in pairs]

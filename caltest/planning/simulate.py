@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def _sizes(n: int | Sequence[int]) -> list[int]:
     """Return the numbers of rows, rising."""
     if isinstance(n, np.ndarray) and n.ndim == 0:
         n = n.item()
-    given = list(n) if isinstance(n, Iterable) and not isinstance(n, str | bytes) else [n]
+    given = list(n) if np.iterable(n) and not isinstance(n, str | bytes) else [n]
     if not given:
         raise InputError("n is empty; give a number of rows, or several.")
     return sorted({check_rows("n", each) for each in given})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from caltest._arguments import OneOf, arguments, as_float
 from caltest._quoted import quoted
@@ -108,7 +110,7 @@ class Omnibus(Statistic):
 
     def __post_init__(self) -> None:
         given = (self.multiples,) if isinstance(self.multiples, Real) else self.multiples
-        each = [as_float(one) for one in given] if isinstance(given, Iterable) else []
+        each = [as_float(one) for one in given] if np.iterable(given) else []
         multiples = tuple(one for one in each if one is not None and 0.0 < one < math.inf)
         if not multiples or len(multiples) < len(each):
             raise InputError(
