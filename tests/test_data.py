@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import os
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +208,55 @@ def test_booleans_are_never_matched_by_place(columns: list[str]) -> None:
             sample(probs, [True, False])
 
 
+TWO = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([True, False], [0, 1]),
+        ([False, True], [1, 0]),
+        (["TRUE", "false"], [0, 1]),
+        (["p_false", "p_true"], [1, 0]),
+        (["P(True)", "P(False)"], [0, 1]),
+        (["true_score", "false_score"], [0, 1]),
+    ],
+)
+def test_one_is_true_whatever_the_order(columns: list[object], expected: list[int]) -> None:
+    frame = TWO.set_axis(columns, axis=1)
+    frames = [frame, *([pl.from_pandas(frame)] if isinstance(columns[0], str) else [])]
+    for probs in frames:
+        for labels in ([1, 0], [1.0, 0.0], [True, False]):
+            assert sample(probs, labels).labels.tolist() == expected
+        notes = sample(probs, [1, 0]).predictions.notes
+        assert (f"Labels were matched to the column names: 1 is '{columns[0]}'." in notes) == (
+            expected == [0, 1]
+        )
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [
+        ("yes", "no"),
+        ("Y", "N"),
+        ("T", "F"),
+        ("positive", "negative"),
+        ("pos", "neg"),
+        ("prob_pos", "prob_neg"),
+        ("P(Yes)", "P(No)"),
+        ("yes_score", "no_score"),
+        ("fraud", "not fraud"),
+        ("p_churn", "p_no_churn"),
+        ("toxic", "non-toxic"),
+    ],
+)
+def test_a_label_1_is_never_read_as_no(yes: str, no: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"put the column '{no}' first.")):
+        sample(TWO.set_axis([yes, no], axis=1), [1, 0])
+    assert sample(TWO.set_axis([no, yes], axis=1), [1, 0]).labels.tolist() == [1, 0]
+    assert sample(TWO.set_axis([yes, no], axis=1), [yes, no]).labels.tolist() == [0, 1]
+
+
 def test_text_finds_the_classes_of_predictions() -> None:
     known = Predictions(np.array([[0.25, 0.75], [0.5, 0.5]]), ("cat", "dog"))
     assert sample(known, ["dog", "cat"]).labels.tolist() == [1, 0]
@@ -318,10 +368,19 @@ def test_predictions_keep_names_and_notes_when_pickled() -> None:
 
 
 def test_rows_correspond_by_position_where_an_index_is_the_default() -> None:
-    index = pd.Index([7, 3, 5, 1])
-    truth = pd.Series(LABELS, index=index)
-    for probs in (FRAME, FRAME.set_axis(index), PROBS):
-        assert same(sample(probs, truth), sample(PROBS, LABELS))
+    for rows in ([7, 30, 5, 10], [7, 1, 5, 3], [0.5, -1, 9, np.nan], list("abcd")):
+        index = pd.Index(rows)
+        truth = pd.Series(LABELS, index=index)
+        for probs in (FRAME, FRAME.set_axis(index), PROBS):
+            assert same(sample(probs, truth), sample(PROBS, LABELS))
+
+
+@pytest.mark.parametrize("rows", [[2, 3, 4, 5], [9, 8, 7, 0], [7, 3, 5, 1], [3.0, 9.5, 8.5, 7.5]])
+def test_a_default_index_that_another_contradicts_is_none(rows: list[float]) -> None:
+    """Rows that both indexes name stand at different places, as of two slices of one frame."""
+    for one, other in ((range(4), rows), (rows, range(4))):
+        with pytest.raises(InputError, match=r"indexes .* differ: row \d .* or call .reset_index"):
+            sample(FRAME.set_axis(one), pd.Series(LABELS, index=other))
 
 
 REAL = ["densenet121", "googlenet", "resnet18", "vgg19_bn"]

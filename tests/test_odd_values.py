@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from fuzz_values import Rude
 
@@ -64,6 +66,26 @@ def test_fractions_are_numbers():
         caltest.simulation.mixture(5, [1.0, 2.0], pi=share, rng=0).truth, with_float.truth
     )
     assert caltest.bin_table(PROBS, LABELS, clip=share) is not None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.DataFrame,
+        pd.Series,
+        lambda x: pd.Series(x)[::-1],
+        pl.Series,
+        lambda x: pl.DataFrame({"p": x}),
+        lambda x: pl.LazyFrame({"p": x}),
+        lambda x: pa.table({"p": x}),
+        lambda x: pa.record_batch({"p": x}),
+    ],
+)
+def test_names_and_indexes_are_not_dropped(make):
+    """By them labels and rows are matched, which blocks of arrays would not be."""
+    for pair in ((make(PROBS), LABELS), (PROBS, make(LABELS))):
+        with pytest.raises(InputError, match=r"with names or an index, .*; give it to caltest.test"):
+            caltest.files.scan_arrays(*pair)
 
 
 def test_arrays_in_memory_are_read_like_those_in_files():

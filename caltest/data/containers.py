@@ -131,6 +131,13 @@ def read_table(data: object, what: str) -> Table:
     return _from_array(data, what)
 
 
+def is_framed(data: object) -> bool:
+    """Whether data are a frame or a series of any library, with names of columns or an index."""
+    native: Any = nw.from_native(data, allow_series=True, pass_through=True)
+    known = isinstance(native, nw.DataFrame | nw.LazyFrame | nw.Series)
+    return known or type(data).__name__ in ("RecordBatch", "DataArray")
+
+
 def _from_tensor(tensor: Any, what: str) -> Table:
     tensor = tensor.detach().cpu()
     try:

@@ -18,6 +18,20 @@ _WHOLE = re.compile(r"-?\d+(\.0+)?")
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 _MOST_DIGITS = 18  # of a number that 64 bits hold
 _DELIMITERS = "_-.:/ "
+#: Words that say yes, and the one that says no to each; besides, "not" stands before any word.
+_OPPOSITES = {
+    "true": "false",
+    "t": "f",
+    "yes": "no",
+    "y": "n",
+    "positive": "negative",
+    "pos": "neg",
+    "present": "absent",
+    "success": "failure",
+    "pass": "fail",
+    "on": "off",
+}
+_NOT = ("no", "not", "non")
 
 
 def column_indices(
@@ -67,6 +81,8 @@ def column_indices(
             raise InputError(_text_without_names(values))
         return _by_name(values, names)
     _check_whole(values)
+    if names is not None and n_classes == 2 and _is_yes_before_no(names):
+        return _by_yes(values, names)
     numbers = None if names is None else numbers_in(names)
     if names is None or numbers is None or numbers == tuple(range(n_classes)):
         _check_range(values, n_classes)
@@ -156,15 +172,45 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
 
 def _by_truth(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """Match True and False to columns of these names, or of the numbers 1 and 0; never by position."""
-    for each in (names, without_prefix(names)[0]):
-        lowered = [name.strip().lower() for name in each]
-        if sorted(lowered) in (["false", "true"], ["0", "1"]):
-            true = 1 - min(lowered.index(name) for name in lowered if name in ("false", "0"))
-            return np.where(values, true, 1 - true).astype(np.intp), ()
+    apart = _told_apart(names)
+    for true, false in (("true", "false"), ("1", "0")):
+        if sorted(apart) == [false, true]:
+            return np.where(values, apart.index(true), apart.index(false)).astype(np.intp), ()
     raise InputError(
         f"labels is boolean, and the columns of probs are called {listed(names)}, which does not say "
         "which of them True is; give labels as these names, or call the columns False and True."
     )
+
+
+def _told_apart(names: Sequence[str]) -> tuple[str, str]:
+    """Return what is different in two names, without the words before and after that they share.
+
+    >>> _told_apart(["P(Yes)", "P(No)"]), _told_apart(["churn", "no_churn"])
+    (('yes', 'no'), ('', 'no'))
+    """
+    one, other = (re.findall(r"[^\W_]+", name.lower()) for name in names)
+    for end in (0, -1):
+        while one and other and one[end] == other[end]:
+            del one[end], other[end]
+    return " ".join(one), " ".join(other)
+
+
+def _by_yes(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Match 1 and 0 to names of which the first says yes: to True and False, and to no guess."""
+    _check_range(values, 2)
+    if _told_apart(names) == ("true", "false"):
+        note = f"Labels were matched to the column names: 1 is {quoted(names[0])}."
+        return 1 - values.astype(np.intp), (note,)
+    raise InputError(
+        f"labels are 0 and 1, and the columns of probs are {listed(names)}, so that 1 would be "
+        f"{quoted(names[1])}; give labels as these names, or put the column {quoted(names[1])} first."
+    )
+
+
+def _is_yes_before_no(names: Sequence[str]) -> bool:
+    """Whether the first of two names says yes and the second no: by place, a label 1 would be no."""
+    first, second = _told_apart(names)
+    return second == _OPPOSITES.get(first) if first else second in _NOT
 
 
 def _look_up(labels: list[str], names: Sequence[str]) -> NDArray[np.intp]:

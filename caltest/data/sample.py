@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, flag, real_array
+from caltest._arguments import arguments, as_float, flag, real_array
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
@@ -279,7 +279,10 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
     except TypeError:  # lists, say, which cannot be looked up
         same = False
     if not same and count in (one, other):
-        return  # the default index: rows correspond by position
+        # The default index: rows correspond by position, unless the other index puts them elsewhere.
+        rest = other if one == count else one
+        if not any(_is_place(value, len(count)) and value != row for row, value in enumerate(rest)):
+            return
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
     align = (
         f"give {second_name}.loc[{first_name}.index], as the rows are the same"
@@ -291,6 +294,11 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         f"the pandas indexes of {first_name} and {second_name} differ: {row_at(row)} is "
         f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}; {advice}."
     )
+
+
+def _is_place(value: object, n_rows: int) -> bool:
+    number = as_float(value)
+    return number is not None and 0 <= number < n_rows and number.is_integer()
 
 
 def _read_only(array: np.ndarray, dtype: type[np.generic]) -> np.ndarray:

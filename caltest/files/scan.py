@@ -17,7 +17,7 @@ from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, sample
 from caltest.data.columns import check_unique
-from caltest.data.containers import listed, read_table
+from caltest.data.containers import is_framed, listed, read_table
 from caltest.exceptions import InputError
 from caltest.files.arrays import array_header, check_table, column_of_labels
 from caltest.files.npy import Header, read_header, read_rows
@@ -295,7 +295,7 @@ def _of_arrays(block: Any) -> Sample:
 
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
-    """Take arrays, such as memory-mapped ones, a block of rows at a time."""
+    """Take arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
     probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
         raise InputError(
@@ -311,8 +311,14 @@ def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
 def _as_array(data: Any, what: str) -> Any:
     """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
 
-    Lists, frames and tensors are in memory anyway.
+    By names labels are matched to columns, and by an index rows are: what has either is refused, since
+    blocks of rows would lose them.
     """
+    if is_framed(data):
+        raise InputError(
+            f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays; give it "
+            "to caltest.test as it is."
+        )
     in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
     if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
         return data
