@@ -283,12 +283,40 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
     import numpy as np
 
     given: Any = value
+    check_unmasked(name, value)
     try:
         if not np.iscomplexobj(given):
             return np.asarray(given, dtype=np.float64)
     except Exception:  # what calls itself an array may raise anything
         pass
     raise InputError(f"{name} is {quoted(value)}; {advice}.")
+
+
+def check_unmasked(name: str, value: object, advice: str = "leave out what has no value") -> None:
+    """Raise if an entry is masked: arrays would hold what lies beneath, lists a NaN."""
+    place = _masked(value)
+    if place is not None:
+        where = f", the first in row {place} (counting from 0)" if place >= 0 else ""
+        raise InputError(f"{name} has masked entries{where}; fill them, or {advice}.")
+
+
+def _masked(value: object, depth: int = 3) -> int | None:
+    """Return the row of the first masked entry, −1 for a number that is masked; None without any."""
+    import numpy as np
+
+    if isinstance(value, np.ma.MaskedArray):
+        if value.ndim == 0 or not np.ma.is_masked(value):
+            return -1 if value.ndim == 0 and np.ma.is_masked(value) else None
+        return int(np.argwhere(np.ma.getmaskarray(value))[0][0])
+    if not isinstance(value, list | tuple) or not depth:
+        return None
+    nested = (list, tuple, np.ma.MaskedArray)
+    rows = (
+        row
+        for row, each in enumerate(value)
+        if isinstance(each, nested) and _masked(each, depth - 1) is not None
+    )
+    return next(rows, None)
 
 
 def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caltest._arguments import choose
+from caltest._arguments import choose, real_array
 from caltest._tail import TIE_TOLERANCE, exceeds
 from caltest.exceptions import InputError
 
@@ -69,7 +69,7 @@ def adjusted(pvalues: ArrayLike, correction: str | None = "holm") -> NDArray[np.
     array([0.03, 0.06, 0.06])
     """
     check_correction(correction)
-    raw = np.array(pvalues, dtype=np.float64)
+    raw = real_array("pvalues", pvalues).copy()
     if correction is None or len(raw) < 2:
         return raw
     from statsmodels.stats.multitest import multipletests  # slow to import
@@ -101,7 +101,7 @@ class StepDown:
     @classmethod
     def of(cls, observed: ArrayLike) -> StepDown:
         """Keep (H,) observed statistics."""
-        return cls(np.array(observed, dtype=np.float64).reshape(-1))
+        return cls(real_array("observed", observed).reshape(-1).copy())
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -123,7 +123,7 @@ class StepDown:
         ndarray of shape (H,)
             In the order of ``observed``. Counts of blocks of draws add.
         """
-        values = np.atleast_2d(np.asarray(draws, dtype=np.float64))
+        values = np.atleast_2d(real_array("draws", draws))
         if values.shape[1] != len(self.observed):
             raise InputError(
                 f"draws has {values.shape[1]} columns for {len(self.observed)} hypotheses; "
@@ -191,7 +191,7 @@ def step_down(observed: ArrayLike, draws: Iterable[ArrayLike]) -> NDArray[np.flo
     test = StepDown.of(observed)
     counts, n_draws = np.zeros(len(test.observed), dtype=np.int64), 0
     for block in (draws,) if isinstance(draws, np.ndarray) else draws:
-        values = np.atleast_2d(np.asarray(block, dtype=np.float64))
+        values = np.atleast_2d(real_array("draws", block))
         counts += test.count(values)
         n_draws += len(values)
     if n_draws == 0:

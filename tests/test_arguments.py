@@ -350,6 +350,29 @@ def test_a_wrong_argument_is_answered_in_a_sentence(name, tmp_path):
     assert not complaints, "\n".join([f"{len(complaints)} of {name}", *complaints])
 
 
+#: Arrays that are arguments, though no required ones.
+_ARRAYS = {"points": lambda: P[:3].copy(), "outcomes": lambda: np.zeros(3), "truth": lambda: P.copy()}
+
+
+@pytest.mark.parametrize("name", public_callables())
+def test_what_is_masked_is_not_read(name, tmp_path):
+    """Neither what lies beneath a mask nor the NaN that a list makes of it is data."""
+    of = public_callables()[name]
+    given = right(name, of, tmp_path)
+    known = inspect.signature(of).parameters
+    given |= {each: make() for each, make in _ARRAYS.items() if each in known}
+    for argument, value in given.items():
+        if not isinstance(value, np.ndarray) and not (
+            isinstance(value, list) and value and isinstance(value[0], float)
+        ):
+            continue
+        array = np.ma.masked_array(value, mask=np.zeros(np.shape(value)))
+        array[-1] = np.ma.masked
+        for masked in (array, list(array)):
+            with pytest.raises(InputError):
+                of(**{**given, argument: masked})
+
+
 # ---------------------------------------------------------------------- calls that do not fit
 
 

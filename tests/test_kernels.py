@@ -3,6 +3,7 @@
 import json
 import pickle
 from dataclasses import FrozenInstanceError, replace
+from functools import reduce
 from math import exp, inf, sqrt
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import P6 as P
 
+import caltest
 from caltest.exceptions import InputError
 from caltest.kernels import (
     Exponential,
@@ -24,6 +26,7 @@ from caltest.kernels import (
     Scaled,
     Sum,
 )
+from caltest.statistics import STATISTICS
 
 ONE, TWO = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])  # TV 1, Euclidean √2, Hellinger 1
 
@@ -319,7 +322,7 @@ def test_matrix_kernel():
     ("parts", "message"),
     [
         ([], "give at least one"),
-        ([(Linear(), np.eye(2)), (Linear(), np.eye(3))], r"have \[2, 3\] rows"),
+        ([(Linear(), np.eye(2)), (Linear(), np.eye(3))], r"have 2 and 3 rows"),
         ([(Linear(), np.eye(2)), (Linear(), [[1, 2], [2, 1]])], "Matrix 1 .*eigenvalue is -1"),
         ([(Linear(), [[1, 2], [0, 1]])], "Matrix 0 .*not symmetric.*up to 2"),
         ([(Linear(), [1, 2])], r"has shape \(2,\)"),
@@ -343,3 +346,38 @@ def test_matrices_must_fit_the_classes():
         kernel.fitted(P)
     with pytest.raises(InputError, match="are 4×4, but there are 3 classes"):
         kernel.norm_bound(2, 2, 3)
+
+
+def _times(kernel, factor, count):
+    return reduce(lambda one, _: factor * one, range(count), kernel)
+
+
+@pytest.mark.parametrize("factor", [1e-40, 1e40])
+@pytest.mark.parametrize(
+    "combined",
+    [
+        lambda kernel, factor: _times(kernel, factor, 2),
+        lambda kernel, factor: factor * kernel * (factor * kernel),
+        lambda kernel, factor: factor * (factor * kernel + factor * kernel),
+        lambda kernel, factor: MatrixKernel([(factor * kernel, factor * np.eye(3))]),
+        lambda kernel, factor: MatrixKernel([(kernel, factor**2 * np.eye(3))]),
+    ],
+)
+def test_combined_kernels_stay_within_the_limits_of_one(combined, factor):
+    """Sums of their powers are floats, whichever way they are made large or small."""
+    with pytest.raises(InputError, match="scale it so that these lie between 1e-40 and 1e\\+40"):
+        combined(Gaussian(), factor)
+
+
+@pytest.mark.parametrize("null", ["monte_carlo", "moments", "normal", "spectral", "bootstrap"])
+@pytest.mark.parametrize("scale", [1e-40, 1e40])
+def test_the_unit_of_a_kernel_changes_no_pvalue(null, scale):
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.ones(3), 60)
+    labels = (rng.random((60, 1)) >= probs.cumsum(1)[:, :-1]).sum(1)
+    kind = STATISTICS["skce_ul" if null == "normal" else "skce_uq"]
+    one, other = (
+        caltest.test(probs, labels, kind(Scaled(Gaussian(), each)), null=null, n_resamples=49, rng=1)
+        for each in (1.0, scale)
+    )
+    assert one.pvalue == pytest.approx(other.pvalue, rel=1e-9)

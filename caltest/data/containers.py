@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError, NarwhalsError
 
+from caltest._arguments import check_unmasked
 from caltest._quoted import as_text, quoted
 from caltest.exceptions import InputError
 
@@ -229,12 +230,7 @@ def _entries(dtype: nw.dtypes.DType) -> str:
 
 
 def _from_array(data: Any, what: str) -> Table:
-    if isinstance(data, np.ma.MaskedArray) and data.ndim and np.ma.is_masked(data):
-        place = np.argwhere(np.ma.getmaskarray(data))[0]
-        raise InputError(
-            f"{what} has masked entries, the first in {row_at(int(place[0]))}; "
-            "fill them, or leave these rows out of probs and labels alike."
-        )
+    check_unmasked(what, data, "leave these rows out of probs and labels alike")
     try:
         values = np.asarray(data)
     except Exception as error:  # what calls itself an array may raise anything

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -104,6 +105,15 @@ class Kernel(ABC):
         return self * other
 
 
+def check_size(most: float) -> None:
+    """Raise if the values of a kernel, at most so large, have powers that are no floats."""
+    if most != math.inf and not positive_number.low <= most <= positive_number.high:
+        raise InputError(
+            f"the kernel has values of at most {most:.3g}; scale it so that these lie between "
+            f"{positive_number.low:g} and {positive_number.high:g}."
+        )
+
+
 def _kernels(name: str, value: object) -> object:
     """Return several kernels, as a tuple or a list."""
     if isinstance(value, tuple | list) and value and all(isinstance(each, Kernel) for each in value):
@@ -115,6 +125,9 @@ class _Composite(Kernel):
     """What sums and products share."""
 
     kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        check_size(self.bound)
 
     def fitted(self, probs: ArrayLike) -> Self:
         return type(self)(tuple(kernel.fitted(probs) for kernel in self.kernels))  # type: ignore[call-arg]
@@ -210,6 +223,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", float(self.scale))
+        check_size(self.bound)
 
     def __call__(self, x: Floats, y: Floats) -> Floats:
         gram = self.kernel(x, y)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from caltest._arguments import arguments, real_array
 from caltest._quoted import quoted
 from caltest.exceptions import InputError
-from caltest.kernels.base import Kernel, Parameters, Terms, merged_notes, merged_parameters
+from caltest.kernels.base import Kernel, Parameters, Terms, check_size, merged_notes, merged_parameters
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import matrix_norm
 
@@ -64,11 +64,16 @@ class MatrixKernel:
                 )
         matrices = [_psd_matrix(matrix, i) for i, (_, matrix) in enumerate(pairs)]
         sizes = sorted({len(matrix) for matrix in matrices})
-        if len(sizes) != 1:
+        if not sizes:
+            raise InputError("The matrix kernel has no parts; give at least one kernel and its matrix.")
+        if len(sizes) > 1:
             raise InputError(
-                f"The matrices of the matrix kernel have {sizes} rows; "
-                "give at least one, all m×m for m classes."
+                f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows; "
+                "give them all m×m for m classes."
             )
+        for kernel, matrix in zip(kernels, matrices, strict=True):
+            if matrix.any():
+                check_size(kernel.bound * float(np.abs(matrix).max()))
         object.__setattr__(self, "parts", tuple(zip(kernels, matrices, strict=True)))
 
     def fitted(self, probs: ArrayLike) -> MatrixKernel:

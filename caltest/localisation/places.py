@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caltest._arguments import real_array
+from caltest._arguments import check_unmasked, real_array
 from caltest._quoted import quoted
 from caltest._tiles import Array
 from caltest.exceptions import InputError
@@ -97,6 +97,7 @@ def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
         If they are neither rows of ``probs`` nor predictions.
     """
     n, m = probs.shape
+    check_unmasked("points", points)
     try:
         found = np.array(points)
         numbers = real_array("points", found)
