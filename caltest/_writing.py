@@ -60,7 +60,7 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is there and no plain file, as /dev/null is: nothing may replace it."""
+    """Whether a path leads to what is there and no plain file, as /dev/null: nothing may replace it."""
     return path.exists() and not path.is_file()
 
 
@@ -73,7 +73,9 @@ def check_file(path: Path) -> None:
         With the reason.
     """
     target = resolved(path)
-    if is_special(target):
+    if is_special(path):
+        if stat.S_ISFIFO(_mode_of_special(path)):
+            _open_special(path)  # and never close: whoever reads would take that for the end
         return
     if target.exists():
         target.open("ab").close()
@@ -104,7 +106,7 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
             for path, content in contents.items():
                 with _named(path, done):
                     target = resolved(path)
-                    if is_special(target):
+                    if is_special(path):
                         devices.append(path)
                         continue
                     part = _part_of(target)
@@ -117,7 +119,7 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                         os.close(file)
             for path in devices:
                 with _named(path, done), held.at_once():
-                    device = os.open(path, os.O_WRONLY)
+                    device = _open_special(path)
                     try:
                         _write(device, contents[path], held)
                     finally:
@@ -133,6 +135,29 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
             for _, part in parts.values():
                 with suppress(OSError):
                     part.unlink(missing_ok=True)
+
+
+def _mode_of_special(path: Path) -> int:
+    """Return what is there, if it is a pipe, or a device as terminals are: nothing is lost then."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
+        what = "a socket" if stat.S_ISSOCK(mode) else "a disk" if stat.S_ISBLK(mode) else "no file"
+        raise OSError(errno.EINVAL, f"it is {what}")
+    return mode
+
+
+def _open_special(path: Path) -> int:
+    """Open a pipe or a device for writing; a pipe that nobody reads is not waited for."""
+    is_pipe = stat.S_ISFIFO(_mode_of_special(path))
+    try:
+        file = os.open(path, os.O_WRONLY | (getattr(os, "O_NONBLOCK", 0) if is_pipe else 0))
+    except OSError as error:
+        if is_pipe and error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "it is a pipe from which nobody reads") from None
+        raise
+    if is_pipe:
+        os.set_blocking(file, True)
+    return file
 
 
 def _write(file: int, content: str | bytes, held: _Held) -> None:

@@ -287,7 +287,7 @@ if waits:
     os.write = slow
 else:
     print("writing", flush=True)
-write_whole({Path("old.json"): "new", Path("new.json"): b"new", Path(sys.argv[2]): "x"})
+write_whole({Path("old.json"): "new", Path("new.json"): b"new", Path(sys.argv[2]): "x" * 10**6})
 print("done", flush=True)
 """
 
@@ -299,7 +299,8 @@ def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
     os.mkfifo("pipe.json")
     before = contents()
     number = getattr(signal, name)
-    last = "pipe.json" if where == "pipe" else "last.json"  # no one reads from the pipe
+    last = "pipe.json" if where == "pipe" else "last.json"
+    reader = os.open("pipe.json", os.O_RDONLY | os.O_NONBLOCK)  # who never reads: the pipe is full soon
     with subprocess.Popen(
         [sys.executable, "-c", WRITES, where, last],
         stdout=subprocess.PIPE,
@@ -313,6 +314,7 @@ def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
         process.send_signal(number)
         rest = process.stdout.read()
         status = process.wait(timeout=30)
+    os.close(reader)
     assert b"done" not in rest
     assert status == (-number if name != "SIGINT" else -signal.SIGINT)
     assert contents() == before

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
+import caltest
 from caltest._writing import write_whole
 from caltest.cli._outputs import check_outputs
 from caltest.exceptions import InputError
@@ -106,6 +109,70 @@ def test_a_device_stays_a_device():
     check_outputs({"--json": Path("/dev/null")}, SUFFIXES, [])
     write_whole({Path("/dev/null"): "gone"})
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions and links")
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json", ".xml", ".png", ".pdf", ".svg"])
+def test_what_a_link_leads_to_is_kept_unless_it_is_of_ours(here, suffix):
+    """A name that was not typed is no file that the user meant to replace."""
+    place = {"--report": Path(f"r{suffix}")}
+    place["--report"].symlink_to("target")
+    check_outputs(place, {"--report": (suffix,)}, [])  # it leads to nothing yet
+    for content in ("precious", '{"name": "x"}', "<html>", "\x89PNG\r\n"):
+        Path("target").write_text(content, "latin-1")
+        with pytest.raises(InputError, match=r"a link to .*/target, which is no older one; give that"):
+            check_outputs(place, {"--report": (suffix,)}, [])
+    check_outputs({"--report": Path("target")}, {"--report": ("",)}, [])  # typed, it is meant
+    Path("target").write_bytes(b"")
+    check_outputs(place, {"--report": (suffix,)}, [])
+    if suffix in (".png", ".pdf", ".svg"):
+        plt.figure().savefig("target", format=suffix[1:])
+    else:
+        audit = caltest.audit([0.5, 0.25] * 20, [0, 1] * 20, n_resamples=99, rng=1, min_rows=5)
+        caltest.report.save(audit, f"old{suffix}")
+        Path(f"old{suffix}").replace("target")
+    check_outputs(place, {"--report": (suffix,)}, [])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("name", ["r.html", "link.html"])
+def test_a_pipe_that_nobody_reads_is_not_waited_for(here, name):
+    os.mkfifo("r.html")
+    Path("link.html").symlink_to("r.html")
+    said = refused({"--report": name})
+    assert said.startswith(
+        f"--report is {name}, which cannot be written: it is a pipe from which nobody"
+    )
+    with pytest.raises(InputError, match="it is a pipe from which nobody reads"):
+        write_whole({Path(name): "new"})
+    reader = os.open("r.html", os.O_RDONLY | os.O_NONBLOCK)
+    check_outputs({"--report": Path(name)}, SUFFIXES, [])
+    assert os.get_blocking(reader) is False
+    with pytest.raises(BlockingIOError):  # it is open still: this is no end
+        os.read(reader, 1)
+    write_whole({Path(name): "new"})
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="there is no /dev/fd")
+def test_a_pipe_of_the_shell_is_written_to(here):
+    """As of `--report >(cat)`: its name leads to no place."""
+    reader, writer = os.pipe()
+    path = Path(f"/dev/fd/{writer}")
+    check_outputs({"--report": path}, SUFFIXES, [])
+    write_whole({path: "new"})
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="there are no such sockets")
+def test_a_socket_is_refused(here):
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("r.html")
+        with pytest.raises(InputError, match="cannot be written: it is a socket"):
+            write_whole({Path("r.html"): "new"})
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])

@@ -9,6 +9,7 @@ from caltest._writing import check_file, is_special, resolved, same_file
 from caltest.exceptions import InputError
 
 STANDARD_OUTPUT = Path("-")
+_LARGEST_PICTURE = 2**24  # bytes
 
 
 def check_outputs(
@@ -105,4 +106,21 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{name}; give a file name that ends in {either}.")
     if new and not path.parent.is_dir():
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
+    if path.is_symlink() and path.is_file() and not _is_ours(path):
+        raise InputError(
+            f"{name}, a link to {resolved(path)}, which is no older one; give that file itself, if it may "
+            "be replaced."
+        )
     check_file(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file was written by these commands: what a link leads to may be anything."""
+    from caltest.report.formats import SUFFIXES, is_report
+
+    for kind, suffixes in SUFFIXES.items():
+        if path.suffix.lower() in suffixes:
+            return is_report(path, kind)
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_PICTURE)
+    return not content or b"matplotlib" in content.lower()  # as all pictures say that it draws
