@@ -108,8 +108,8 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
     if path.is_symlink() and path.is_file() and not _is_ours(path):
         raise InputError(
-            f"{name}, a link to {resolved(path)}, which is no older one; give that file itself, if it may "
-            "be replaced."
+            f"{name}, a link to {resolved(path)}, which is no older one; give that file itself, if it "
+            "may be replaced."
         )
     check_file(path)
 
