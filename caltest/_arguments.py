@@ -37,6 +37,7 @@ MOST_RESAMPLES = 10_000_000
 MOST_JOBS = 1024
 _LONGEST_PATH = 4096  # characters, of most systems
 _MOST_DIGITS = 18  # of a number that 64 bits hold
+_LONG = 2**63
 _MOST = 1_000_000_000  # of whole numbers without a limit of their own
 
 
@@ -508,28 +509,34 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
 
 
 def _is_foreign(value: object) -> bool:
-    """Say whether a number is not Python's own: a fraction, or one of numpy's few bits."""
-    return not isinstance(value, int | float) and isinstance(value, Real)
+    """Say whether a number is not one of Python's usual: a fraction, one of few bits, or too long."""
+    if isinstance(value, int | float):
+        return not -_LONG < value < _LONG
+    return isinstance(value, Real)
 
 
 def _or_none(kind: Kind) -> Kind:
     return lambda name, value: None if value is None else kind(name, value)
 
 
+_BOUND = frozenset({"self", "cls"})  # arguments that nobody gives
+
+
 def _misfit(
     known: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> InputError:
     """Say which argument of a call is none, is missing, or is one too many."""
-    given = [name for name in known if name != "self" and not name.startswith("_")]
+    given = [name for name in known if name not in _BOUND and not name.startswith("_")]
     for name in kwargs:
         if name not in known:
             return InputError(f"there is no argument {quoted(name)}; {_meant(name, given)}")
     by_place = [name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY]
+    bound = len(_BOUND & set(known))
     if len(args) > len(by_place):
         last = f", and name those after {by_place[-1]!r}" if len(by_place) < len(known) else ""
         return InputError(
-            f"{len(args) - ('self' in known)} arguments are given without their names; give "
-            f"{len(by_place) - ('self' in known)} at most{last}."
+            f"{len(args) - bound} arguments are given without their names; give "
+            f"{len(by_place) - bound} at most{last}."
         )
     twice = [name for name in by_place[: len(args)] if name in kwargs]
     if twice:

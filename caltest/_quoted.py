@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from numbers import Integral, Real
+from typing import Any
 
 #: Characters of a quoted value: enough to recognise it, and to leave room for the sentence.
 MOST = 60
@@ -29,7 +30,7 @@ def quoted(value: object, most: int = MOST) -> str:
         return _whole_number(int(value), most)
     if isinstance(value, Real) and kind.__module__ == "numpy":
         return repr(float(value))
-    shape = getattr(value, "shape", None)
+    shape = getattr(value, "shape", None) if has(value, "shape") else None
     if isinstance(shape, tuple):
         return f"{'an array' if kind.__name__ == 'ndarray' else _a(kind)} of shape {shape}"
     if inspect.isfunction(value):
@@ -42,6 +43,18 @@ def quoted(value: object, most: int = MOST) -> str:
         return _a(kind)
     unreadable = not text.isprintable() or " object at 0x" in text
     return _a(kind) if unreadable or len(text) > most else text
+
+
+def has(value: Any, *names: str) -> bool:
+    """Whether a value has all these attributes; an object that fails when it is asked has none.
+
+    >>> has(1.5, "real", "imag"), has("a", "shape")
+    (True, False)
+    """
+    try:
+        return all(hasattr(value, name) for name in names)
+    except Exception:  # a value of the user's may raise anything
+        return False
 
 
 def as_text(value: object) -> str | None:

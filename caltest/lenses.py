@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, choose, whole_number
+from caltest._arguments import arguments, choose, name_or_place, whole_number
 from caltest._quoted import quoted
 from caltest._relabel import equal, looked_up, ranks
 from caltest.data import Predictions, Sample
@@ -106,7 +106,7 @@ class TopLabel(Lens):
         return partial(equal, self._top(predictions)[:, 0])
 
 
-@arguments()
+@arguments(which=name_or_place)
 @dataclass(frozen=True)
 class ClassWise(Lens):
     """Does one class come true as often as its probability says? Class 1 is "it".
@@ -239,11 +239,13 @@ class ClassSets(Lens):
 
     def __post_init__(self) -> None:
         try:
-            sets = tuple(tuple(int(k) for k in part) for part in self.sets)
-        except (TypeError, ValueError, OverflowError):
+            sets = tuple(tuple(whole_number(k) for k in part) for part in self.sets)
+        except Exception:  # what calls itself a list may raise anything
+            sets = ((None,),)
+        if any(column is None for part in sets for column in part):
             raise InputError(
                 f"the sets are {quoted(self.sets)}; give lists of columns, as in [[0, 1], [2]]."
-            ) from None
+            )
         object.__setattr__(self, "sets", sets)
 
     @property

@@ -220,17 +220,10 @@ class Command:
             if "--json" in self.words and self._name != "audit" and "--help" not in self.words:
                 _check_json(out, place)
             return
-        # What typer says of a word that it does not know, has the usage before it.
-        usage = err.startswith("Usage: ")
-        place += " (usage)" if usage else ""
-        lines = [
-            line
-            for line in err.splitlines()
-            if line and not re.match(r"Usage: |Try '|Options from ", line)
-        ]
+        lines = [line for line in err.splitlines() if line and not line.startswith("Options from ")]
         if len(lines) != 1 or not lines[0].startswith("Error: "):
             raise Broken("exit status 2 without its one line", place, err[-300:])
-        check_message(lines[0].removeprefix("Error: "), place, sentence=not usage)
+        check_message(lines[0].removeprefix("Error: "), place)
 
     def _check_files(self, status: int, before: dict[str, object], after: dict[str, object]) -> None:
         place = f"caltest {self._name}"

@@ -399,6 +399,10 @@ def test_calls_with_too_much_or_too_little():
         caltest.audit(P, Y, "top_label")
     with pytest.raises(InputError, match="'labels' is given twice"):
         caltest.audit(P, Y, labels=Y)
+    for made_by in (caltest.NullDisplay.from_result, caltest.ReliabilityDisplay.from_predictions):
+        with pytest.raises(InputError) as caught:
+            made_by(nonsense=1)
+        assert "cls" not in str(caught.value)
     with pytest.raises(InputError, match="give 1 at most"):
         caltest.statistics.SmoothECE(5, 5)
 

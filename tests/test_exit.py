@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import stat
@@ -318,6 +319,29 @@ def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
     assert b"done" not in rest
     assert status == (-number if name != "SIGINT" else -signal.SIGINT)
     assert contents() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["test", "--seed", "x"], "--seed is 'x'; give a whole number."),
+        (["test", "--seed", "-1"], "--seed is '-1'; give a number, 0 or greater."),
+        (["test", "--resamples", "1.5"], "--resamples is '1.5'; give a whole number."),
+        (["audit", "--alpha", "5%"], "--alpha is '5%'; give a number."),
+        (["test", "--nope"], "no such option: --nope; see caltest test --help."),
+        (["--nope"], "no such option: --nope; see caltest --help."),
+        (["nope"], "no such command 'nope'; see caltest --help."),
+        (
+            ["test", "a.csv", "b.csv"],
+            r"got unexpected extra argument.*b.csv.*; see caltest test --help.",
+        ),
+        (["test", "--seed"], "option '--seed' requires an argument; see caltest.* --help."),
+    ],
+)
+def test_what_is_typed_wrong_is_answered_in_one_line(words, message):
+    found = run(*words)
+    assert found.exit_code == 2
+    assert re.fullmatch(f"Error: {message}\n", found.stderr), found.stderr
 
 
 def test_a_handler_of_ones_own_stays():

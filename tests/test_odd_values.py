@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +17,7 @@ from fuzz_values import Rude
 
 import caltest
 from caltest import InputError
+from caltest.auditing.groups import read_groups
 
 PROBS, LABELS = [0.75, 0.25, 1, 0.5] * 5, [1, 0, 1, 1] * 5
 HUGE = 10**5000
@@ -56,6 +61,104 @@ def test_what_is_no_table_is_refused(call, value):
 def test_numbers_that_cannot_be_written_are_told_by_their_digits(call):
     with pytest.raises(InputError, match="a number of 5001 digits"):
         call()
+
+
+class Sullen:
+    """It fails whatever it is asked for."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+class Unplaced(type):
+    """Of its classes it is not known where they are from."""
+
+    def __getattribute__(cls, name):
+        if name == "__module__":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize(
+    "make", [Sullen, Unplaced("X", (), {}), lambda: pa.table({}), pl.DataFrame], ids=range(4)
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: caltest.test(x, LABELS),
+        lambda x: caltest.test(PROBS, x),
+        lambda x: caltest.audit(PROBS, LABELS, groups=x),
+        lambda x: caltest.compare({"a": x, "b": PROBS}, LABELS),
+        lambda x: caltest.witness(PROBS, LABELS, points=x),
+        lambda x: caltest.data.glimpse(x),
+        lambda x: caltest.estimate(PROBS, LABELS, lambda p, y: x),
+    ],
+)
+def test_what_answers_no_question_is_refused(call, make):
+    value = make()
+    assert caltest.predictive.recognised(value) is None
+    with pytest.raises(InputError):
+        call(value)
+
+
+NAMES = [
+    1, np.int64(1), 1.0, "1", True, None, math.nan, pd.NaT, pd.NA, (1, 2), ("a",), frozenset({1}), b"x",
+    object(), Fraction(1, 3), Decimal("1"), Decimal("nan"), datetime.date(2020, 1, 1), 2**70, 1j, int,
+    pd.Interval(0, 1), np.str_("s"), np.datetime64("NaT"), "", "\n", "\udcff", HUGE, Rude(), Sullen(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(NAMES)))
+def test_names_of_any_type_are_read_or_refused(place):
+    """Hash, order and equality of such names may be anything, or fail."""
+    first = NAMES[place]
+    for second in NAMES:
+        frame = pd.DataFrame({"a": PROBS, "b": [1 - p for p in PROBS]})
+        try:
+            frame.columns = pd.Index([first, second], dtype=object)
+        except Exception:  # pandas takes no such pair
+            continue
+        for call in (
+            lambda frame=frame: caltest.data.sample(frame, LABELS),
+            lambda frame=frame: read_groups(frame, len(frame)),
+            lambda: read_groups({first: LABELS}, 20),
+        ):
+            with suppress(InputError):
+                call()
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), HUGE, -HUGE, 2**63], ids=range(5))
+def test_numbers_that_are_no_floats_are_kept_out_of_objects(number):
+    """What an object holds is written, compared and computed with later."""
+    for make in (
+        caltest.nulls.Bound,
+        lambda x: caltest.nulls.Bound(q=x),
+        caltest.lenses.ClassWise,
+        caltest.lenses.TopK,
+        caltest.kernels.Gaussian,
+        caltest.kernels.Matern,
+        lambda x: x * caltest.kernels.Gaussian(),
+        lambda x: caltest.statistics.ECD(clip=x),
+        caltest.binning.EqualWidth,
+        lambda x: caltest.lenses.ClassSets([[x, 0], [1]]),
+    ):
+        try:
+            found = make(number)
+        except InputError:
+            continue
+        assert len(repr(found)) < 200
+        if isinstance(found, caltest.nulls.Null):
+            assert caltest.test(PROBS, LABELS, "skce_b", null=found).pvalue <= 1
+
+
+def test_a_masked_value_of_a_function_is_none():
+    with pytest.raises(InputError, match="it must return one number"):
+        caltest.estimate(PROBS, LABELS, lambda p, y: np.ma.masked)
+
+
+def test_a_display_of_nothing_is_not_drawn():
+    with pytest.raises(InputError, match="there are no panels"):
+        caltest.ReliabilityDisplay((), "binned", 0.95).plot()
 
 
 def test_fractions_are_numbers():

@@ -10,13 +10,12 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from caltest._quoted import quoted
+from caltest._quoted import has, quoted
 from caltest.auditing.result import Skipped
 from caltest.auditing.shown import shown_column, shown_group, shown_value
-from caltest.data.containers import check_named, listed
+from caltest.data.containers import check_named, listed, native_of
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
 
@@ -119,10 +118,7 @@ def _columns(groups: object) -> dict[str, list[Any]]:
             (_named(name), _cells(cells, f"column {quoted(name)}")) for name, cells in groups.items()
         ]
         return _distinct(read)
-    try:
-        native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
-    except DuplicateError as error:
-        raise InputError("groups has two columns of one name; rename one of them.") from error
+    native = native_of(groups, "groups")
     if isinstance(native, nw.DataFrame):
         check_named(native.columns, "groups")
         return _distinct([(_named(name), native.get_column(name).to_list()) for name in native.columns])
@@ -148,11 +144,11 @@ def _named(name: object) -> str:
 
 def _cells(column: object, what: str) -> list[Any]:
     """Return the cells of one column."""
-    native: Any = nw.from_native(column, eager_only=True, allow_series=True, pass_through=True)
+    native = native_of(column, what)
     if isinstance(native, nw.Series):
         return native.to_list()
     cells: Any = None
-    if not isinstance(column, str | bytes) and hasattr(column, "__len__"):
+    if not isinstance(column, str | bytes) and has(column, "__len__"):
         with contextlib.suppress(Exception):  # what calls itself an array may raise anything
             cells = column.tolist() if hasattr(column, "tolist") else list(column)  # type: ignore[call-overload]
     if not isinstance(cells, list):
@@ -160,7 +156,7 @@ def _cells(column: object, what: str) -> list[Any]:
             f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
             "column with an entry a row."
         )
-    ndim = getattr(column, "ndim", 1)
+    ndim = column.ndim if has(column, "ndim") else 1  # type: ignore[attr-defined]
     nested = next((cell for cell in cells if isinstance(cell, list | tuple | np.ndarray)), None)
     if ndim != 1 or nested is not None:
         raise InputError(

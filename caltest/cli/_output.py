@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from caltest._door import called
+from caltest._quoted import quoted
 from caltest._visible import message, visible_page
 from caltest.exceptions import InputError
 
@@ -84,11 +86,28 @@ def _parser_heard() -> Iterator[None]:
         if show is None:
             raise
         if type(error).__name__ != "NoArgsIsHelpError":  # whose message is the help
-            error.message = message(str(getattr(error, "message", "")))  # type: ignore[attr-defined]
+            fail(_misused(error), WRONG_INPUT)
         said = io.StringIO()
         show(file=said)
         note(said.getvalue().rstrip("\n"))
         raise typer.Exit(WRONG_INPUT) from None
+
+
+def _misused(error: Any) -> str:
+    """Say in one sentence what the parser says of the options, and what to do."""
+    said = " ".join(str(error.format_message()).split()).rstrip(".").replace(". ", "; ")
+    parameter, found = getattr(error, "param", None), re.match(r".*?: (.*) is not ", said)
+    inner: Any = error.__cause__
+    if parameter is not None and (found or hasattr(inner, "errors")):
+        # The parser says what is wrong with a value, and in some versions not which it is.
+        value = found[1].strip("'") if found else str(inner.errors()[0]["input"])
+        least = re.search(r"(?:equal to |x>=)(\S+)", said)
+        kind = "a whole number" if "integer" in said else "a number"
+        if least:
+            kind = f"{kind}, {least[1]} or greater"
+        return f"{parameter.opts[0]} is {quoted(value)}; give {kind}."
+    path = error.ctx.command_path if getattr(error, "ctx", None) is not None else ""
+    return f"{said[:1].lower()}{said[1:]}; see {' '.join(['caltest', *path.split()[1:]])} --help."
 
 
 def fail(text: str, status: int) -> NoReturn:

@@ -9,10 +9,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError, NarwhalsError
+from narwhals.exceptions import DuplicateError
 
 from caltest._arguments import check_unmasked
-from caltest._quoted import as_text, quoted
+from caltest._quoted import as_text, has, quoted
 from caltest.exceptions import InputError
 
 _LISTED = 40  # characters of each of several names
@@ -104,39 +104,64 @@ def read_table(data: object, what: str) -> Table:
     """
     if isinstance(data, Table):
         return data
-    if hasattr(data, "detach") and hasattr(data, "cpu"):
-        return _from_tensor(data, what)
-    if hasattr(data, "collect") and hasattr(data, "lazy"):
-        raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
-    if hasattr(data, "load") and hasattr(data, "n_samples"):
-        raise InputError(f"{what} is {NOT_LOADED}.")
-    if hasattr(data, "predictions") and hasattr(data, "labels"):
-        raise InputError(
-            f"{what} is a {type(data).__name__}; give its .predictions first, and its .labels second."
-        )
-    if type(data).__module__.startswith("pyarrow") and type(data).__name__ == "RecordBatch":
-        data = nw.from_arrow(data, backend="pyarrow")
-    try:
-        native: Any = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
-    except DuplicateError as error:
-        raise InputError(f"{what} has two columns of one name; rename one of them.") from error
-    except NarwhalsError as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{what} is a data frame that cannot be read: {reason}; give an array."
-        ) from error
-    if isinstance(native, nw.DataFrame):
+    native = native_of(data, what)
+    if isinstance(native, nw.DataFrame):  # before its columns are taken for attributes
         return _from_frame(native, what)
     if isinstance(native, nw.Series):
         return _from_series(native, what)
+    if has(data, "detach", "cpu"):
+        return _from_tensor(data, what)
+    if has(data, "collect", "lazy"):
+        raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
+    if has(data, "load", "n_samples"):
+        raise InputError(f"{what} is {NOT_LOADED}.")
+    if has(data, "predictions", "labels"):
+        raise InputError(
+            f"{what} is a {type(data).__name__}; give its .predictions first, and its .labels second."
+        )
     return _from_array(data, what)
+
+
+def native_of(data: Any, what: str) -> Any:
+    """Return a frame or a series as narwhals wraps it, its names told apart; other data as they are.
+
+    Raises
+    ------
+    InputError
+        If a frame cannot be read. Names of columns may be of any type, and then anything is raised.
+    """
+    try:
+        if type(data).__name__ == "RecordBatch":
+            data = nw.from_arrow(data, backend="pyarrow")
+        native: Any = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    except DuplicateError as error:
+        raise InputError(f"{what} has two columns of one name; rename one of them.") from error
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{what} is {quoted(data)} that cannot be read: {reason}; give an array."
+        ) from error
+    if isinstance(native, nw.DataFrame) and len(native.columns):
+        try:
+            for name in native.columns:
+                native.get_column(name)
+            native.schema  # noqa: B018
+        except Exception as error:
+            raise InputError(
+                f"the columns of {what} have names that cannot be told apart "
+                f"({listed(native.columns)}); name them by text."
+            ) from error
+    return native
 
 
 def is_framed(data: object) -> bool:
     """Whether data are a frame or a series of any library, with names of columns or an index."""
-    native: Any = nw.from_native(data, allow_series=True, pass_through=True)
-    known = isinstance(native, nw.DataFrame | nw.LazyFrame | nw.Series)
-    return known or type(data).__name__ in ("RecordBatch", "DataArray")
+    try:
+        known = nw.from_native(data, allow_series=True, pass_through=True)
+    except Exception:  # it says what is wrong when it is read
+        return False
+    framed = isinstance(known, nw.DataFrame | nw.LazyFrame | nw.Series)
+    return framed or type(data).__name__ in ("RecordBatch", "DataArray")
 
 
 def _from_tensor(tensor: Any, what: str) -> Table:
@@ -150,6 +175,8 @@ def _from_tensor(tensor: Any, what: str) -> Table:
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     check_named(frame.columns, what)
     names = tuple(str(name) for name in frame.columns)
+    if not names:
+        return Table(np.empty((len(frame), 0)))
     if len(set(names)) < len(names):
         raise InputError(
             f"{what} has two columns of one name among {listed(names)}; rename one of them."
@@ -163,7 +190,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
                 f"column {quoted(str(name))} of {what} holds {_entries(dtype)}, not numbers; "
                 "leave the column out, or convert it to float."
             )
-    if np.any(frame.null_count().to_numpy()):
+    if any(frame.get_column(name).null_count() for name in frame.columns):
         _raise_first_missing(frame, names, what)
     coarse = any(_is_coarse(dtype) for dtype in frame.schema.values())
     wide = any(dtype in _WIDE for dtype in frame.schema.values())

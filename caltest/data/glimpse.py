@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._quoted import quoted
 from caltest.data.sample import Predictions
+from caltest.exceptions import InputError
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -41,6 +43,8 @@ def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Predictions:
     >>> one.shape, bool((one == other).all())
     ((5, 2), True)
     """
+    if not isinstance(parts, Iterable):
+        raise InputError(f"parts is {quoted(parts)}; give arrays of rows.")
     kept: Array | None = None
     values, first = np.empty(0, dtype=np.uint64), 0
     for part in parts:
@@ -53,7 +57,7 @@ def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Predictions:
         order = np.argsort(found)[:size]
         values, kept = found[order], probs[order]
     if kept is None:
-        raise ValueError("there is no part")
+        raise InputError("there is no part; give one array of rows at least.")
     return Predictions(kept)
 
 

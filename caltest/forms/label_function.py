@@ -65,8 +65,9 @@ class LabelFunction(Form):
     def _evaluate_one(self, labels: Labels) -> float:
         numbers = labels.dtype if labels.dtype.kind == "f" else np.intp
         returned = self.function(self.predictions, labels.astype(numbers))  # a copy, theirs to change
+        masked = isinstance(returned, np.ma.MaskedArray) and np.ma.is_masked(returned)
         try:
-            value = float(returned)
+            value = np.nan if masked else float(returned)
         except (TypeError, ValueError, OverflowError):
             value = np.nan
         if np.isnan(value):

@@ -101,7 +101,7 @@ def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
     try:
         found = np.array(points)
         numbers = real_array("points", found)
-    except (TypeError, ValueError):
+    except Exception:  # what calls itself an array may raise anything
         raise InputError(
             f"points is of type {type(points).__name__} and holds no numbers; give rows "
             "(whole numbers) or predictions of shape (k, m)."

@@ -180,6 +180,8 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             Itself, with ``figure_`` and ``axes_`` set.
         """
+        if not self.panels:
+            raise InputError("there are no panels; make the display with from_predictions.")
         single, given = len(self.panels) == 1, ax is not None
         axes = np.ravel(np.asarray(ax, dtype=object)) if given else grid_of_axes(len(self.panels))
         if len(axes) != len(self.panels):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from caltest._arguments import arguments
+from caltest._quoted import has
 from caltest.predictive.base import Predictive, PredictiveSample
 from caltest.predictive.ensemble import Ensemble
 from caltest.predictive.frozen import FromScipy
@@ -26,10 +27,10 @@ def recognised(given: object) -> Predictive | None:
     """Return predicted distributions if these are some, wrapped if they are scipy's; else None."""
     if isinstance(given, Predictive):
         return given
-    objects = isinstance(given, Iterable) and str(getattr(given, "dtype", "")) == "object"
+    objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]
     several = list(given) if objects else given  # type: ignore[call-overload]
     first = several[0] if isinstance(several, list | tuple) and several else several
     # A series of polars has an entropy and a sample too, and no density.
-    if hasattr(first, "entropy") and (hasattr(first, "logpdf") or hasattr(first, "logpmf")):
+    if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf"):
         return FromScipy(several)
     return None
