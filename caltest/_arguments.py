@@ -191,7 +191,12 @@ def path(name: str, value: object) -> str:
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if isinstance(found, str) and "\0" in found:
         raise InputError(f"{name} holds a null character, as no file's path does; check it.")
-    if isinstance(found, str) and len(found) <= _LONGEST_PATH:
+    if isinstance(found, str) and len(found) > _LONGEST_PATH:
+        raise InputError(
+            f"{name} has {len(found)} characters, more than the {_LONGEST_PATH} that a path can have; "
+            "shorten it."
+        )
+    if isinstance(found, str):
         return found
     raise InputError(f"{name} is {quoted(value)}; give the path of a file.")
 

@@ -36,7 +36,7 @@ def called(path: str | Path) -> str:
     >>> called("data/weather.csv"), called(Path(".")), len(called("a" * 300 + ".csv"))
     ('weather.csv', '.', 80)
     """
-    name = Path(path).name or str(path)
+    name = Path(path).name or str(path) or "''"
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"

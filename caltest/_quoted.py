@@ -28,11 +28,13 @@ def quoted(value: object, most: int = MOST) -> str:
         return text if len(value) <= most else f"{text[:-1]}…{text[-1]} ({len(value)} characters)"
     if isinstance(value, Integral) and not isinstance(value, bool):
         return _whole_number(int(value), most)
+    if kind.__name__ in ("bool", "bool_") and has(value, "dtype"):
+        return repr(bool(value))
     if isinstance(value, Real) and kind.__module__ == "numpy":
         return repr(float(value))
     shape = getattr(value, "shape", None) if has(value, "shape") else None
     if isinstance(shape, tuple):
-        return f"{'an array' if kind.__name__ == 'ndarray' else _a(kind)} of shape {shape}"
+        return _of_shape(kind, shape)
     if inspect.isfunction(value):
         return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:most]}"
     if isinstance(value, type):
@@ -67,6 +69,11 @@ def as_text(value: object) -> str | None:
         return str(value)
     except Exception:  # a value of the user's may raise anything
         return None
+
+
+def _of_shape(kind: type, shape: tuple[int, ...]) -> str:
+    name = "an array" if kind.__name__ == "ndarray" else _a(kind)
+    return f"{name} of shape {shape}" if shape else name
 
 
 def _whole_number(value: int, most: int) -> str:

@@ -228,7 +228,9 @@ def test_numbers_are_returned():
 
 @pytest.mark.parametrize("wrong", [0, -1.0, np.nan, np.inf, True, None, 1e-200, [1.0]])
 def test_wrong_numbers(wrong):
-    with pytest.raises(InputError, match="give a positive number or the name of a rule"):
+    with pytest.raises(
+        InputError, match="give a positive number, at least 1e-.*, or the name of a rule"
+    ):
         checked(wrong)
 
 

@@ -106,6 +106,9 @@ def wrong_kinds() -> Iterator[tuple[str, object, object]]:
     yield "labels dates", P, np.array(["2020-01-01"] * 4, dtype="M8[D]")
     yield "labels dates, pandas", P, pd.Series(pd.to_datetime(["2020-01-01"] * 4))
     yield "labels mixed", P, np.array([0, 1, "a", 2], dtype=object)
+    yield "scalar", np.array(3.5), Y
+    yield "labels scalar", P, np.True_
+    yield "beyond 64 bits", P, [2**64] * 4
     yield "labels objects", P, pd.Series(Y, dtype=object)
 
 
@@ -118,6 +121,10 @@ def wrong_frames() -> Iterator[tuple[str, object, object]]:
     yield "twice a name", F.set_axis(["a", "a", "b"], axis=1), Y
     yield "twice a name, pyarrow", pa.table([[0.5, 0.5]] * 2, names=["a", "a"]), [0, 1]
     yield "twice a name as text", F.set_axis(["1", 1, "b"], axis=1), Y
+    yield "no columns, pyarrow", pa.table({}), Y
+    yield "nulls alone", pl.DataFrame({"a": [None] * 4, "b": [0.5] * 4}), Y
+    yield "labels missing, pyarrow", P, pa.array([0, None, 1, 2])
+    yield "labels nulls alone", P, pa.nulls(4)
     yield "lazy", pl.LazyFrame({"p": [0.5, 0.5]}), [0, 1]
     yield "index order", F.set_axis([3, 4, 5, 6]), pd.Series(Y, index=[4, 3, 5, 6])
     yield "index", F.set_axis(list("abcd")), pd.Series(Y, index=list("abce"))
@@ -144,6 +151,7 @@ def wrong_labels() -> Iterator[tuple[str, object, object]]:
     yield "numbers as labels' text", P, ["0", "1", "2", "2"]
     yield "misspelt", F, ["cat", "dog", "owls", "owl"]
     yield "no such name", F, ["cat", "horse", "owl", "owl"]
+    yield "another form", F.set_axis(["cafe\u0301", "dog", "owl"], axis=1), ["caf\u00e9"] * 4
     yield "no such name, prefix", F.add_prefix("p_"), ["cat", "horse", "owl", "owl"]
     yield "no such number", F.set_axis([1, 2, 3], axis=1), [1, 2, 0, 1]
     yield "columns from 1, labels from 0", F.set_axis(["p1", "p2", "p3"], axis=1), Y

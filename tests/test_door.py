@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import lzma
 import os
@@ -732,3 +733,38 @@ def test_numbers_in_names_that_labels_cannot_be_matched_to(tmp_path, names):
     pd.DataFrame(PROBS, columns=names).assign(y=LABELS).to_csv(tmp_path / "a.csv", index=False)
     said = refused(read, tmp_path / "a.csv")
     assert re.search("both carry the number 1; rename|more than 18 digits", said)
+
+
+# ------------------------------------------------------------------ what is called .csv, and is none
+
+CONTENTS = {
+    "gzip": (lambda path: path.write_bytes(gzip.compress(b"p,y\n.5,0\n")), "is compressed with gzip"),
+    "zip": (
+        lambda path: as_npz(path.with_suffix(".npz")) or path.with_suffix(".npz").rename(path),
+        "is a zip",
+    ),
+    "npy": (
+        lambda path: as_npy(path.with_suffix(".npy")) or path.with_suffix(".npy").rename(path),
+        "is a NumPy",
+    ),
+    "parquet": (lambda path: FRAME.to_parquet(path), "is a Parquet file; rename it to .parquet"),
+    "utf-16": (lambda path: path.write_text("p,y\n", "utf-16"), "is UTF-16 text; save it as UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("write", "message"), CONTENTS.values(), ids=CONTENTS)
+def test_what_a_csv_file_is_in_truth_is_told(tmp_path, write, message):
+    write(tmp_path / "a.csv")
+    assert message in refused(read, tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("call", [read, read_pilot, read_with_groups, scan])
+def test_a_path_that_is_too_long_is_told_so(call):
+    for path in ("a" * 5000 + ".csv", Path("a" * 5000 + ".csv")):
+        assert "path has 5004 characters, more than" in refused(call, path)
+    assert refused(call, "").startswith("'': the path is empty")
+
+
+def test_what_can_be_scanned_is_known_by_text_too():
+    for name, known in {"d.parquet": True, "d.npy": True, "d.csv": False, "": False}.items():
+        assert can_scan(name) == known

@@ -97,7 +97,7 @@ def _read(path: Path) -> dict[str, Any]:
         text = file.read(_MOST_BYTES + 1)
         if len(text) > _MOST_BYTES:
             raise InputError(f"a configuration of more than {_MOST_BYTES} bytes is none; give another.")
-        return tomllib.loads(text.decode())
+        return tomllib.loads(text.decode("utf-8-sig"))
 
 
 def _checked(place: str, table: dict[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from caltest._prose import counted
 from caltest.data.containers import Table, listed, row_at, shape_of
 from caltest.exceptions import InputError
 
@@ -74,7 +75,8 @@ def check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
         )
     if len(values) != n_labels:
         raise InputError(
-            f"probs has {len(values)} rows and labels has {n_labels} entries; "
+            f"probs has {counted(len(values), 'row')} and labels has "
+            f"{counted(n_labels, 'entry', 'entries')}; "
             "give one label for every row."
         )
     if part:

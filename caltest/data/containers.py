@@ -133,6 +133,10 @@ def native_of(data: Any, what: str) -> Any:
     try:
         if type(data).__name__ == "RecordBatch":
             data = nw.from_arrow(data, backend="pyarrow")
+        elif has(data, "null_count", "to_pylist", "buffers"):  # one chunk of pyarrow
+            import pyarrow as pa
+
+            data = pa.chunked_array([data])
         native: Any = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
     except DuplicateError as error:
         raise InputError(f"{what} has two columns of one name; rename one of them.") from error
@@ -253,6 +257,8 @@ def _is_coarse(dtype: nw.dtypes.DType) -> bool:
 def _entries(dtype: nw.dtypes.DType) -> str:
     if dtype == nw.Object:
         return "Python objects"
+    if dtype == nw.Unknown:
+        return "missing values alone, or entries of an unknown type"
     return "text" if dtype in _TEXT else f"entries of type {dtype}"
 
 
@@ -262,6 +268,10 @@ def _from_array(data: Any, what: str) -> Table:
         values = np.asarray(data)
     except Exception as error:  # what calls itself an array may raise anything
         raise InputError(_ragged(data, what)) from error
+    if values.ndim == 0 and isinstance(data, np.ndarray | np.generic):
+        raise InputError(
+            f"{what} is one value, {quoted(values[()])}; give an array of one entry a row."
+        )
     if values.ndim == 0:
         raise InputError(
             f"{what} is of type {type(data).__name__}, which is not a table of rows; "
@@ -324,8 +334,11 @@ def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
         )
         try:
             values.astype(np.float64)
+            if what == "labels" and kinds == ["int"]:
+                values.astype(np.int64)
         except OverflowError:
-            large = next(i for i in range(entries.size) if abs(entries[i]) > 1e300)
+            limit = 2**63 - 1 if what == "labels" else 1e300
+            large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
             row = large // (values.size // len(values))
             raise InputError(
                 f"{what} holds {quoted(entries[large])} in {row_at(row)}; correct it, or leave "

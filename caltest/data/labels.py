@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import takewhile
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,6 +163,12 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
             f"label {quoted(labels[odd])} in {row_at(odd)} is no number, as most labels are; correct "
             "it, or leave the row out of probs and labels alike."
         )
+    alike = [name for name in names if normalize("NFKC", name) == normalize("NFKC", labels[row])]
+    if alike:
+        raise InputError(
+            f"label {quoted(labels[row])} in {row_at(row)} and the column {quoted(alike[0])} of probs "
+            "look alike and are encoded differently; save both in one normal form of Unicode, such as NFC."
+        )
     close = closest(labels[row], short)
     advice = f"is {quoted(close)} meant" if close else "correct it, or rename the columns"
     raise InputError(
@@ -241,7 +248,9 @@ def _text_without_names(values: np.ndarray) -> str:
     found = f"labels holds text ({listed(first)} comes first), but probs names no classes"
     if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
         return f"{found}; convert labels to integers, for instance with labels.astype(int)."
-    return f"{found}; give probs as a data frame with one named column for every class."
+    return (
+        f"{found}; give probs with one named column for every class, as in a data frame or a CSV file."
+    )
 
 
 def _check_whole(values: np.ndarray) -> None:
@@ -269,11 +278,11 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
     if low >= 0 and high < n_classes:
         return
     if n_classes == 2 and low == -1 and np.all(np.abs(values) == 1):
-        raise InputError("labels are -1 and 1; give 0 and 1, for instance (labels > 0).")
+        raise InputError("labels are -1 and 1; give 0 in place of -1.")
     if low == 1 and high == n_classes:
         raise InputError(
             f"labels run from 1 to {high} and probs has {n_classes} columns, so they seem to be "
-            "counted from 1; give labels - 1."
+            "counted from 1; subtract 1 from each."
         )
     row = int(np.argmax((values < 0) | (values >= n_classes)))
     found = f"label {quoted(int(values[row]))} in {row_at(row)}"

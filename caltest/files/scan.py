@@ -83,10 +83,11 @@ def scan(
         return _scan_arrow(Path(path), name, wanted)
 
 
-def can_scan(path: Path) -> bool:
+def can_scan(path: str | Path) -> bool:
     """Say whether there is something of a kind that can be read a block at a time."""
     suffixes = (*_PARQUET, *_ARROW, ".npy")
-    return isinstance(path, Path) and (is_folder(path) or path.suffix.lower() in suffixes)
+    known = isinstance(path, str | Path) and path != ""
+    return known and (is_folder(path) or Path(path).suffix.lower() in suffixes)
 
 
 # ------------------------------------------------------------------ Arrow

@@ -31,6 +31,7 @@ def read_csv(file: BufferedReader, wanted: Wanted) -> Content:
     """Read a CSV file; groups stay the text that they are ("007", "1.50")."""
     size = size_of(file)
     check_fits(_COPIES * size, f"a CSV file of {size / 1e6:.0f} MB", "take fewer rows, or Parquet")
+    _check_text(file)
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
         header, swallowed = _checked_lines(text)
@@ -46,6 +47,30 @@ def read_csv(file: BufferedReader, wanted: Wanted) -> Content:
         dtype={name: str for name in wanted.groups if name in header},
     )
     return from_frame(frame, wanted, swallowed)
+
+
+#: First bytes of what is called .csv and is none, and what to do with it.
+_OTHERS = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it first",
+    b"BZh": "is compressed with bzip2; unpack it first",
+    b"\xfd7zXZ": "is compressed with xz; unpack it first",
+    b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
+    b"PK\x03\x04": "is a zip archive, an Excel file or NPZ; unpack it, or rename it if it is .npz",
+    b"PAR1": "is a Parquet file; rename it to .parquet",
+    b"ARROW1": "is an Arrow file; rename it to .arrow",
+    b"\x93NUMPY": "is a NumPy array; rename it to .npy",
+    b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
+}
+
+
+def _check_text(file: BufferedReader) -> None:
+    """Raise if a file begins as another format does."""
+    start = file.read(8)
+    file.seek(0)
+    for first, advice in _OTHERS.items():
+        if start.startswith(first):
+            raise InputError(f"its content {advice}.")
 
 
 def _checked_lines(text: TextIO) -> tuple[list[str], dict[str, int]]:

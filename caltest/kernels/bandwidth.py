@@ -78,7 +78,8 @@ def checked(rule: float | str) -> float | str:
     number = as_float(rule)
     if number is None or not SMALLEST <= number < math.inf:
         raise InputError(
-            f"The bandwidth is {quoted(rule)}; give a positive number or the name of a rule "
+            f"The bandwidth is {quoted(rule)}; give a positive number, at least {SMALLEST:g}, or the "
+            "name of a rule "
             f"({', '.join(map(repr, RULES))})."
         )
     return number
