@@ -229,7 +229,7 @@ def test_numbers_are_returned():
 @pytest.mark.parametrize("wrong", [0, -1.0, np.nan, np.inf, True, None, 1e-200, [1.0]])
 def test_wrong_numbers(wrong):
     with pytest.raises(
-        InputError, match="give a positive number, at least 1e-.*, or the name of a rule"
+        InputError, match=r"give a positive number, at least 1e-.*, or the name of a rule"
     ):
         checked(wrong)
 

@@ -167,7 +167,7 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     if alike:
         raise InputError(
             f"label {quoted(labels[row])} in {row_at(row)} and the column {quoted(alike[0])} of probs "
-            "look alike and are encoded differently; save both in one normal form of Unicode, such as NFC."
+            "look alike and are encoded differently; save both in one form of Unicode, such as NFC."
         )
     close = closest(labels[row], short)
     advice = f"is {quoted(close)} meant" if close else "correct it, or rename the columns"
