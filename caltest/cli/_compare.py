@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from caltest._door import called
-from caltest._quoted import quoted
 from caltest.cli._options import (
     AsJson,
     Columns,
@@ -117,9 +116,7 @@ def _models(
     """Return the files by model (None for an example), the predictions by model, and the labels."""
     if example is not None:
         if files:
-            raise InputError(
-                f"both files ({files[0]}, …) and --example {quoted(example)} are given; give one."
-            )
+            raise InputError(f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given.")
         if label is not None or columns is not None:
             raise InputError("--label and --columns are for files; those of an example are known.")
         return (None, *_digits(example))
