@@ -39,9 +39,8 @@ NOT_FOR_USERS = {
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",
-    "lenses.lens_of", "lenses.seen", "nulls.Answer", "nulls.Blocks", "nulls.Part", "nulls.PassAnswer",
-    "nulls.Question",
-    "nulls.answer_by_blocks", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
+    "lenses.lens_of", "lenses.seen", "nulls.Answer", "nulls.Part", "nulls.Question",
+    "nulls.answer_of", "nulls.observed_value", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
 }  # fmt: skip
 

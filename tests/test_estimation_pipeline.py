@@ -221,7 +221,7 @@ def test_agreement_of_held_out_rows_by_a_double_loop():
     labels = rng.integers(0, 3, (4, 12))
     form = ProductsOfPairs(probs, both, swapped)
     r = residuals(probs, labels)
-    for number, value in enumerate(form.evaluate(labels)):
+    for number, value in enumerate(form.of_labels(labels)):
         pairs = [
             h[i, j] * (r[i, number] @ r[j, number]) for i in range(12) for j in range(12) if i != j
         ]
@@ -237,7 +237,7 @@ def test_both_ways_to_the_agreement_are_the_same(m):
     dense = learned.given(caltest.data.Predictions(probs))
     assert isinstance(dense, Pairwise)
     np.testing.assert_allclose(
-        dense.evaluate(labels), ProductsOfPairs(probs, left, left).evaluate(labels), rtol=1e-9
+        dense.of_labels(labels), ProductsOfPairs(probs, left, left).of_labels(labels), rtol=1e-9
     )
 
 

@@ -218,7 +218,7 @@ def test_extreme_regularisation(kind, m):
     train, labels, places = rows(m, n=200, others=50)
     truth = labels_from(places, np.random.default_rng(3))
     zero = risk(Temperature(1.0).fit(train, labels), places, truth)
-    for strength in (1e-17, 1e-9, 1e8, 1e300):
+    for strength in (1e-17, 1e-9, 1e8, 1e40):
         h = kind(strength).fit(train, labels)
         assert np.isfinite(risk(h, places, truth))
         assert risk(h, places, truth) == pytest.approx(risk(Plain(h.gram), places, truth), rel=1e-6)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.auditing.result import Group
 from caltest.data import Predictions, Sample
-from caltest.forms.pair_mean import sums_of_others
+from caltest.forms.pairs import sums_of_others
 from caltest.lenses import ClassWise, Lens, Reducer
 from caltest.tolerance import event
 

@@ -12,7 +12,7 @@ from caltest.binning import quantile_edges
 from caltest.data import Predictions
 from caltest.forms import CumulativeDifference, GriddedDifference
 from caltest.forms.base import Array
-from caltest.forms.brownian import BrownianFunctional
+from caltest.forms.paths import BrownianFunctional
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
