@@ -196,8 +196,8 @@ class MedianVariance(Binning):
     """Split bins at the median of the class that varies most, as long as both halves stay large.
 
     A bin's rows are split into those below the median of that class (of classes that vary alike, the
-    first) and the others. A bin is final if it has fewer than 2·``min_size`` rows, or if a half would
-    have fewer than ``min_size``.
+    first) and the others: as published, so that these halves, which have no edges, are [a, b). A bin
+    is final if it has fewer than 2·``min_size`` rows, or if a half would have fewer than ``min_size``.
 
     Parameters
     ----------
@@ -314,7 +314,8 @@ def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binnin
     ([0.15, 0.5, 0.9], [0.0, 1.0, 1.0])
     """
     scores, cells = probs[:, 1], binning.cells(probs)
-    order = np.lexsort((scores, cells))  # so that sums do not depend on the order of the rows
+    order = np.argsort(scores)  # so that sums do not depend on the order of the rows
+    order = order[np.argsort(cells[order], kind="stable")]  # runs are sorted already, mostly
     ordered = scores[order]
     first = np.flatnonzero(np.diff(cells[order], prepend=-1))
     counts = np.diff(first, append=len(scores))
@@ -323,7 +324,7 @@ def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binnin
     by_score = np.lexsort((largest, smallest, means))
     low, high = smallest, largest = smallest[by_score], largest[by_score]
     if isinstance(binning, ScoreBinning):
-        edges = binning.edges_of(scores)
+        edges = binning.edges_of(ordered)
         low, high = (edges[_interval(largest, edges) + end] for end in (0, 1))
     return ReliabilityCurve(
         low=low,
@@ -376,7 +377,7 @@ def bin_table(
 
     References
     ----------
-    Sumler et al. 2025, Tables I and II; their bins are [a, b).
+    Sumler et al. 2025, Tables I and II.
 
     Examples
     --------
