@@ -15,7 +15,7 @@ import caltest
 from caltest import BoundsDisplay, InputError
 from caltest._prose import percents, points
 from caltest._sampling import LabelSampler
-from caltest.bands import CountLaw
+from caltest.binning import CountLaw
 from caltest.bounds import lower
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted

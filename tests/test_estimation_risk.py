@@ -14,8 +14,8 @@ from test_estimation_functions import CASES, FUNCTIONS, plain_residuals, rows
 
 import caltest
 from caltest.estimation import (
-    Binning,
     DirichletKernelDensity,
+    HistogramBinning,
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
@@ -284,10 +284,10 @@ def test_published_risks_of_binning(densenet40):
     """√risk × 100, mean and standard error over the folds."""
     probs, labels = densenet40
     cuts, _ = split(10_000)
-    values, r = (15, *Binning().search_space(2)), residuals(probs, labels[None])
+    values, r = (15, *HistogramBinning().search_space(2)), residuals(probs, labels[None])
     found = np.empty((5, len(values)))
     for number, (train, fold) in enumerate(cuts):
-        for place, (surface,) in enumerate(Binning().path(values, probs[train], probs[fold])):
+        for place, (surface,) in enumerate(HistogramBinning().path(values, probs[train], probs[fold])):
             found[number, place] = surface.risks(r[train], r[fold])[0]
     best = found.mean(axis=0).argmin()
     roots = 100.0 * np.sqrt(found)

@@ -91,6 +91,23 @@ class Predictions:
         with np.errstate(divide="ignore"):
             return float(np.exp(np.log(self.probs[np.arange(len(labels)), labels]).sum()))
 
+    def surprises(self, clip: float | None = None) -> NDArray[np.float64]:
+        """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
+
+        Probabilities below ``clip`` count as that, inside the logarithms.
+
+        Examples
+        --------
+        >>> from caltest.data import predictions
+        >>> predictions([[0.5, 0.5], [1.0, 0.0]]).surprises().tolist()
+        [[0.0, 0.0], [0.0, inf]]
+        """
+        floored = self.probs if clip is None else np.maximum(self.probs, clip)
+        with np.errstate(divide="ignore"):
+            logs = np.log(floored)
+        expected = np.einsum("ik,ik->i", self.probs, np.where(self.probs > 0, logs, 0.0))
+        return np.asarray(np.subtract(expected[:, None], logs, out=logs))
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
