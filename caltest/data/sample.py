@@ -78,6 +78,16 @@ class Predictions:
         """Number of classes, m."""
         return int(self.probs.shape[1])
 
+    def take(self, places: Any) -> Predictions:
+        """Return some rows, with all that belongs to them; notes are of the whole input."""
+        return self.shown_as(self.probs[places], self.classes, places)
+
+    def shown_as(
+        self, probs: NDArray[np.float64], classes: tuple[str, ...] | None, places: Any = None
+    ) -> Predictions:
+        """Return the same rows, or those at some places, with probabilities as a lens shows them."""
+        return Predictions(probs, classes, self.notes if places is None else ())
+
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
         return LabelSampler.of(self.probs, seed, first)
