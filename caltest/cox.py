@@ -14,7 +14,7 @@ from caltest._parallel import single_threaded_blas
 from caltest._prose import page, paragraph, plain, table
 from caltest._visible import shown
 from caltest.data import Sample, sample
-from caltest.forms.logistic import Line, Logits, fit_line
+from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.statistics import CoxRecalibration
 from caltest.statistics.ece import two_classes

@@ -8,14 +8,14 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.auditing import events
 from caltest.auditing.draws import draw_all
-from caltest.auditing.events import of_events
 from caltest.auditing.groups import read_groups
 from caltest.auditing.looks import Source
 from caltest.auditing.plan import make_plan
 from caltest.auditing.wanted import Wanted
 from caltest.data import Predictions
+from caltest.forms import events
+from caltest.forms.events import of_events
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12
@@ -41,9 +41,9 @@ def test_the_same_number(probs, statistic):
     labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
     found = [fast.value(np.flatnonzero(each)) for each in labels]
     if statistic.name in ("ks", "kuiper"):
-        assert found == form.evaluate(labels).tolist()
+        assert found == form.of_labels(labels).tolist()
     else:
-        assert np.abs(found - form.evaluate(labels)).max() <= form.resolution
+        assert np.abs(found - form.of_labels(labels)).max() <= form.resolution
 
 
 def test_where_it_is_no_gain_or_not_possible(probs):

@@ -122,7 +122,7 @@ def answers(
     null, measure, side = NULLS["moments"](), STATISTICS[statistic](), alternative(statistic)
 
     def ask(known: Any, observed: float) -> Any:
-        asked = Question(measure, known, predictions, labels, observed, side, RESAMPLES, SEED, ALONE)
+        asked = Question(measure, known, predictions, labels, side, RESAMPLES, SEED, ALONE, observed)
         return null.answer(asked)
 
     first = ask(form, form.value(labels))
@@ -170,7 +170,7 @@ def exact_values(form: Form, predictions: Predictions, draws: int, workers: Work
     """Return the statistic of ``draws`` label vectors drawn under H0, sorted."""
     sampler = LabelSampler.of(predictions.probs, SEED)
     batches = blocks(draws, 50 * DRAWS)
-    values = [form.evaluate(sampler.draw(batch.start, batch.stop), workers) for batch in batches]
+    values = [form.of_labels(sampler.draw(batch.start, batch.stop), workers) for batch in batches]
     return np.sort(np.concatenate(values))
 
 

@@ -13,7 +13,7 @@ from caltest._frozen import freeze_arrays
 from caltest._prose import plain
 from caltest._quoted import quoted
 from caltest.bounds.certificate_plan import SHARE, SMALLEST_PLANNED, samples_for
-from caltest.bounds.isotonic import Band, Segment
+from caltest.bounds.isotonic import ConfidenceBand, Segment
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Certificate:
                 "the bounds of bins are those of averages over a bin, not of a score; read .table(), "
                 "or give method='isotonic'."
             )
-        band = Band(self.starts, self.ends, self.lower, self.upper)
+        band = ConfidenceBand(self.starts, self.ends, self.lower, self.upper)
         values = real_array("scores", scores)
         return band.lower_at(values), band.upper_at(values)
 

@@ -9,7 +9,7 @@ from caltest import _tail
 from caltest._arguments import arguments
 from caltest._prose import plain
 from caltest.exceptions import InputError
-from caltest.planning.curve import Curve
+from caltest.planning.curve import PowerCurve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +229,7 @@ class SampleSizeResult(Simulation):
     power: float
     min_n: int
     max_n: int
-    curve: Curve = field(repr=False)
+    curve: PowerCurve = field(repr=False)
 
     @arguments()
     def to_dict(self) -> dict[str, Any]:
