@@ -748,7 +748,7 @@ CONTENTS = {
         "is a NumPy",
     ),
     "parquet": (lambda path: FRAME.to_parquet(path), "is a Parquet file; rename it to .parquet"),
-    "utf-16": (lambda path: path.write_text("p,y\n", "utf-16"), "is UTF-16 text; save it as UTF-8"),
+    "utf-16": (lambda path: path.write_text("p,y\n", "utf-16"), "is UTF-16 text, not UTF-8"),
 }
 
 

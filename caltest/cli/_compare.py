@@ -116,7 +116,9 @@ def _models(
     """Return the files by model (None for an example), the predictions by model, and the labels."""
     if example is not None:
         if files:
-            raise InputError(f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given.")
+            raise InputError(
+                f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
+            )
         if label is not None or columns is not None:
             raise InputError("--label and --columns are for files; those of an example are known.")
         return (None, *_digits(example))

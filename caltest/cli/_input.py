@@ -86,7 +86,9 @@ def _check_for_file(file: Path | None, example: str | None, given: dict[str, str
     if example is None:
         return
     if file is not None:
-        raise InputError(f"both FILE ({file}) and --example ({example or 'empty'}) are given; give one.")
+        raise InputError(
+            f"both FILE ({file}) and --example ({example or 'empty'}) are given; give one."
+        )
     if given["label"] is not None:
         raise InputError(f"--label {given['label']} is for a FILE; the labels of an example are known.")
     if given["columns"] is not None:

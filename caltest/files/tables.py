@@ -59,8 +59,8 @@ _OTHERS = {
     b"PAR1": "is a Parquet file; rename it to .parquet",
     b"ARROW1": "is an Arrow file; rename it to .arrow",
     b"\x93NUMPY": "is a NumPy array; rename it to .npy",
-    b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
+    b"\xff\xfe": "is UTF-16 text, not UTF-8; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text, not UTF-8; save it as UTF-8",
 }
 
 
