@@ -13,7 +13,7 @@ from caltest.files.stored import Checked
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import check_alternative
 from caltest.nulls import MonteCarlo, Null, answer_by_blocks
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.statistics import Statistic
 from caltest.statistics._low_rank import HELD_UP_TO
 

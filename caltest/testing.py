@@ -28,7 +28,7 @@ from caltest.named import (
 )
 from caltest.nulls import Answer, MonteCarlo, Null, Question
 from caltest.predictive import Predictive, PredictiveSample, recognised
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Statistic
 from caltest.streaming import goes_through, stored_result
 from caltest.tolerance import check_possible, tolerance_result

@@ -14,8 +14,8 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from caltest._quoted import quoted
+from caltest._visible import shown_column, shown_group, shown_value
 from caltest.auditing.result import Skipped
-from caltest.auditing.shown import shown_column, shown_group, shown_value
 from caltest.data.containers import check_named, listed
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError

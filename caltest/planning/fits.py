@@ -14,12 +14,12 @@ from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import chdtri, expit, logit, softmax
 
 from caltest._arguments import choose
-from caltest._prose import points
 from caltest.cox import Recalibration, recalibration
 from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
 from caltest.planning.truths import Array, Truth, mean_distance, tempered
 from caltest.testing import test
+from caltest.text.numbers import points
 
 _STEEPEST = 100.0  # temperature that is looked for, and one over it
 _LEVEL = 0.05  # of the intervals of fits, and of the tests whether there is anything to fit

@@ -20,7 +20,6 @@ from caltest._arguments import (
     real_array,
     whole_number,
 )
-from caltest._frozen import freeze_arrays
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
@@ -35,6 +34,7 @@ from caltest.planning.truths import (
     of_overconfidence,
     of_temperature,
 )
+from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
 
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]

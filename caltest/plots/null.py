@@ -14,7 +14,7 @@ from caltest.exceptions import InputError
 from caltest.plots.bands import Array
 from caltest.plots.lettering import lettering
 from caltest.plots.style import BLUE, PALE, VERMILION, is_narrow
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
