@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from caltest._sampling import ROWS
 from caltest.data import Sample, merged_notes
 from caltest.exceptions import InputError
 from caltest.files.wanted import check_held
-
-_ROW = re.compile(r"(row )(\d+)( \(counting from 0\))")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +96,7 @@ class Checked:
         try:
             return self.check(block)
         except InputError as error:
-            told = _ROW.sub(lambda row: f"{row[1]}{int(row[2]) + number * ROWS}{row[3]}", str(error))
-            raise InputError(f"{self.name}: {told}") from error
+            raise error.moved(number * ROWS).within(self.name) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from caltest._door import size_of
 from caltest._memory import check_fits
 from caltest._quoted import quoted
 from caltest.data.columns import check_columns, check_unique, chosen_columns, is_number
-from caltest.data.containers import listed, row_at
-from caltest.exceptions import InputError
+from caltest.data.containers import listed
+from caltest.exceptions import InputError, Row
 from caltest.files.wanted import Content, Wanted, check_held, unread_note
 
 _COPIES = 4.0  # of a CSV file's bytes that its table takes while it is read
@@ -159,8 +159,10 @@ def from_frame(native: Any, wanted: Wanted, swallowed: Mapping[str, int] = _NONE
     for name, row in swallowed.items():
         if name not in unread:
             raise InputError(
-                f"the cell of column {quoted(name)} at {row_at(row)} seems to hold further rows, as if "
-                "a quote were not closed; correct it, or take the line breaks out of the cell."
+                "the cell of column {column} at {row} seems to hold further rows, as if a quote were "
+                "not closed; correct it, or take the line breaks out of the cell.",
+                column=quoted(name),
+                row=row,
             )
     check_columns(frame.select(chosen), given=wanted.columns is not None)
     return Content(
@@ -176,7 +178,7 @@ def from_frame(native: Any, wanted: Wanted, swallowed: Mapping[str, int] = _NONE
 
 def _swallowed_notes(swallowed: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(
-        f"A cell of column {quoted(name)} seems to hold further rows, the first in {row_at(row)}: if a "
+        f"A cell of column {quoted(name)} seems to hold further rows, the first in {Row(row)}: if a "
         "quote is not closed there, rows are missing."
         for name, row in swallowed.items()
     )

@@ -160,7 +160,7 @@ class Content:
         except InputError as error:
             if self.origin is None:
                 raise
-            raise InputError(f"{str(error).removesuffix('.')}; {self.origin}.") from error
+            raise error.explained(self.origin) from error
 
 
 Reader: TypeAlias = "Callable[[BufferedReader, Wanted], Content]"

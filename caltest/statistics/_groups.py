@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.data.containers import read_table, row_at
-from caltest.exceptions import InputError
+from caltest.data.containers import read_table
+from caltest.exceptions import InputError, Row
 from caltest.kernels import Gaussian, Kernel
 
 Array: TypeAlias = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Groups:
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise InputError(
-                f"groups has the entry {values[wrong[0]]} in {row_at(int(wrong[0]))}; "
+                f"groups has the entry {values[wrong[0]]} in {Row(int(wrong[0]))}; "
                 "give finite numbers, or names."
             )
         quantity = values.astype(np.float64)
