@@ -9,7 +9,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tail import Alternative
 from caltest.data import Predictions, Sample, glimpse, impossible_rows
 from caltest.files import Stored
-from caltest.files.stored import Checked
+from caltest.files.stored import BlockCheck
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import check_alternative
 from caltest.nulls import MonteCarlo, Null, answer_by_blocks
@@ -22,7 +22,7 @@ from caltest.statistics._low_rank import HELD_UP_TO
 class _Seen:
     """Checks a block, and shows it through a lens."""
 
-    checked: Checked
+    checked: BlockCheck
     lens: str | Lens | None
     default: str | None
 

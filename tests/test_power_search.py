@@ -12,7 +12,7 @@ from scipy.stats import norm
 from support import binomial_limits
 
 import caltest
-from caltest.planning.curve import Curve, fit
+from caltest.planning.curve import PowerCurve, fit
 from caltest.planning.datasets import Counted
 from caltest.planning.result import PowerPoint
 from caltest.planning.search import _Search
@@ -145,11 +145,11 @@ def test_the_interval_holds_the_answer_and_stays_inside():
 
 
 def test_the_curve():
-    truth = Curve(0.05, 1.0, 120.0, 0.5, 0.8)
+    truth = PowerCurve(0.05, 1.0, 120.0, 0.5, 0.8)
     assert truth(truth.n) == pytest.approx(0.8)
     assert truth(120.0) == pytest.approx(0.525)
     assert truth(1e-9) == pytest.approx(0.05, abs=1e-4)
-    flat = Curve(0.05, 0.79, 120.0, 0.5, 0.8)
+    flat = PowerCurve(0.05, 0.79, 120.0, 0.5, 0.8)
     assert flat(1e6) == pytest.approx(0.79)
     assert (flat.n, flat.to_dict()["n"]) == (np.inf, "inf")
     n = [100, 200, 300, 400, 800, 1600]

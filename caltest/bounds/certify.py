@@ -12,7 +12,15 @@ from caltest._arguments import Number, arguments, choose, level_of_confidence, p
 from caltest.binning import Binning, EqualMass
 from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted
-from caltest.bounds.isotonic import Band, Cells, Segment, cells_wanted, interval_bounds, level_of, pool
+from caltest.bounds.isotonic import (
+    Cells,
+    IsotonicBand,
+    Segment,
+    cells_wanted,
+    interval_bounds,
+    level_of,
+    pool,
+)
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
@@ -182,7 +190,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
     alpha = level_of_confidence(confidence)
     cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
     lower, upper = interval_bounds(cells.counts, cells.events, alpha)
-    band = Band(cells.starts, cells.ends, lower, upper)
+    band = IsotonicBand(cells.starts, cells.ends, lower, upper)
     over = cells.scores - band.lower_at(cells.scores)
     under = band.upper_at(cells.scores) - cells.scores
     first = np.flatnonzero(np.r_[True, np.diff(cells.cell) > 0])
@@ -219,7 +227,7 @@ def _distances(largest: Array, over: Array, under: Array, proved: list[Proved]) 
     }
 
 
-def _proved(cells: Cells, band: Band) -> list[Proved]:
+def _proved(cells: Cells, band: IsotonicBand) -> list[Proved]:
     """Return the ranges in which the diagonal is outside the band."""
     found = []
     sides: tuple[tuple[Direction, Array, list[Segment]], ...] = (

@@ -46,7 +46,7 @@ _SHORTEST = 1e-16  # a power is not closer to 1: one data set that is not reject
 
 
 @dataclass(frozen=True)
-class Curve:
+class PowerCurve:
     """The fitted curve.
 
     Attributes
@@ -97,7 +97,7 @@ class Fit(NamedTuple):
     ``misfit`` is the p-value of the deviance: small if the counts lie on no such curve.
     """
 
-    curve: Curve
+    curve: PowerCurve
     low: float
     high: float
     misfit: float
@@ -149,7 +149,7 @@ def fit(
 
 def _best(
     likelihood: _Likelihood, at: Array, exponents: Array, found: Array, best: float
-) -> Curve | None:
+) -> PowerCurve | None:
     """Return the most likely curve with s = 1 if it is likely enough, else any; None: a flat one is."""
     if found[:, :, 0].max() >= best - _SIMPLE:
         row, column = np.unravel_index(found[:, :, 0].argmax(), found.shape[:2])
@@ -180,19 +180,19 @@ class _Likelihood:
         """Shares of curves that reach the power wanted, the first of them 1."""
         return np.asarray(np.where(_ABOVE == 1.0, 1.0, self.least + (1.0 - self.least) * _ABOVE))
 
-    def curve(self, at: float, exponent: float, share: float) -> Curve:
+    def curve(self, at: float, exponent: float, share: float) -> PowerCurve:
         """Return the curve that reaches the power wanted at ``at``."""
         rise = _rise(self.alpha, self.alpha + (self.power - self.alpha) / share)
         middle = at * float(_half(self.alpha) / rise) ** (1.0 / exponent)
         highest = self.alpha + share * (1.0 - self.alpha)
-        return Curve(self.alpha, highest, middle, exponent, self.power)
+        return PowerCurve(self.alpha, highest, middle, exponent, self.power)
 
     def reaching(self, at: Array, exponents: Array) -> Array:
         """Return those of curves that reach the power wanted at ``at``, (at, exponents, shares)."""
         rises = _rise(self.alpha, self.alpha + (self.power - self.alpha) / self.shares)
         return self._of(at, exponents, self.shares, rises)
 
-    def level_off(self) -> tuple[float, Curve]:
+    def level_off(self) -> tuple[float, PowerCurve]:
         """Return that of the best curve that never reaches the power wanted, and the curve."""
         n, shares = self.counts[0], self.least * _BELOW
         middles = np.geomspace(n[0] / _BEYOND, n[-1] * _BEYOND, _SCALES)
@@ -200,7 +200,9 @@ class _Likelihood:
         found = self._of(middles, _EXPONENTS, shares, rises)
         row, column, last = np.unravel_index(found.argmax(), found.shape)
         highest = self.alpha + float(shares[last]) * (1.0 - self.alpha)
-        curve = Curve(self.alpha, highest, float(middles[row]), float(_EXPONENTS[column]), self.power)
+        curve = PowerCurve(
+            self.alpha, highest, float(middles[row]), float(_EXPONENTS[column]), self.power
+        )
         return float(found.max()), curve
 
     def _of(self, at: Array, exponents: Array, shares: Array, rises: Array) -> Array:
@@ -215,7 +217,7 @@ class _Likelihood:
         found -= 0.5 * ((np.log(exponents[:, None]) - _LIKELY) / _SPREAD) ** 2
         return np.asarray(found - np.where(shares < 1.0, _PENALTY, 0.0))
 
-    def misfit(self, curve: Curve) -> tuple[float, float]:
+    def misfit(self, curve: PowerCurve) -> tuple[float, float]:
         """Return the p-value of the deviance, and by how much the counts scatter too much, at least 1.
 
         The heterogeneity factor of Finney's probit analysis: it widens the interval where the counts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from caltest import _tail
 from caltest._arguments import arguments
 from caltest.exceptions import InputError
-from caltest.planning.curve import Curve
+from caltest.planning.curve import PowerCurve
 from caltest.results import Result, plain
 
 if TYPE_CHECKING:
@@ -212,4 +212,4 @@ class SampleSizeResult(Simulation):
     power: float
     min_n: int
     max_n: int
-    curve: Curve = field(repr=False)
+    curve: PowerCurve = field(repr=False)
