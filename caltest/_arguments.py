@@ -488,10 +488,8 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
 
 
 def _is_foreign(value: object) -> bool:
-    """Say whether a number is one that numpy does not calculate with, such as a fraction."""
-    if isinstance(value, int | float) or type(value).__module__ == "numpy":
-        return False
-    return isinstance(value, Real)
+    """Say whether a number is not Python's own: a fraction, or one of numpy's few bits."""
+    return not isinstance(value, int | float) and isinstance(value, Real)
 
 
 def _or_none(kind: Kind) -> Kind:

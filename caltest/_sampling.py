@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._seeds import child_seed, generator
+from caltest._seeds import generator
 from caltest._tiles import blocks
 
 ROWS = 4096
 DRAWS = 64
 _NUMBERS = 2**22  # of drawn outcomes held at a time
-_PLACE = 1  # key of the seed that says where the observed labels are hidden
 _COUNT_UP_TO = 24  # classes; above, a binary search a row is faster than a comparison a class
 
 
@@ -95,44 +94,6 @@ def _invert(
     else:
         for row, bounds in enumerate(cumulative):
             labels[:, row] = np.searchsorted(bounds, uniforms[:, row], side="right")
-
-
-@dataclass(frozen=True, eq=False)
-class Hidden:
-    """Draws with the observed labels somewhere among them, at a place that chance gives.
-
-    Under H0 the observed labels are one more draw: a function that keeps something from call to call
-    cannot tell which they are, and their value has every rank with the same probability.
-
-    Attributes
-    ----------
-    sampler
-        Where the draws are from.
-    observed
-        The observed labels, (n,), or outcomes.
-    place
-        How many draws come before them, from 0 to all.
-    last
-        The number of draws.
-    """
-
-    sampler: LabelSampler | OutcomeSampler
-    observed: NDArray[Any]
-    place: int
-    last: int
-
-    @classmethod
-    def among(cls, sampler: LabelSampler | OutcomeSampler, observed: NDArray[Any], last: int) -> Hidden:
-        """Hide the observed labels among ``last`` draws."""
-        place = int(generator(child_seed(sampler.seed, _PLACE)).integers(last + 1))
-        return cls(sampler, observed, place, last)
-
-    def draw(self, start: int, stop: int) -> NDArray[Any]:
-        """Return draws ``start`` to ``stop``, and the observed labels where they are between."""
-        drawn = self.sampler.draw(start, stop)
-        if start <= self.place < stop or stop == self.place == self.last:
-            drawn = np.insert(drawn, self.place - start, self.observed, axis=0)
-        return drawn
 
 
 @dataclass(frozen=True, eq=False)

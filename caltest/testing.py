@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from typing import cast
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -14,10 +15,17 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
-from caltest.data import Predictions, Sample, impossible_labels, sample
+from caltest.data import (
+    Predictions,
+    Sample,
+    glimpse,
+    impossible_labels,
+    impossible_rows,
+    sample,
+)
 from caltest.exceptions import InputError
 from caltest.files import Stored, scan_arrays
-from caltest.forms import Binned, Form, LabelFunction, Side
+from caltest.forms import Binned, Combined, Form, LabelFunction, Side
 from caltest.lenses import Lens, find_lens, seen
 from caltest.named import (
     StatisticLike,
@@ -26,12 +34,20 @@ from caltest.named import (
     find_statistic,
     possible_nulls,
 )
-from caltest.nulls import Answer, MonteCarlo, Null, Question
+from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
 from caltest.predictive import Predictive, PredictiveSample, recognised
+from caltest.resampling import Check, Column, adds_up, columns_of, table_of_blocks
 from caltest.results import CalibrationResult
-from caltest.statistics import AllRowsNeededError, Statistic
-from caltest.streaming import goes_through, stored_result
-from caltest.tolerance import check_possible, tolerance_result
+from caltest.statistics import AllRowsNeededError, Partwise, Statistic
+from caltest.statistics._low_rank import HELD_UP_TO
+from caltest.tolerance import (
+    ToleranceAlternative,
+    check_possible,
+    claim,
+    event,
+    impossible_on,
+    sided_answer,
+)
 
 
 class _Default(str):
@@ -152,38 +168,71 @@ def test(
     if stored is not None:
         if not tolerant and goes_through(stored, chosen):
             with suppress(AllRowsNeededError):
-                return stored_result(measure, chosen, stored, lens, alternative, draws, seed, workers)
+                return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load()
         probs, labels = read.predictions, read.labels
-    if tolerant:
-        error = 0.0 if tolerance is None else float(tolerance)
-        sides = check_possible(measure, chosen, alternative)
-        view, lens_label = _view(probs, labels, lens, measure.default_lens)
-        return tolerance_result(measure, chosen, view, lens_label, error, sides, draws, seed, workers)
     view, lens_label = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
+        if tolerant:
+            if isinstance(view, PredictiveSample):
+                raise InputError(
+                    "a tolerance is about probabilities of classes, and the predictions are "
+                    "distributions of numbers; leave it out."
+                )
+            error = 0.0 if tolerance is None else float(tolerance)
+            sides = check_possible(measure, chosen, alternative)
+            sided = sided_answer(measure, chosen, view, error, sides, draws, seed, workers)
+            return _result(
+                sided.statistic,
+                chosen,
+                sided.answer,
+                value=sided.value,
+                guarantee=chosen.guarantee_for(sided.form),
+                alternative=sides,
+                shape=view.predictions,
+                lens=lens_label,
+                seed=seed,
+                warnings=(
+                    *view.predictions.notes,
+                    *impossible_on(view, sides, error),
+                    *measure.notes,
+                ),
+                parameters={**sided.statistic.parameters, "tolerance": error, "side": sided.side},
+                claim=claim(event(lens_label, view.predictions), sides, error),
+            )
         measure, form = _fixed(measure, view.predictions)
         _check_fit(measure, chosen, form)
-        side = check_alternative(measure, chosen, cast("Alternative | None", alternative))
-        # A function that keeps something from call to call is not to see the observed labels first.
-        hides = isinstance(form, LabelFunction) and isinstance(chosen, MonteCarlo)
         question = Question(
             statistic=measure,
             form=form,
             predictions=view.predictions,
             labels=view.labels,
-            observed=math.nan if hides else _value(measure, form, view, workers),
-            alternative=side,
+            alternative=check_alternative(measure, chosen, cast("Alternative | None", alternative)),
             n_resamples=draws,
             seed=seed,
             workers=workers,
         )
         answer = chosen.answer(question)
-        if hides:
-            question = replace(question, observed=_value(measure, form, view, workers))
-        elif isinstance(form, LabelFunction):
-            form.check_unmoved(view.labels, question.observed)
-        return _result(question, chosen, answer, view, lens_label)
+        value = question.observed if answer.statistic is None else answer.statistic
+        if isinstance(form, LabelFunction) and not isinstance(chosen, MonteCarlo):
+            form.check_unmoved(view.labels, value)
+        return _result(
+            measure,
+            chosen,
+            answer,
+            value=value,
+            guarantee=chosen.guarantee_for(form),
+            alternative=question.alternative,
+            shape=view.predictions,
+            lens=lens_label,
+            seed=seed,
+            warnings=(
+                *view.predictions.notes,
+                *impossible_labels(view),
+                *_usual(form, view, lens_label),
+                *measure.notes,
+            ),
+        )
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
@@ -225,44 +274,161 @@ def estimate(
     measure = find_statistic(statistic)
     view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
-        return _value(*_fixed(measure, view.predictions), view, Workers(n_jobs))
+        fitted, form = _fixed(measure, view.predictions)
+        return observed_value(fitted, form, view.labels, Workers(n_jobs))
+
+
+class _Shape(Protocol):
+    """How many rows and classes there are."""
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def n_classes(self) -> int | None: ...
 
 
 def _result(
-    question: Question,
+    measure: Statistic,
     null: Null,
     answer: Answer,
-    view: Sample | PredictiveSample,
-    lens_label: str | None,
+    *,
+    value: float,
+    guarantee: Guarantee,
+    alternative: Alternative | ToleranceAlternative,
+    shape: _Shape,
+    lens: str | None,
+    seed: int,
+    warnings: tuple[str, ...],
+    parameters: Mapping[str, Any] | None = None,
+    claim: str | None = None,
 ) -> CalibrationResult:
-    """Put together what was asked and what the null said."""
-    measure, form = question.statistic, question.form
+    """Put together what was asked and what the null answered."""
     return CalibrationResult(
-        statistic=question.observed,
+        statistic=value,
         pvalue=answer.pvalue,
         name=measure.name,
         null=null.name,
-        guarantee=null.guarantee_for(form),
-        alternative=question.alternative,
-        n_samples=view.predictions.n_samples,
-        n_classes=view.predictions.n_classes,
-        lens=lens_label,
-        parameters=measure.parameters,
+        guarantee=guarantee,
+        alternative=alternative,
+        n_samples=shape.n_samples,
+        n_classes=shape.n_classes,
+        lens=lens,
+        parameters=measure.parameters if parameters is None else dict(parameters),
         n_resamples=answer.n_resamples,
         exceedances=answer.exceedances,
         pvalue_interval=answer.pvalue_interval,
         null_distribution=answer.null_distribution,
-        warnings=(
-            *view.predictions.notes,
-            *impossible_labels(view),
-            *_usual(form, view, lens_label),
-            *measure.notes,
-            *answer.notes,
-        ),
-        seed=question.seed if answer.n_resamples is not None else None,
+        warnings=(*warnings, *answer.notes),
+        seed=seed if answer.n_resamples is not None else None,
         measures=measure.measures,
         parts=answer.parts,
+        claim=claim,
     )
+
+
+# ------------------------------------------------------------------ rows that are not held
+
+
+@dataclass(frozen=True)
+class _CheckSeen:
+    """Checks a block, and shows it through a lens."""
+
+    check: Check
+    lens: str | Lens | None
+    default: str | None
+
+    def __call__(self, number: int, block: Any) -> Sample:
+        return seen(self.check(number, block), self.lens, self.default)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _SeenRows:
+    """Stored rows as a lens shows them."""
+
+    stored: Stored
+    lens: str | Lens | None
+    default: str | None
+
+    @property
+    def n_samples(self) -> int:
+        return self.stored.n_samples
+
+    def tasks(self) -> Any:
+        return self.stored.tasks()
+
+    @property
+    def checked(self) -> _CheckSeen:
+        return _CheckSeen(self.stored.checked, self.lens, self.default)
+
+    def glimpse(self) -> Predictions:
+        """Go through all rows once, and return a few of them."""
+        return glimpse(self.checked(*task).predictions.probs for task in self.tasks())
+
+
+def goes_through(stored: Stored, null: Null) -> bool:
+    """Say whether rows are read in one pass, if the statistic can: if they are many."""
+    return stored.n_samples > HELD_UP_TO and isinstance(null, MonteCarlo) and null.stop_after is None
+
+
+def _of_stored(
+    measure: Statistic,
+    null: Null,
+    stored: Stored,
+    lens: str | Lens | None,
+    alternative: str | None,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> CalibrationResult:
+    """Test rows that are read in one pass.
+
+    Raises
+    ------
+    AllRowsNeededError
+        If the statistic cannot.
+    """
+    find_lens(lens)
+    side = check_alternative(measure, null, cast("Alternative | None", alternative))
+    rows = _SeenRows(stored, lens, measure.default_lens)
+    first, lens_label = seen(stored.checked(*next(iter(rows.tasks()))), lens, measure.default_lens)
+    with single_threaded_blas():
+        partwise = measure.in_parts(stored.n_samples, rows.glimpse)
+        form = partwise.given(first.predictions)
+        if not adds_up(columns_of(form)):
+            raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
+        found = table_of_blocks(partial(_columns_of_rows, partwise), rows, n_resamples, seed, workers)
+        if isinstance(form, Combined):
+            form = form.with_rounding(found.rounding)
+        answer = answer_of(form, found.values, side, workers, float(found.rounding[0]))
+    return _result(
+        partwise.statistic,
+        null,
+        answer,
+        value=cast("float", answer.statistic),
+        guarantee=null.guarantee,
+        alternative=side,
+        shape=_ShapeOf(stored.n_samples, first.predictions.n_classes),
+        lens=lens_label,
+        seed=seed,
+        warnings=(
+            *found.notes,
+            *impossible_rows(found.impossible, stored.n_samples),
+            *partwise.statistic.notes,
+        ),
+    )
+
+
+class _ShapeOf(NamedTuple):
+    n_samples: int
+    n_classes: int
+
+
+def _columns_of_rows(partwise: Partwise, rows: Predictions) -> tuple[Column, ...]:
+    return columns_of(partwise.given(rows))
+
+
+# ------------------------------------------------------------------ what was given
 
 
 def _stored(probs: object, labels: object) -> Stored | None:
@@ -325,10 +491,3 @@ def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
             f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
             f"possible here: {', '.join(possible_nulls(form))}."
         )
-
-
-def _value(measure: Statistic, form: Form, view: Sample | PredictiveSample, workers: Workers) -> float:
-    value = form.value(view.labels, workers)
-    if math.isnan(value):
-        raise InputError(f"the statistic {measure.name!r} is not a number on these data.")
-    return value

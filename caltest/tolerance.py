@@ -24,14 +24,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from caltest._parallel import Workers, single_threaded_blas
+from caltest._parallel import Workers
 from caltest._quoted import quoted
 from caltest.data import Predictions, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
-from caltest.predictive import PredictiveSample
-from caltest.results import CalibrationResult
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text.numbers import points
 
@@ -46,22 +44,22 @@ _MISSED: dict[Side, int] = {"over": 0, "under": 1}
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """What was found on one side.
+class SidedAnswer:
+    """What was found on the side with the smaller p-value.
 
     Attributes
     ----------
-    statistic, form, observed
-        The statistic of that side, the same under the shifted model, and its value.
+    statistic, form, value
+        The statistic of that side, the same under the shifted model, and its observed value.
     answer
-        With its p-value.
+        With its p-value, doubled if both sides were tested.
     side
         The side.
     """
 
     statistic: Statistic
     form: Form
-    observed: float
+    value: float
     answer: Answer
     side: Side
 
@@ -106,85 +104,44 @@ def shifted(predictions: Predictions, side: Side, tolerance: float) -> Predictio
     return Predictions(pair, predictions.classes)
 
 
-def tolerance_result(
+def sided_answer(
     measure: Statistic,
     null: Null,
-    view: Sample | PredictiveSample,
-    lens: str | None,
+    view: Sample,
     tolerance: float,
     alternative: ToleranceAlternative,
     n_resamples: int,
     seed: int,
     workers: Workers,
-) -> CalibrationResult:
+) -> SidedAnswer:
     """Test one side, or both and double the smaller p-value."""
-    if isinstance(view, PredictiveSample):
-        raise InputError(
-            "a tolerance is about probabilities of classes, and the predictions are distributions of "
-            "numbers; leave it out."
-        )
     sides: tuple[Side, ...] = ("over", "under") if alternative == "two-sided" else (alternative,)
-    with single_threaded_blas():
-        each = [
-            _one_side(measure, null, view, tolerance, side, n_resamples, seed, workers)
-            for side in sides
-        ]
-    found = min(each, key=lambda one: one.answer.pvalue)
-    answer = found.answer if len(each) == 1 else _doubled(found.answer)
-    predictions = view.predictions
-    return CalibrationResult(
-        statistic=found.observed,
-        pvalue=answer.pvalue,
-        name=measure.name,
-        null=null.name,
-        guarantee=null.guarantee_for(found.form),
-        alternative=alternative,
-        n_samples=predictions.n_samples,
-        n_classes=predictions.n_classes,
-        lens=lens,
-        parameters={**found.statistic.parameters, "tolerance": tolerance, "side": found.side},
-        n_resamples=answer.n_resamples,
-        exceedances=answer.exceedances,
-        pvalue_interval=answer.pvalue_interval,
-        null_distribution=answer.null_distribution,
-        warnings=(*predictions.notes, *_notes(view, sides, tolerance), *measure.notes, *answer.notes),
-        seed=seed if answer.n_resamples is not None else None,
-        measures=measure.measures,
-        claim=claim(event(lens, predictions), alternative, tolerance),
-    )
-
-
-def _one_side(
-    measure: Statistic,
-    null: Null,
-    view: Sample,
-    tolerance: float,
-    side: Side,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
-) -> _Found:
-    sided, counting = measure.one_sided(side)
-    hardest = shifted(view.predictions, side, tolerance)
-    sided = sided.fitted(view.predictions)
-    form = sided.given_shifted(view.predictions, hardest)
-    if not null.fits(form):
-        raise InputError(
-            f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
-            f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
+    found = []
+    for side in sides:
+        sided, counting = measure.one_sided(side)
+        hardest = shifted(view.predictions, side, tolerance)
+        sided = sided.fitted(view.predictions)
+        form = sided.given_shifted(view.predictions, hardest)
+        if not null.fits(form):
+            raise InputError(
+                f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
+                f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
+            )
+        question = Question(
+            statistic=sided,
+            form=form,
+            predictions=hardest,
+            labels=view.labels,
+            alternative=counting,
+            n_resamples=n_resamples,
+            seed=seed,
+            workers=workers,
         )
-    question = Question(
-        statistic=sided,
-        form=form,
-        predictions=hardest,
-        labels=view.labels,
-        observed=form.value(view.labels, workers),
-        alternative=counting,
-        n_resamples=n_resamples,
-        seed=seed,
-        workers=workers,
-    )
-    return _Found(sided, form, question.observed, null.answer(question), side)
+        answer = null.answer(question)
+        value = question.observed if answer.statistic is None else answer.statistic
+        found.append(SidedAnswer(sided, form, value, answer, side))
+    least = min(found, key=lambda one: one.answer.pvalue)
+    return least if len(found) == 1 else replace(least, answer=_doubled(least.answer))
 
 
 def _doubled(answer: Answer) -> Answer:
@@ -194,15 +151,14 @@ def _doubled(answer: Answer) -> Answer:
     return replace(answer, pvalue=min(1.0, 2.0 * answer.pvalue), pvalue_interval=interval)
 
 
-def _notes(view: Sample, sides: tuple[Side, ...], tolerance: float) -> tuple[str, ...]:
+def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: float) -> tuple[str, ...]:
     """Say so if what the model calls impossible came true on a side tested: no test is needed then.
 
     It is no proof of an error beyond a tolerance.
     """
     if tolerance > 0.0:
         return ()
-    only = None if len(sides) > 1 else _MISSED[sides[0]]
-    return impossible_labels(view, only)
+    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
 
 
 def event(lens: str | None, predictions: Predictions) -> str:

@@ -501,3 +501,15 @@ def test_advice_on_objects_works(what):
         caltest.data.sample(**given)
     given[what] = np.asarray(objects[what], dtype=float if what == "probs" else int)
     caltest.data.sample(**given)
+
+
+def test_numbers_of_few_bits_are_numbers():
+    """255 + 1 of 8 bits is 0."""
+    rng = np.random.default_rng(0)
+    p = rng.random(40)
+    y = (rng.random(40) < p).astype(int)
+    few = caltest.test(p, y, n_resamples=np.uint8(199), rng=1)
+    assert few.pvalue == caltest.test(p, y, n_resamples=199, rng=1).pvalue
+    drawn = caltest.simulation.noisy(3, scale=0.5, truth_draws=np.uint8(7), rng=0)
+    same = caltest.simulation.noisy(3, scale=0.5, truth_draws=7, rng=0)
+    assert np.array_equal(drawn.truth, same.truth)

@@ -187,9 +187,9 @@ def test_batches_change_nothing(monkeypatch):
     probs, labels, group = one_bad_group(600, 4, 1)
     whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
     monkeypatch.setattr("caltest.auditing.draws._HELD", 1)
-    monkeypatch.setattr("caltest.auditing.filling._BYTES", 1)
+    monkeypatch.setattr("caltest.resampling._BYTES", 1)
     for most in (2**28, 1):  # bytes of drawn labels kept
-        monkeypatch.setattr("caltest.auditing.draws._MOST_HELD", most)
+        monkeypatch.setattr("caltest.resampling._MOST_HELD", most)
         again = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
         assert again.to_dict() == whole.to_dict()
 

@@ -8,14 +8,14 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.auditing import events
 from caltest.auditing.draws import draw_all
-from caltest.auditing.events import of_events
 from caltest.auditing.groups import read_groups
 from caltest.auditing.looks import Source
 from caltest.auditing.plan import make_plan
 from caltest.auditing.wanted import Wanted
 from caltest.data import Predictions
+from caltest.forms import events
+from caltest.forms.events import of_events
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12

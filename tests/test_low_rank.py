@@ -6,7 +6,7 @@ from ridge import some_labels
 from support import binomial_limits, central_moments, dirichlet, every_outcome
 
 import caltest
-from caltest import InputError, estimate
+from caltest import InputError, estimate, resampling
 from caltest.data import Predictions
 from caltest.forms import LandmarkFeatures
 from caltest.kernels import (
@@ -18,7 +18,6 @@ from caltest.kernels import (
     MatrixKernel,
 )
 from caltest.kernels.fourier import fourier_features
-from caltest.nulls import one_pass
 from caltest.simulation import m1, m3
 from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE, _low_rank
 
@@ -234,7 +233,7 @@ def test_rows_one_after_the_other_give_the_numbers_of_draws_one_after_the_other(
     probs = dirichlet(9000, 4, 3)
     labels = some_labels(probs)
     by_draws = caltest.test(probs, labels, statistic, lens=lens, n_resamples=130, rng=5)
-    monkeypatch.setattr(one_pass, "_MANY_ROWS", 1000)
+    monkeypatch.setattr(resampling, "_MANY_ROWS", 1000)
     for jobs in (1, 2):
         by_rows = caltest.test(probs, labels, statistic, lens=lens, n_resamples=130, rng=5, n_jobs=jobs)
         assert by_rows.null_distribution == pytest.approx(by_draws.null_distribution, rel=1e-12, abs=0)
@@ -243,7 +242,7 @@ def test_rows_one_after_the_other_give_the_numbers_of_draws_one_after_the_other(
 
 def test_equal_labels_give_equal_numbers_whichever_way_rows_are_taken(monkeypatch):
     """Nearly certain labels: all draws are the observed ones, and must tie."""
-    monkeypatch.setattr(one_pass, "_MANY_ROWS", 100)
+    monkeypatch.setattr(resampling, "_MANY_ROWS", 100)
     probs = np.tile([1 - 1e-14, 5e-15, 5e-15], (300, 1))
     for statistic in ("ecd", UnbiasedSKCE(approximation="nystrom", rank=3)):
         assert caltest.test(probs, np.zeros(300, int), statistic, n_resamples=99, rng=0).pvalue == 1.0

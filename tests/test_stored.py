@@ -10,11 +10,10 @@ from support import binomial_limits, dirichlet, labels_from
 from typer.testing import CliRunner
 
 import caltest
-from caltest import InputError, _memory, binning, streaming
+from caltest import InputError, _memory, binning, resampling, testing
 from caltest.cli import app
 from caltest.data import glimpse
 from caltest.files import read, scan
-from caltest.nulls import one_pass
 from caltest.statistics import (
     ACE,
     ECE,
@@ -40,9 +39,9 @@ def command(*arguments):
 def _few_are_many(monkeypatch):
     """Take 9 000 rows for very many."""
     monkeypatch.setattr(_low_rank, "HELD_UP_TO", 9000)
-    monkeypatch.setattr(streaming, "HELD_UP_TO", 9000)
+    monkeypatch.setattr(testing, "HELD_UP_TO", 9000)
     monkeypatch.setattr("caltest.statistics.omnibus.HELD_UP_TO", 9000)
-    monkeypatch.setattr(one_pass, "_MANY_ROWS", 9000)
+    monkeypatch.setattr(resampling, "_MANY_ROWS", 9000)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +118,7 @@ def test_what_is_looked_at_on_a_grid_comes_close(rows, stored, statistic):
 def test_several_passes_give_the_numbers_of_one(rows, stored, monkeypatch):
     options = {"statistic": UnbiasedSKCE(approximation="nystrom", rank=9), "n_resamples": 200, "rng": 5}
     one = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]
-    monkeypatch.setattr(one_pass, "_MOST_SUMS", 64 * (9 * M + 1))
+    monkeypatch.setattr(resampling, "_MOST_SUMS", 64 * (9 * M + 1))
     several = [caltest.test(*data, **options) for data in (rows, (scan(stored / "parts"),))]
     for result in (*one, *several):
         assert np.array_equal(result.null_distribution, one[0].null_distribution)
@@ -135,7 +134,7 @@ def test_a_mapped_array_is_read_block_by_block(rows, tmp_path):
 
 
 def test_few_rows_are_read_at_once(rows, stored, monkeypatch):
-    monkeypatch.setattr(streaming, "HELD_UP_TO", N)
+    monkeypatch.setattr(testing, "HELD_UP_TO", N)
     found = caltest.test(scan(stored / "parts"), statistic="kuiper", rng=0)
     assert found.pvalue == caltest.test(*rows, "kuiper", rng=0).pvalue
 

@@ -122,7 +122,7 @@ def answers(
     null, measure, side = NULLS["moments"](), STATISTICS[statistic](), alternative(statistic)
 
     def ask(known: Any, observed: float) -> Any:
-        asked = Question(measure, known, predictions, labels, observed, side, RESAMPLES, SEED, ALONE)
+        asked = Question(measure, known, predictions, labels, side, RESAMPLES, SEED, ALONE, observed)
         return null.answer(asked)
 
     first = ask(form, form.value(labels))

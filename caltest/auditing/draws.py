@@ -1,4 +1,4 @@
-"""One set of label draws, seen by every hypothesis of an audit.
+"""One set of label draws, seen by every hypothesis of an audit: its columns for the engine.
 
 Labels are drawn from the full predictions, and every lens and group sees the same draws. Of the labels
 one block of draws is held at a time and worker, of the statistics all: (1 + B, H) numbers.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,27 +16,17 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, Hidden, LabelSampler
-from caltest._tiles import blocks
-from caltest.auditing.filling import (
-    Draws,
-    Seen,
-    Through,
-    fill_alone,
-    fill_hidden,
-    fill_parallel,
-    fill_together,
-)
 from caltest.auditing.looks import Look, Scope, Source
 from caltest.auditing.plan import Hypothesis
 from caltest.forms import LabelFunction
+from caltest.lenses import Reducer
+from caltest.resampling import Column, LabelDraws, Reduce, View, table
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
 
 # Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
 _HELD = 2**24
-_MOST_HELD = 2**28  # bytes of drawn labels that are kept for all batches
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
 
 
@@ -53,30 +44,6 @@ class Drawn:
 
     values: Array
     resolutions: Array
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Labels drawn once for several batches of looks: with many classes, drawing takes longest.
-
-    Attributes
-    ----------
-    labels
-        All draws, (B, n).
-    """
-
-    labels: Labels
-
-    @classmethod
-    def of(cls, sampler: LabelSampler, n_resamples: int, workers: Workers) -> _Held:
-        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
-        labels = np.empty((n_resamples, len(sampler.cumulative)), dtype=sampler.dtype)
-        for (start, stop), drawn in zip(tasks, workers.map(sampler.draw, tasks), strict=True):
-            labels[start:stop] = drawn
-        return cls(labels)
-
-    def draw(self, start: int, stop: int) -> Labels:
-        return self.labels[start:stop]
 
 
 def draw_all(
@@ -104,7 +71,6 @@ def draw_all(
     workers
         Who does the work.
     """
-    sampler = source.predictions.sampler(seed)
     hypotheses = [replace(each, statistic=each.statistic.shuffled(seed)) for each in hypotheses]
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
@@ -112,18 +78,18 @@ def draw_all(
         "take fewer draws, groups or statistics",
     )
     drawn = Drawn(np.empty((1 + n_resamples, len(hypotheses))), np.zeros(len(hypotheses)))
-    observed = np.repeat(labels[None, :].astype(sampler.dtype), 2, axis=0)  # a block, as draws are
+    draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
     batches = list(_batches(source, hypotheses))
-    draws: Draws = sampler
-    if len(batches) > 1 and n_resamples * observed[0].nbytes <= _MOST_HELD:
-        draws = _Held.of(sampler, n_resamples, workers)
+    if len(batches) > 1:
+        draws = draws.held(workers)
     for batch in batches:
-        throughs = _forms(source, hypotheses, batch, drawn.resolutions)
-        fill_alone(throughs, draws, observed, drawn.values, workers)
-        fill_hidden(throughs, Hidden.among(sampler, labels, n_resamples), drawn.values, workers)
-        fill_together(throughs, draws, observed[:1], drawn.values, workers)
-        fill_parallel(throughs, draws, observed, drawn.values, workers)
-        _check_functions(throughs, observed[:1], drawn.values[0])
+        columns = _columns(source, hypotheses, batch)
+        values = table(columns, draws, workers)
+        drawn.values[:, batch] = values
+        drawn.resolutions[batch] = [form.resolution for _, form in columns]
+        for (view, form), value in zip(columns, values[0], strict=True):
+            if isinstance(form, LabelFunction):
+                form.check_unmoved(view.labels(labels[None])[0], float(value))
     return drawn
 
 
@@ -142,38 +108,24 @@ def _batches(source: Source, hypotheses: Sequence[Hypothesis]) -> Iterator[list[
     yield batch
 
 
-def _forms(
-    source: Source, hypotheses: Sequence[Hypothesis], batch: Sequence[int], resolutions: Array
-) -> list[Through]:
-    """Build the forms of a batch, lens by lens and look by look."""
-    by_scope: dict[Scope, dict[Look, list[int]]] = {}
+def _columns(source: Source, hypotheses: Sequence[Hypothesis], batch: Sequence[int]) -> list[Column]:
+    """Return the columns of a batch; those of a look share its view, those of a lens its labels."""
+    reduced: dict[Scope, Reduce | None] = {}
+    columns: list[Column] = []
+    last: Look | None = None
     for place in batch:
         look = hypotheses[place].look
-        by_scope.setdefault(look.scope, {}).setdefault(look, []).append(place)
-    throughs = []
-    for scope, looks in by_scope.items():
-        seen = []
-        for look, places in looks.items():
+        if look is not last:
+            last = look
+            if look.scope not in reduced:
+                reducer = source.reducer(look.scope)
+                reduced[look.scope] = None if reducer is None else partial(_of_all, reducer)
             predictions = source.at(look)
             share = float(predictions.probs[:, 1].mean())
-            forms = tuple(hypotheses[place].form(predictions) for place in places)
-            resolutions[places] = [form.resolution for form in forms]
-            seen.append(Seen(look.rows, share, forms, tuple(places)))
-        throughs.append(Through(source.reducer(scope), tuple(seen), scope.column))
-    return throughs
+            view = View(look.rows, reduced[look.scope], look.scope.column, share)
+        columns.append(Column(view, hypotheses[place].form(predictions)))
+    return columns
 
 
-def _check_functions(throughs: Sequence[Through], observed: Labels, values: Array) -> None:
-    """Raise if a function gives the observed labels another value after the draws."""
-    if not any(
-        isinstance(form, LabelFunction)
-        for through in throughs
-        for look in through.looks
-        for form in look.forms
-    ):
-        return
-    for through in throughs:
-        for look, labels in through.labels(observed):
-            for form, place in zip(look.forms, look.places, strict=True):
-                if isinstance(form, LabelFunction):
-                    form.check_unmoved(labels[0], float(values[place]))
+def _of_all(reducer: Reducer, labels: Labels, rows: slice) -> Labels:
+    return reducer(labels)

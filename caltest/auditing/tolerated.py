@@ -15,7 +15,7 @@ from caltest.auditing.plan import Hypothesis
 from caltest.auditing.seeds import key_of
 from caltest.multiplicity import adjusted
 from caltest.nulls import MonteCarlo
-from caltest.tolerance import tolerance_result
+from caltest.tolerance import sided_answer
 
 
 def tolerated(
@@ -29,15 +29,14 @@ def tolerated(
     workers: Workers,
 ) -> Answers:
     """Test every hypothesis on both sides; its seed hangs on what it is, not on the others."""
-    results = []
+    found = []
     for hypothesis in hypotheses:
         look = hypothesis.look
-        results.append(
-            tolerance_result(
+        found.append(
+            sided_answer(
                 hypothesis.statistic,
                 MonteCarlo(),
                 source.sample(look, labels),
-                None if look.scope.lens is None else look.scope.label,
                 tolerance,
                 "two-sided",
                 n_resamples,
@@ -45,11 +44,11 @@ def tolerated(
                 workers,
             )
         )
-    pvalues = np.array([result.pvalue for result in results])
+    pvalues = np.array([each.answer.pvalue for each in found])
     return Answers(
-        values=np.array([result.statistic for result in results]),
+        values=np.array([each.value for each in found]),
         pvalues=pvalues,
-        intervals=tuple(result.pvalue_interval or (0.0, 1.0) for result in results),
+        intervals=tuple(each.answer.pvalue_interval or (0.0, 1.0) for each in found),
         adjusted=adjusted(pvalues, correction),
         expected=None,
         evidence=-np.log(pvalues),

@@ -18,7 +18,7 @@ from caltest.forms.base import (
 )
 from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares
 from caltest.forms.brownian import BrownianLimit, HasBrownianLimit
-from caltest.forms.combined import Combined, Component, HasParts
+from caltest.forms.combined import Combined, Component
 from caltest.forms.cumulative import CumulativeDifference
 from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
 from caltest.forms.feature_squares import FeatureSquares
@@ -77,7 +77,6 @@ __all__ = [
     "HasLeadingSum",
     "HasLatticeTerms",
     "HasMoments",
-    "HasParts",
     "HasTailBound",
     "HasTerms",
     "Intervals",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import prod
-from typing import ClassVar, Protocol, cast, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from caltest._sampling import DRAWS
 from caltest._tail import Alternative
 from caltest._tiles import blocks
 from caltest.evidence import evidence
-from caltest.forms.additive import Additive
 from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
 from caltest.forms.brownian import HasBrownianLimit
 
@@ -24,33 +22,6 @@ _WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may 
 # Evidence as a function of a normal score x has slope |x| + 1 at most, and x one of 4 in z; ties of
 # scores beyond 40, of probability below 1/1600 (Cantelli), hardly ever meet one among the draws.
 _STEEPEST = 4.0 * 41.0
-
-
-@runtime_checkable
-class HasParts(Protocol):
-    """A combination of parts, whose values for every label vector are asked for separately."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the P parts."""
-        ...
-
-    @property
-    def resolution(self) -> float:
-        """How far rounding moves any part's evidence, and that of the whole."""
-        ...
-
-    def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the parts' values, (B, P) for labels (B, n)."""
-        ...
-
-    def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
-        """Return what values (B, P) say against H0, on one scale for all parts, (B, P)."""
-        ...
-
-    def combine(self, found: Array) -> Array:
-        """Return the (B,) values of the whole from evidence (B, P)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +66,8 @@ class Component:
         return np.concatenate(list(workers.map(partial(self._evaluate, ALONE), tasks, self.name)))
 
     def _evaluate(self, workers: Workers, labels: Labels) -> Array:
-        return self.form.evaluate(self._looked_at(labels, slice(None)), workers)
-
-    def _looked_at(self, labels: Labels, rows: slice) -> Labels:
-        return labels if self.seen is None else self.seen(labels, rows)
-
-    def sums(self, rows: slice, labels: Labels) -> Array:
-        """Return what an additive part adds up over some rows, (B, …), for labels (B, rows)."""
-        return cast("Additive", self.form).contributions(rows, self._looked_at(labels, rows))
+        seen = labels if self.seen is None else self.seen(labels, slice(None))
+        return self.form.evaluate(seen, workers)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, given the predictions."""
@@ -164,40 +129,6 @@ class Combined(Form):
     def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the parts' values, (B, P) for labels (B, n)."""
         return np.column_stack([part.values(labels, workers) for part in self.components])
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n, where a part is additive and knows it; else 0."""
-        forms = (part.form for part in self.components)
-        return next((form.n_samples for form in forms if isinstance(form, Additive)), 0)
-
-    @property
-    def _shapes(self) -> tuple[tuple[int, ...] | None, ...]:
-        forms = (part.form for part in self.components)
-        return tuple(f.sums_of_a_draw if isinstance(f, Additive) else None for f in forms)
-
-    @property
-    def sums_of_a_draw(self) -> tuple[int, ...] | None:
-        """What additive parts add up, one after the other; None if not all parts are additive."""
-        shapes = self._shapes
-        return None if None in shapes else (sum(prod(cast("tuple[int, ...]", s)) for s in shapes),)
-
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Return the sums of all parts over some rows, (B, sums), for labels (B, rows)."""
-        parts = [part.sums(rows, labels) for part in self.components]
-        return np.hstack([each.reshape(len(labels), -1) for each in parts])
-
-    def values_of(self, sums: Array) -> Array:
-        """Return the parts' values, (B, P), from their sums over all rows, (B, sums)."""
-        shapes = cast("tuple[tuple[int, ...], ...]", self._shapes)
-        cuts = np.cumsum([prod(shape) for shape in shapes])[:-1]
-        pieces = zip(self.components, np.split(sums, cuts, axis=1), shapes, strict=True)
-        return np.column_stack(
-            [
-                cast("Additive", part.form).finish(piece.reshape(len(sums), *shape))
-                for part, piece, shape in pieces
-            ]
-        )
 
     def with_rounding(self, rounding: Array) -> Combined:
         """Return the same of parts whose values may differ by (P,) numbers through rounding."""

@@ -1,15 +1,14 @@
 """Nulls: ways to a p-value, one stated assumption a file. A new one is a file and a line here."""
 
-from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question
+from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
 from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
 from caltest.nulls.bounds import Bound
 from caltest.nulls.brownian import Brownian
 from caltest.nulls.chi2 import Chi2
 from caltest.nulls.consistency import Consistency
 from caltest.nulls.moments import ConditionalMoments
-from caltest.nulls.monte_carlo import MonteCarlo
+from caltest.nulls.monte_carlo import MonteCarlo, answer_of
 from caltest.nulls.normal import Normal
-from caltest.nulls.one_pass import Blocks, PassAnswer, answer_by_blocks
 from caltest.nulls.spectral import Spectral
 
 NULLS: dict[str, type[Null]] = {
@@ -32,9 +31,6 @@ __all__ = [
     "GUARANTEES",
     "NULLS",
     "Answer",
-    "Blocks",
-    "PassAnswer",
-    "answer_by_blocks",
     "Bootstrap",
     "Bound",
     "Brownian",
@@ -49,4 +45,6 @@ __all__ = [
     "Question",
     "Spectral",
     "WildBootstrap",
+    "answer_of",
+    "observed_value",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +15,7 @@ from caltest import _tail
 from caltest._parallel import Workers
 from caltest._tail import Alternative
 from caltest.data import Predictions
+from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.predictive import Predictive
 from caltest.statistics import Statistic
@@ -43,8 +46,6 @@ class Question:
         The predictions (as the lens shows them).
     labels
         The labels, (n,), or outcomes that came true.
-    observed
-        The statistic's value for them.
     alternative
         Which values count against calibration.
     n_resamples
@@ -53,17 +54,45 @@ class Question:
         Where random numbers start.
     workers
         Who does the work.
+    value
+        The observed value, where it is known. Default None: computed where a null asks for it.
     """
 
     statistic: Statistic
     form: Form
     predictions: Predictions | Predictive
     labels: NDArray[Any]
-    observed: float
     alternative: Alternative
     n_resamples: int
     seed: int
     workers: Workers
+    value: float | None = None
+
+    @cached_property
+    def observed(self) -> float:
+        """The statistic's value for the labels.
+
+        Raises
+        ------
+        InputError
+            If it is not a number.
+        """
+        if self.value is not None:
+            return self.value
+        return observed_value(self.statistic, self.form, self.labels, self.workers)
+
+
+def observed_value(statistic: Statistic, form: Form, labels: NDArray[Any], workers: Workers) -> float:
+    """Return the statistic's value for the observed labels; raise InputError if it is no number."""
+    value = form.value(labels, workers)
+    check_number(statistic, value)
+    return value
+
+
+def check_number(statistic: Statistic, value: float) -> None:
+    """Raise InputError if the observed value is not a number."""
+    if math.isnan(value):
+        raise InputError(f"the statistic {statistic.name!r} is not a number on these data.")
 
 
 @dataclass(frozen=True)
@@ -97,6 +126,8 @@ class Answer:
     ----------
     pvalue
         In (0, 1].
+    statistic
+        The observed value, as it was ranked; None where the null was given it.
     n_resamples
         Resamples used; None without any.
     exceedances
@@ -112,6 +143,7 @@ class Answer:
     """
 
     pvalue: float
+    statistic: float | None = None
     n_resamples: int | None = None
     exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
@@ -158,12 +190,9 @@ class Null(ABC):
         """Return the p-value."""
 
 
-def from_draws(
-    draws: Array, question: Question, *, observed: float | None = None, notes: tuple[str, ...] = ()
-) -> Answer:
+def from_draws(draws: Array, question: Question, *, notes: tuple[str, ...] = ()) -> Answer:
     """Rank the observed statistic among ``draws``."""
-    value = question.observed if observed is None else observed
-    found = ranked(draws, value, question.alternative, question.form.resolution)
+    found = ranked(draws, question.observed, question.alternative, question.form.resolution)
     return replace(found, notes=notes)
 
 
@@ -172,6 +201,7 @@ def ranked(draws: Array, value: float, alternative: Alternative, resolution: flo
     above = _tail.count(draws, value, alternative, resolution)
     return Answer(
         pvalue=_tail.pvalue(above, len(draws), alternative),
+        statistic=value,
         n_resamples=len(draws),
         exceedances=above,
         pvalue_interval=_tail.interval(above, len(draws), alternative),

@@ -15,7 +15,7 @@ from caltest.nulls.gram import GramNull, diagonal_of, gram_of, resampled_forms
 
 def _rank(draws: list[Array], question: Question) -> Answer:
     """Rank the observed value; where labels are all but certain, resampling them shows no variation."""
-    answer = from_draws(np.concatenate(draws), question, observed=question.observed)
+    answer = from_draws(np.concatenate(draws), question)
     floor = chance_of_labels(question)
     if answer.pvalue >= floor or answer.pvalue_interval is None:
         return answer

@@ -14,7 +14,7 @@ from caltest._sampling import LabelSampler
 from caltest._seeds import generator
 from caltest._tiles import blocks
 from caltest.data import Predictions
-from caltest.forms import Binned, DensityForm, Form, HasParts, LabelFunction
+from caltest.forms import Binned, Combined, DensityForm, Form, LabelFunction
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
 from caltest.predictive import Predictive
 from caltest.statistics import Statistic
@@ -54,7 +54,7 @@ class Consistency(Null):
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
         of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
-        return not (isinstance(form, DensityForm | HasParts) or of_densities)
+        return not (isinstance(form, DensityForm | Combined) or of_densities)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""

@@ -8,28 +8,30 @@ statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
 
 import numpy as np
 
 from caltest import _tail
 from caltest._arguments import arguments, positive_integer
-from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, Hidden, LabelSampler, OutcomeSampler
-from caltest._tiles import blocks
+from caltest._parallel import Workers
+from caltest._sampling import DRAWS
+from caltest._tail import Alternative
 from caltest.exceptions import InputError
-from caltest.forms import Form, HasParts, LabelFunction
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
-from caltest.nulls.one_pass import answer_by_rows, takes_rows
-from caltest.nulls.parts import answer_with_parts
-
-#: Takes label vectors (B, n) and workers, returns an array of B rows.
-Evaluate: TypeAlias = Callable[[Any, Workers], Array]
-
-_BYTES = 2**27  # of drawn labels held at a time by a form that takes many draws at once
+from caltest.forms import Combined, Form, LabelFunction, Pairwise
+from caltest.multiplicity import StepDown
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, check_number, ranked
+from caltest.resampling import (
+    EVERYTHING,
+    Column,
+    LabelDraws,
+    batches,
+    columns_of,
+    goes_by_rows,
+    table,
+    table_of_rows,
+)
 
 
 @arguments(stop_after=positive_integer)
@@ -71,114 +73,112 @@ class MonteCarlo(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
-        if self.stop_after is not None and question.alternative == "two-sided":
+        form, workers = question.form, question.workers
+        sampler = question.predictions.sampler(question.seed)
+        draws = LabelDraws(sampler, question.labels, question.n_resamples)
+        if self.stop_after is not None:
+            return self._sequential(question, draws, self.stop_after)
+        columns = columns_of(form)
+        loop = table_of_rows if goes_by_rows(columns, draws) else table
+        values = loop(columns, draws, workers)
+        found = answer_of(form, values, question.alternative, workers)
+        check_number(question.statistic, cast("float", found.statistic))
+        if isinstance(form, LabelFunction):
+            form.check_unmoved(question.labels, float(values[0, 0]))
+        # Weights rounded for the draws make a kernel of their own; what is reported is not rounded.
+        return replace(found, statistic=None) if isinstance(form, Pairwise) and form.single else found
+
+    def _sequential(self, question: Question, draws: LabelDraws, wanted: int) -> Answer:
+        """Draw until so many draws reached the observed value.
+
+        It has to be known before they are, so that a function that keeps something from call to call
+        is only found out: what it learns from its first call it learns from a draw.
+        """
+        if question.alternative == "two-sided":
             raise InputError(
                 "stop_after goes with one-sided alternatives only; leave it out, or test one side."
             )
-        if question.form.together:
-            return _all_together(question)
-        if self.stop_after is None and takes_rows(question):
-            return answer_by_rows(question)
-        if isinstance(question.form, HasParts) and self.stop_after is None:
-            return _with_parts(question.form, question)
         form = question.form
         if isinstance(form, LabelFunction):
-            return self._of_function(form, question)
-        observed = float(_as_drawn(question, form.evaluate)[0])
-        if self.stop_after is None:
-            draws = np.concatenate(list(draw_statistics(question)))
-            return from_draws(draws, question, observed=observed)
-        return self._sequential(question, observed, self.stop_after)
-
-    def _of_function(self, form: LabelFunction, question: Question) -> Answer:
-        """Evaluate the observed labels at a random place among the draws, see `Hidden`.
-
-        Where draws stop early, the observed labels have to come first but one: there, a function that
-        keeps something from call to call is only found out.
-        """
-        sampler = question.predictions.sampler(question.seed)
-        if self.stop_after is not None:
-            form.evaluate(sampler.draw(0, 1))  # what it learns from its first call is of a draw
-            observed = form.evaluate(question.labels[None, :])[0]
-            answer = self._sequential(question, observed, self.stop_after)
-        else:
-            hidden = Hidden.among(sampler, question.labels, question.n_resamples)
-            tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, sampler.block)]
-            evaluate = partial(_draw_and_evaluate, form.evaluate, hidden)
-            values = np.concatenate(list(question.workers.map(evaluate, tasks, "label draws")))
-            observed = values[hidden.place]
-            answer = from_draws(np.delete(values, hidden.place), question, observed=observed)
-        form.check_unmoved(question.labels, float(observed))
-        return answer
-
-    def _sequential(self, question: Question, observed: float, wanted: int) -> Answer:
+            form.evaluate(draws.sampler.draw(0, 1))
         sign = 1.0 if question.alternative == "greater" else -1.0
         seen: list[Array] = []
-        reached = 0
-        for batch in draw_statistics(question, at_most=2 * DRAWS):
-            hits = np.flatnonzero(
-                _tail.exceeds(sign * batch, sign * observed, question.form.resolution)
-            )
+        reached, observed = 0, np.nan
+        answer = None
+        loop = batches(
+            [Column(EVERYTHING, form)], draws, question.workers, at_most=2 * DRAWS, hide=False
+        )
+        for values in loop:
+            batch = values[:, 0]
+            if not seen:
+                observed, batch = float(batch[0]), batch[1:]
+                check_number(question.statistic, observed)
+            hits = np.flatnonzero(_tail.exceeds(sign * batch, sign * observed, form.resolution))
             if reached + len(hits) >= wanted:
                 seen.append(batch[: hits[wanted - reached - 1] + 1])
                 length = sum(map(len, seen))
-                return Answer(
+                answer = Answer(
                     pvalue=wanted / length,
+                    statistic=observed,
                     n_resamples=length,
                     exceedances=wanted,
                     pvalue_interval=_tail.interval(wanted, length, question.alternative),
                     null_distribution=np.concatenate(seen),
                     notes=(f"Stopped after {length} of {question.n_resamples} draws.",),
                 )
+                break
             seen.append(batch)
             reached += len(hits)
-        return from_draws(np.concatenate(seen), question, observed=observed)
+        if isinstance(form, LabelFunction):
+            form.check_unmoved(question.labels, observed)
+        if answer is None:
+            answer = ranked(np.concatenate(seen), observed, question.alternative, form.resolution)
+        return answer
 
 
-def _all_together(question: Question) -> Answer:
-    """Rank the observed labels among the draws, evaluated in one call that does not know them apart."""
-    drawn = question.predictions.sampler(question.seed).draw(0, question.n_resamples)
-    labels = np.concatenate([question.labels[None, :].astype(drawn.dtype), drawn])
-    values = question.form.evaluate(labels, question.workers)
-    return from_draws(values[1:], question, observed=float(values[0]))
+def answer_of(
+    form: Form,
+    values: Array,
+    alternative: Alternative,
+    workers: Workers,
+    resolution: float | None = None,
+) -> Answer:
+    """Rank the observed labels in the table of a statistic; of a combined one, every part too.
 
-
-def _with_parts(form: HasParts, question: Question) -> Answer:
-    """Answer a combined statistic and, from the same draws, each of its parts."""
-    values = _as_drawn(question, form.values)
-    drawn = draw_statistics(question, evaluate=form.values)
-    return answer_with_parts(
-        form, np.concatenate([values, *drawn]), question.alternative, question.workers
-    )
-
-
-def draw_statistics(
-    question: Question, at_most: int | None = None, evaluate: Evaluate | None = None
-) -> Iterator[Array]:
-    """Yield the statistics of drawn label vectors, in the order of the draws, a batch at a time.
-
-    Forms that work in parallel inside take large batches (``at_most`` draws), others one block of
-    draws a worker. ``evaluate`` is the form's own unless another of its functions is given.
+    Parameters
+    ----------
+    form
+        The statistic.
+    values
+        (1 + B, 1), or (1 + B, P) of the parts: those of the observed labels first.
+    alternative
+        Which values of the whole count.
+    workers
+        Who does the work.
+    resolution
+        How far two evaluations of a value may differ. Default: as the form says.
     """
-    sampler = question.predictions.sampler(question.seed)
-    of = question.form.evaluate if evaluate is None else evaluate
-    if question.form.parallel_inside:
-        fitting = max(1, _BYTES // (question.predictions.n_samples * DRAWS)) * DRAWS
-        for batch in blocks(question.n_resamples, min(fitting, at_most or fitting)):
-            labels = sampler.draw(batch.start, batch.stop)
-            yield of(labels, question.workers)
-    else:
-        tasks = [(batch.start, batch.stop) for batch in blocks(question.n_resamples, sampler.block)]
-        yield from question.workers.map(partial(_draw_and_evaluate, of, sampler), tasks, "label draws")
+    if not isinstance(form, Combined):
+        margin = form.resolution if resolution is None else resolution
+        return ranked(values[1:, 0], float(values[0, 0]), alternative, margin)
+    evidence = form.evidence(values, workers)
+    whole = form.combine(evidence)
+    answer = ranked(whole[1:], float(whole[0]), alternative, form.resolution)
+    return replace(answer, parts=_parts(form, values[0], evidence))
 
 
-def _draw_and_evaluate(
-    evaluate: Evaluate, sampler: LabelSampler | OutcomeSampler | Hidden, start: int, stop: int
-) -> Array:
-    return evaluate(sampler.draw(start, stop), ALONE)
-
-
-def _as_drawn(question: Question, evaluate: Evaluate) -> Array:
-    """Evaluate the observed labels the way the draws are: equal labels then give equal numbers."""
-    block = np.repeat(question.labels[None, :], 2, axis=0)
-    return evaluate(block, question.workers)[:1]
+def _parts(form: Combined, values: Array, evidence: Array) -> tuple[Part, ...]:
+    """Rank every part among the draws, alone and by Westfall and Young's step-down maxima."""
+    observed, draws, resolution = evidence[0], evidence[1:], form.resolution
+    raw = np.array(
+        [
+            _tail.pvalue(_tail.count(column, float(own), "greater", resolution), len(draws), "greater")
+            for column, own in zip(draws.T, observed, strict=True)
+        ]
+    )
+    test = StepDown.of(observed - resolution)  # rounding counts for the null
+    adjusted = np.maximum(test.pvalues(test.count(draws), len(draws)), raw)
+    return tuple(
+        Part(name, float(value), float(own), float(joint))
+        for name, value, own, joint in zip(form.names, values, raw, adjusted, strict=True)
+    )
