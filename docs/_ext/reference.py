@@ -42,6 +42,7 @@ PARTS = {
     "auditing.result": ("View", "Check", "Skipped"),
     "bounds.result": ("ViewBounds", "SideBound", "Place"),
     "planning.result": ("Simulation",),
+    "results": ("Result",),
 }
 
 _INDEX = """Reference
