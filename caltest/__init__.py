@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         WitnessDisplay,
     )
     from caltest.results import CalibrationResult
-    from caltest.tables import bin_table
     from caltest.testing import estimate, test
 
 __all__ = [
@@ -129,7 +128,7 @@ _HOMES = {
     "array_library": "_arrays",
     "assert_calibrated": "gate",
     "audit": "auditing",
-    "bin_table": "tables",
+    "bin_table": "binning",
     "certificate": "bounds",
     "compare": "comparison",
     "estimate": "testing",

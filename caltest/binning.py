@@ -1,25 +1,46 @@
-"""Binnings: partitions of the rows by their predictions. Nothing is dropped, no bin is empty.
+"""Bins of predictions, what is predicted and observed in them, and the bands of a calibrated model.
 
-Bins on an axis are right-closed, (a, b], and the first one holds its left end too: a value on an edge
-is in the bin below it, 0 in the first and 1 in the last.
+One convention everywhere: bins on an axis are right-closed, (a, b], and the first one holds its left
+end too. A prediction on an edge is in the bin below it, 0 in the first and 1 in the last; equal
+predictions share a bin. Nothing is dropped, and no bin of a partition is empty.
+
+Bands are of the share of events in every bin. Labels are drawn from the predictions, the predictions
+held fixed: the count of a bin is a Poisson binomial under H0. A *pointwise* band leaves out any one
+point with probability at most α, a *simultaneous* one leaves out any point at all with probability at
+most α.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, positive_integer, real_array
+from caltest._arguments import Whole, arguments, positive_integer, real_array
 from caltest._quoted import quoted
+from caltest._sums import law_of_sum
+from caltest.data import sample
 from caltest.exceptions import InputError
+from caltest.lenses import Lens, seen
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array: TypeAlias = NDArray[np.float64]
 Cells: TypeAlias = NDArray[np.intp]
+
+MOST_BINS = 100_000  # of a table
+_TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
+_HALVINGS = 60  # of the interval that holds the level of the simultaneous band
+
+# ---------------------------------------------------------------------- partitions
 
 
 class Binning(ABC):
@@ -31,20 +52,24 @@ class Binning(ABC):
 
 
 class ScoreBinning(Binning):
-    """A binning of one score, the probability of class 1 of two classes."""
+    """A binning of one score, the probability of class 1 of two classes: intervals between edges."""
 
     @abstractmethod
+    def edges_of(self, scores: Array) -> Array:
+        """Return where the bins begin and end, (K + 1,): the ends lie around all ``scores``."""
+
     def cells_of_scores(self, scores: Array) -> Cells:
-        """Return the bin of every score (n,)."""
+        """Return the interval of every score (n,), 0..K−1; some may hold none."""
+        return _interval(scores, self.edges_of(scores))
 
     def cells(self, probs: Array) -> Cells:
-        """Return the bin of every row by its probability of class 1."""
+        """Return the bin of every row by its probability of class 1, from left to right."""
         if probs.shape[1] != 2:
             raise InputError(
                 f"{type(self).__name__} bins one score, and there are {probs.shape[1]} classes; "
                 "give a lens such as 'top_label', or use the binnings Uniform or MedianVariance."
             )
-        return _occupied(self.cells_of_scores(probs[:, 1]))
+        return np.unique(self.cells_of_scores(probs[:, 1]), return_inverse=True)[1].reshape(-1)
 
 
 @arguments()
@@ -72,7 +97,7 @@ class Uniform(Binning):
     def cells(self, probs: Array) -> Cells:
         """Return the occupied cell of every row, numbered in lexicographic order."""
         dtype = np.uint8 if self.n_bins <= 255 else np.uint32
-        places = _interval(probs, np.arange(1, self.n_bins) / self.n_bins).astype(dtype)
+        places = _interval(probs, _even_edges(self.n_bins)).astype(dtype)
         rows = np.ascontiguousarray(places).view(np.dtype((np.void, places[0].nbytes))).ravel()
         return np.unique(rows, return_inverse=True)[1].reshape(-1)
 
@@ -95,9 +120,9 @@ class EqualWidth(ScoreBinning):
 
     n_bins: int = 15
 
-    def cells_of_scores(self, scores: Array) -> Cells:
-        """Return the interval of every score."""
-        return _interval(scores, np.arange(1, self.n_bins) / self.n_bins)
+    def edges_of(self, scores: Array) -> Array:
+        """Return k/K, k = 0..K, whatever the scores."""
+        return _even_edges(self.n_bins)
 
 
 @arguments()
@@ -121,12 +146,13 @@ class EqualMass(ScoreBinning):
 
     n_bins: int = 15
 
-    def cells_of_scores(self, scores: Array) -> Cells:
-        """Return the bin of every score's middle rank."""
-        _, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    def edges_of(self, scores: Array) -> Array:
+        """Return the largest score of every bin but the last, between 0 and 1."""
+        values, counts = np.unique(scores, return_counts=True)
         twice_middle = 2 * np.cumsum(counts) - counts  # of the ranks 1/2, 3/2, …, times two
         n_bins = min(self.n_bins, len(scores))  # more cannot be told apart
-        return np.asarray(twice_middle * n_bins // (2 * len(scores)))[group.reshape(-1)]
+        bin_of_value = twice_middle * n_bins // (2 * len(scores))
+        return np.concatenate([[0.0], values[:-1][np.diff(bin_of_value) > 0], [1.0]])
 
 
 @arguments()
@@ -153,15 +179,15 @@ class FromEdges(ScoreBinning):
             raise InputError(f"edges is {quoted(edges)}; give at least two numbers that increase.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
-    def cells_of_scores(self, scores: Array) -> Cells:
-        """Return the interval of every score."""
+    def edges_of(self, scores: Array) -> Array:
+        """Return the edges given, which must cover the scores."""
         outside = np.flatnonzero((scores < self.edges[0]) | (scores > self.edges[-1]))
         if len(outside):
             raise InputError(
                 f"the score {scores[outside[0]]:g} of row {outside[0]} (counting from 0) lies outside "
                 f"the edges {self.edges[0]:g} to {self.edges[-1]:g}; give edges that cover all scores."
             )
-        return _interval(scores, np.asarray(self.edges[1:-1]))
+        return np.asarray(self.edges)
 
 
 @arguments(min_size=positive_integer)
@@ -170,8 +196,8 @@ class MedianVariance(Binning):
     """Split bins at the median of the class that varies most, as long as both halves stay large.
 
     A bin's rows are split into those below the median of that class (of classes that vary alike, the
-    first) and the others. A bin is final if it has fewer than 2·``min_size`` rows, or if a half would
-    have fewer than ``min_size``.
+    first) and the others: as published, so that these halves, which have no edges, are [a, b). A bin
+    is final if it has fewer than 2·``min_size`` rows, or if a half would have fewer than ``min_size``.
 
     Parameters
     ----------
@@ -217,36 +243,332 @@ class MedianVariance(Binning):
         return None if smaller < self.min_size else (rows[below], rows[~below])
 
 
-def inner_edges(binning: Binning, scores: Array) -> Array | None:
-    """Return the inner edges of the bins of one score, those of equal mass from ``scores`` (n,).
+def _even_edges(n_bins: int) -> Array:
+    """Return k/K, k = 0..K, each of them rounded once: 3/10 is the float 0.3."""
+    return np.arange(n_bins + 1) / n_bins
 
-    None if the bins are not intervals that some scores tell.
+
+def _interval(values: Array, edges: Array) -> Cells:
+    """Return the interval of each value: how many inner edges lie below it."""
+    return np.searchsorted(edges[1:-1], values, side="left")
+
+
+# ---------------------------------------------------------------------- curves and tables
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """What one probability predicts and what is observed, in all bins with rows, from left to right.
+
+    Attributes
+    ----------
+    low, high
+        Edges: the bins are (low, high], the first one with its low end, (K,). A binning without edges
+        has the smallest and the largest score here.
+    smallest, largest
+        Smallest and largest score in every bin, (K,).
+    counts
+        Rows, (K,).
+    events
+        Rows in which the event came true, (K,).
+    predicted
+        Mean score, (K,).
+    cells
+        The bin of every row, (n,), 0..K−1.
     """
-    if isinstance(binning, EqualWidth):
-        return np.arange(1, binning.n_bins) / binning.n_bins
-    if isinstance(binning, FromEdges):
-        return np.asarray(binning.edges[1:-1])
-    if isinstance(binning, EqualMass):
-        return quantile_edges(scores, binning.n_bins)
-    return None
+
+    low: Array
+    high: Array
+    smallest: Array
+    largest: Array
+    counts: Cells
+    events: Cells
+    predicted: Array
+    cells: Cells
+
+    @property
+    def observed(self) -> Array:
+        """Share of rows in which the event came true, (K,)."""
+        return np.asarray(self.events / self.counts)
 
 
-def quantile_edges(scores: Array, n_cells: int) -> Array:
-    """Return the inner edges, at most ``n_cells`` − 1, of cells with equally many of the scores (n,).
+def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
+    """Return the reliability curve of one probability: all tables and diagrams are made from it.
+
+    Parameters
+    ----------
+    probs
+        Predictions of two classes, (n, 2).
+    labels
+        Whether the event came true, (n,) of 0 and 1.
+    binning
+        The bins.
 
     Examples
     --------
-    >>> quantile_edges(np.array([0.1, 0.2, 0.3, 0.4]), 2).tolist()
-    [0.2]
+    >>> p = np.array([0.1, 0.2, 0.5, 0.9])
+    >>> curve = reliability_curve(np.column_stack([1 - p, p]), np.array([0, 0, 1, 1]), EqualWidth(4))
+    >>> curve.low.tolist(), curve.high.tolist(), curve.counts.tolist()
+    ([0.0, 0.25, 0.75], [0.25, 0.5, 1.0], [2, 1, 1])
+    >>> curve.predicted.round(3).tolist(), curve.observed.tolist()
+    ([0.15, 0.5, 0.9], [0.0, 1.0, 1.0])
     """
-    shares = np.arange(1, n_cells) / n_cells
-    return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
+    scores, cells = probs[:, 1], binning.cells(probs)
+    order = np.argsort(scores)  # so that sums do not depend on the order of the rows
+    order = order[np.argsort(cells[order], kind="stable")]  # runs are sorted already, mostly
+    ordered = scores[order]
+    first = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    counts = np.diff(first, append=len(scores))
+    smallest, largest = ordered[first], ordered[first + counts - 1]
+    means = np.clip(np.add.reduceat(ordered, first) / counts, smallest, largest)
+    by_score = np.lexsort((largest, smallest, means))
+    low, high = smallest, largest = smallest[by_score], largest[by_score]
+    if isinstance(binning, ScoreBinning):
+        edges = binning.edges_of(ordered)
+        low, high = (edges[_interval(largest, edges) + end] for end in (0, 1))
+    return ReliabilityCurve(
+        low=low,
+        high=high,
+        smallest=smallest,
+        largest=largest,
+        counts=counts[by_score],
+        events=np.add.reduceat(labels[order], first, dtype=np.intp)[by_score],
+        predicted=means[by_score],
+        cells=np.argsort(by_score)[cells],
+    )
 
 
-def _interval(values: Array, inner_edges: Array) -> Cells:
-    """Return how many inner edges lie below each value."""
-    return np.searchsorted(inner_edges, values, side="left")
+@arguments(bins=Whole(1, MOST_BINS))
+def bin_table(
+    probs: object,
+    labels: object,
+    *,
+    bins: int = 10,
+    lens: str | Lens | None = None,
+    clip: float | None = None,
+) -> pd.DataFrame:
+    """Return the calibration errors of every bin: unsigned, signed and entropic.
+
+    Parameters
+    ----------
+    probs, labels
+        As in :func:`caltest.test`.
+    bins
+        Number of bins of equal width on [0, 1]. Default 10. They are (a, b], as everywhere, and the
+        first one holds 0.
+    lens
+        As in :func:`caltest.test`; default "top_label" with more than two classes.
+    clip
+        As in :class:`caltest.statistics.ECD`. Default None.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a bin, and a last one, "weighted sum", in which bins count by their rows. Columns:
+        ``count``; ``confidence``, the mean probability of the event; ``frequency``, the share of
+        rows in which it came true; ``ece`` = |frequency − confidence|; ``esce`` = frequency −
+        confidence, below 0 where the event is predicted too often; ``ecd``, the entropic calibration
+        difference, above 0 where the model is over-confident. A bin without rows has NaN.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels.
+
+    References
+    ----------
+    Sumler et al. 2025, Tables I and II.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> table = caltest.bin_table([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1], bins=2)
+    >>> table.round(3)
+                  count  confidence  frequency  ece  esce    ecd
+    [0, 0.5]          2        0.20       0.50  0.3   0.3  0.416
+    (0.5, 1]          2        0.90       1.00  0.1   0.1 -0.220
+    weighted sum      4        0.55       0.75  0.2   0.2  0.098
+    """
+    import pandas as pd
+
+    view, _ = seen(sample(probs, labels), lens, "top_label")
+    if view.predictions.n_classes != 2:
+        raise InputError(
+            f"a table is of one probability, and the lens {quoted(lens)} shows "
+            f"{view.predictions.n_classes} classes; give one such as 'top_label' or 'class:0'."
+        )
+    n = view.predictions.n_samples
+    edges = _even_edges(int(bins))
+    curve = reliability_curve(view.predictions.probs, view.labels, EqualWidth(int(bins)))
+    table = pd.DataFrame({"count": curve.counts, "confidence": curve.predicted})
+    table["frequency"] = curve.observed
+    table["ece"] = np.abs(curve.observed - curve.predicted)
+    table["esce"] = curve.observed - curve.predicted
+    surprise = view.predictions.surprises(clip)[np.arange(n), view.labels]
+    table["ecd"] = np.bincount(curve.cells, weights=surprise) / curve.counts
+    total = table.mul(table["count"] / n, axis=0).sum()
+    total["count"] = n
+    table.index = np.searchsorted(edges, curve.low)
+    table = table.reindex(np.arange(len(edges) - 1))
+    names = [f"({low:g}, {high:g}]" for low, high in pairwise(edges)]
+    table.index = pd.Index([names[0].replace("(", "["), *names[1:]])
+    table.loc["weighted sum"] = total
+    return table.fillna({"count": 0}).astype({"count": int})
 
 
-def _occupied(cells: Cells) -> Cells:
-    return np.unique(cells, return_inverse=True)[1].reshape(-1)
+# ---------------------------------------------------------------------- bands
+
+
+class ConsistencyBand(NamedTuple):
+    """Lower and upper ends, both of them inside."""
+
+    low: Array
+    high: Array
+
+    def leaves_out(self, values: Array) -> NDArray[np.bool_]:
+        """Say which values lie outside."""
+        return np.asarray((values < self.low) | (values > self.high))
+
+
+class CountLaw:
+    """The number of events among independent rows of given probabilities: a Poisson binomial.
+
+    Attributes
+    ----------
+    below, above
+        P(C ≤ c) and P(C ≥ c) for c = 0..n.
+
+    Examples
+    --------
+    >>> law = CountLaw(np.array([0.5, 0.5]))
+    >>> law.below.tolist(), law.above.tolist()
+    ([0.25, 0.75, 1.0], [1.0, 0.75, 0.25])
+    """
+
+    def __init__(self, probs: Array) -> None:
+        # Errors are absolute, some 1e-15: far below any tail that a band asks for.
+        mass = law_of_sum(np.column_stack([1.0 - probs, probs]))
+        self.below = np.cumsum(mass)
+        self.above = np.cumsum(mass[::-1])[::-1]
+
+    def limits(self, tail: float) -> tuple[int, int]:
+        """Return the narrowest limits beyond which, on each side, lies at most ``tail``."""
+        low = int(np.searchsorted(self.below, tail, side="right"))
+        high = len(self.above) - 1 - int(np.searchsorted(self.above[::-1], tail, side="right"))
+        return low, high
+
+    def coverage(self, tail: float) -> float:
+        """Return the probability of the limits."""
+        low, high = self.limits(tail)
+        return float(self.below[high] - (self.below[low - 1] if low else 0.0))
+
+
+def share_bands(
+    scores: Array, cells: NDArray[np.intp], alpha: float, joint: float
+) -> tuple[ConsistencyBand, ConsistencyBand]:
+    """Return the pointwise and the simultaneous band of the share of events in every bin.
+
+    Bins share no row, so their counts are independent Poisson binomials, and the probability that
+    all stay within limits is a product: both bands are exact, without a draw. Each side of a bin's
+    pointwise band leaves out at most α/2; the simultaneous band cuts all tails at the one level, the
+    largest (up to α/2) for which the product is at least 1 − α.
+
+    Parameters
+    ----------
+    scores
+        Predicted probabilities of the event, (n,).
+    cells
+        The bin of every row, (n,), 0..K−1, none empty.
+    alpha, joint
+        Probability outside, of the pointwise and of the simultaneous band.
+
+    Examples
+    --------
+    >>> point, all_bins = share_bands(np.full(100, 0.5), np.arange(100) % 2, 0.05, 0.05)
+    >>> point.low.tolist(), all_bins.low.tolist()
+    ([0.36, 0.36], [0.34, 0.34])
+    """
+    sizes, laws = _laws(scores, cells)
+
+    def band(tail: float) -> ConsistencyBand:
+        low, high = np.array([law.limits(tail) for law in laws]).T
+        return ConsistencyBand(low / sizes, high / sizes)
+
+    return band(alpha / 2), band(_simultaneous_tail(laws, joint))
+
+
+def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -> list[ConsistencyBand]:
+    """Return bands of the shares of events in the bins of several views, simultaneous over them all.
+
+    Every bin has two tails. What the limits of all tails leave out adds up to at most ``alpha``: the
+    probability that any share of a calibrated model leaves its band, however the views' rows overlap.
+    Counts are whole numbers, so that a tail leaves out less than its part of ``alpha``; what is left
+    over by some is used by others. All tails begin with the same part, and the limit whose tail would
+    be the smallest is the next to move in, if what is left allows; limits whose tails are equal, as
+    those of a symmetric law, move together or not at all.
+
+    Parameters
+    ----------
+    views
+        Predicted probabilities of the event (n,), and the bin of every row, 0..K−1, none empty.
+    alpha
+        Probability outside, of all bands together.
+
+    Examples
+    --------
+    >>> one, other = joint_bands([(np.full(50, 0.5), np.arange(50) % 2)] * 2, 0.05)
+    >>> one.low.tolist(), other.high.tolist()
+    ([0.24, 0.24], [0.76, 0.76])
+    """
+    found = [_laws(scores, cells) for scores, cells in views]
+    laws = [law for _, each in found for law in each]
+    tails = [side for law in laws for side in (law.below, law.above[::-1])]
+    part = alpha / max(1, len(tails))
+    limits = np.array([np.searchsorted(tail, part, side="right") for tail in tails])
+    spent = [
+        float(tail[limit - 1]) if limit else 0.0 for tail, limit in zip(tails, limits, strict=True)
+    ]
+    left = alpha - math.fsum(spent)
+    waiting = [(float(tail[limits[number]]), number) for number, tail in enumerate(tails)]
+    heapq.heapify(waiting)
+    while waiting and waiting[0][0] <= alpha / 2:
+        mass = waiting[0][0] * (1.0 + _TIED)
+        alike = []
+        while waiting and waiting[0][0] <= mass:
+            alike.append(heapq.heappop(waiting))
+        cost = math.fsum(each - spent[number] for each, number in alike)
+        if cost > left:
+            continue  # these tails stay as they are
+        left -= cost
+        for each, number in alike:
+            spent[number] = each
+            limits[number] += 1
+            heapq.heappush(waiting, (float(tails[number][limits[number]]), number))
+    sizes = np.concatenate([each for each, _ in found])
+    low, high = limits[::2] / sizes, (sizes - limits[1::2]) / sizes
+    ends = np.cumsum([len(each) for each, _ in found])[:-1]
+    return [
+        ConsistencyBand(*pair) for pair in zip(np.split(low, ends), np.split(high, ends), strict=True)
+    ]
+
+
+def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[CountLaw]]:
+    """Return the sizes of the bins, and the laws of their counts."""
+    order = np.argsort(cells, kind="stable")
+    sizes = np.bincount(cells)
+    return sizes, [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
+
+
+def _simultaneous_tail(laws: list[CountLaw], alpha: float) -> float:
+    """Return the largest tail, up to α/2, whose limits hold jointly with probability 1 − α."""
+
+    def holds(tail: float) -> bool:
+        return float(np.prod([law.coverage(tail) for law in laws])) >= 1.0 - alpha
+
+    if holds(alpha / 2):
+        return alpha / 2
+    good, bad = alpha / (2 * len(laws)), alpha / 2  # the first is Bonferroni's
+    for _ in range(_HALVINGS):
+        middle = (good + bad) / 2
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good

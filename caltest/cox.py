@@ -12,7 +12,7 @@ from scipy.special import gammaincc, ndtri
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample
-from caltest.forms.logistic import Line, Logits, fit_line
+from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.results import Result, plain
 from caltest.statistics import CoxRecalibration

@@ -73,7 +73,7 @@ def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) 
     others = predictions.probs.copy()
     np.put_along_axis(others, columns, 0.0, axis=1)
     pair = np.minimum(np.column_stack([others.sum(axis=1), inside]), 1.0)
-    return Predictions(pair, names, predictions.notes)
+    return predictions.shown_as(pair, names)
 
 
 @arguments()
@@ -275,7 +275,7 @@ class ClassSets(Lens):
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
         sums = np.minimum(predictions.probs @ indicator, 1.0)
-        return Predictions(sums, None, predictions.notes)
+        return predictions.shown_as(sums, None)
 
     def reducer(self, predictions: Predictions) -> Reducer:
         """Return the set of every label."""
@@ -303,7 +303,7 @@ class Sorted(Lens):
 
     def reduce(self, predictions: Predictions) -> Predictions:
         """Return the rows in decreasing order."""
-        return Predictions(-np.sort(-predictions.probs, axis=1), None, predictions.notes)
+        return predictions.shown_as(-np.sort(-predictions.probs, axis=1), None)
 
     def reducer(self, predictions: Predictions) -> Reducer:
         """Return the rank of the class that came true, from 0."""

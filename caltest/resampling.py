@@ -245,7 +245,7 @@ def _filled(
     for place in by_way[_Way.AT_ONCE]:
         view, form = columns[place]
         labels = np.concatenate([view.labels(draws.draw(*task)) for task in draws.tasks()])
-        values[:, place] = form.evaluate(labels, workers)
+        values[:, place] = form.of_labels(labels, workers)
     by_blocks, inside = by_way[_Way.BY_BLOCKS], by_way[_Way.INSIDE]
     block = _Block.of([columns[place] for place in by_blocks])
 
@@ -273,7 +273,7 @@ def _filled(
             deque(in_blocks(tasks), maxlen=0)
         for place in inside:
             view, form = columns[place]
-            values[rows, place] = form.evaluate(view.labels(labels), workers)
+            values[rows, place] = form.of_labels(view.labels(labels), workers)
         yield rows
 
 
@@ -323,9 +323,9 @@ class _Block:
             if view is not last:
                 last = view
                 labels = reduced if view.rows is None else reduced.take(view.rows, axis=1)
-            values[:, place] = form.evaluate(labels, ALONE)
+            values[:, place] = form.of_labels(labels, ALONE)
         for each in self.by_class:
-            values[:, each.places] = each.evaluate(full)
+            values[:, each.places] = each.of_labels(full)
         return values
 
 

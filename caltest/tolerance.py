@@ -101,7 +101,7 @@ def shifted(predictions: Predictions, side: Side, tolerance: float) -> Predictio
     raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0)
     pair = np.empty_like(predictions.probs)
     pair[:, column], pair[:, 1 - column] = lowered, np.minimum(raised, 1.0)
-    return Predictions(pair, predictions.classes)
+    return predictions.shown_as(pair, predictions.classes)
 
 
 def sided_answer(

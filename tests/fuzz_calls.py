@@ -88,7 +88,7 @@ ON_DATA: Mapping[str, Options] = {
     "caltest.estimate_squared_error": {
         "functions": st.one_of(
             words(*FUNCTIONS, "all"), sources("['binning', 'temperature']",
-                "caltest.estimation.Binning(3)", "[]")
+                "caltest.estimation.HistogramBinning(3)", "[]")
         ),
         "pvalue": words("held_out", "none"),
         "test_size": values.fractions,
@@ -196,7 +196,7 @@ ON_OPTIONS: Mapping[str, Options] = {
     "approximation": words("auto")},
     "caltest.statistics.CoxRecalibration": {"test": words("wald", "likelihood_ratio")},
     "caltest.statistics.FunctionStatistic": {"function": sources("lambda p, y: 1.0", "len")},
-    "caltest.estimation.Binning": {"n_bins": values.counts},
+    "caltest.estimation.HistogramBinning": {"n_bins": values.counts},
     "caltest.estimation.Temperature": {"temperature": sources(".5", "2")},
     "caltest.estimation.DirichletKernelDensity": {"bandwidth": sources(".5")},
     "caltest.estimation.TwoStepKernelRidge": {"regularization": sources(".5"),
@@ -333,7 +333,9 @@ def _simulations(draw: Any) -> Call:
 @st.composite
 def _risks(draw: Any) -> Call:
     pair = draw(pairs)
-    h = sources("lambda *a: 1.0", "None", "caltest.estimation.Binning()", "lambda p: p", "object()")
+    h = sources(
+        "lambda *a: 1.0", "None", "caltest.estimation.HistogramBinning()", "lambda p: p", "object()"
+    )
     name = sources("caltest.estimation.risk", "caltest.estimation.linear_risk")
     return Call(draw(name), (("", draw(h)), ("", pair.probs), ("", pair.labels)))
 

@@ -40,8 +40,7 @@ from record_of_test import STATISTICS, sure_and_wrong
 
 import caltest
 from caltest import binning, kernels, simulation, statistics
-from caltest.estimation import Binning as BinningFunction
-from caltest.estimation import DirichletKernelDensity
+from caltest.estimation import DirichletKernelDensity, HistogramBinning
 from caltest.planning import pilot
 
 # ------------------------------------------------------------------ values, tables, fits
@@ -317,7 +316,7 @@ _ESTIMATED: dict[str, tuple[tuple[Any, Any], dict[str, Any]]] = {
     "top_label": (M3, {"lens": "top_label", "test_size": 0.3, "n_folds": 3}),
     "given": (
         _SURE_TWO,
-        {"functions": [(BinningFunction(), [4, 8]), (DirichletKernelDensity(), [0.01, 0.1])]},
+        {"functions": [(HistogramBinning(), [4, 8]), (DirichletKernelDensity(), [0.01, 0.1])]},
     ),
     "pipeline": (BINARY, {"functions": "binning", "pvalue": "pipeline", "n_resamples": 19}),
     "order": (BINARY, {"functions": "binning", "order": list(range(80))}),

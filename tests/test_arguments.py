@@ -34,14 +34,14 @@ NOT_FOR_USERS = {
     "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
     "NullDisplay", "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
     "Witness",
-    "binning.inner_edges", "binning.quantile_edges",
+    "binning.ConsistencyBand", "binning.CountLaw", "binning.ReliabilityCurve", "binning.joint_bands",
+    "binning.reliability_curve", "binning.share_bands",
     "data.Predictions", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",
-    "lenses.lens_of", "lenses.seen", "nulls.Answer", "nulls.Blocks", "nulls.Part", "nulls.PassAnswer",
-    "nulls.Question",
-    "nulls.answer_by_blocks", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
+    "lenses.lens_of", "lenses.seen", "nulls.Answer", "nulls.Part", "nulls.Question",
+    "nulls.answer_of", "nulls.observed_value", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ def torch():
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Several tiles, though rows are few."""
-    monkeypatch.setattr("caltest.forms.pairwise.TILE_ELSEWHERE", 128)
+    monkeypatch.setattr("caltest.forms.pairs.TILE_ELSEWHERE", 128)
 
 
 def example(m, n=300, seed=0):
@@ -62,10 +62,10 @@ def test_every_kernel(statistic, name):
     probs, _ = example(3)
     y = np.random.default_rng(1).integers(0, 3, (4, 300)).astype(np.uint8)
     measure = statistic(kernels_for(3)[name])
-    expected = measure.given(Predictions(probs)).evaluate(y)
+    expected = measure.given(Predictions(probs)).of_labels(y)
     with caltest.array_library("torch", device="cpu"):
         form = measure.given(Predictions(probs))
-    assert form.evaluate(y) == pytest.approx(expected, rel=1e-11, abs=1e-12 * np.abs(expected).max())
+    assert form.of_labels(y) == pytest.approx(expected, rel=1e-11, abs=1e-12 * np.abs(expected).max())
     assert form.value(y[0]) == pytest.approx(expected[0], rel=1e-11, abs=1e-15)
 
 

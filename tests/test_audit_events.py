@@ -41,9 +41,9 @@ def test_the_same_number(probs, statistic):
     labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
     found = [fast.value(np.flatnonzero(each)) for each in labels]
     if statistic.name in ("ks", "kuiper"):
-        assert found == form.evaluate(labels).tolist()
+        assert found == form.of_labels(labels).tolist()
     else:
-        assert np.abs(found - form.evaluate(labels)).max() <= form.resolution
+        assert np.abs(found - form.of_labels(labels)).max() <= form.resolution
 
 
 def test_where_it_is_no_gain_or_not_possible(probs):

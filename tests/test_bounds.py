@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, labels_from
 import caltest
 from caltest import BoundsDisplay, InputError
 from caltest._sampling import LabelSampler
-from caltest.bands import CountLaw
+from caltest.binning import CountLaw
 from caltest.bounds import lower
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted
@@ -75,7 +75,7 @@ def test_all_tolerances_at_once_are_the_tests_of_each(kind, side):
         hardest = shifted(predictions, side, GRID[g] / UNIT)
         form = Scan(side).given_shifted(predictions, hardest)
         drawn_labels = LabelSampler.of(hardest.probs, 5).draw(0, 40)
-        assert maxima[:, g] == pytest.approx(form.evaluate(drawn_labels), abs=1e-9)
+        assert maxima[:, g] == pytest.approx(form.of_labels(drawn_labels), abs=1e-9)
         assert errors[g] == pytest.approx(form.value(labels), abs=1e-9)
 
 

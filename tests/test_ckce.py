@@ -32,7 +32,7 @@ from caltest.forms import (
     feature_squares,
     incomplete_cholesky,
 )
-from caltest.forms._quadratic_moments import identity_tile
+from caltest.forms._pair_moments import identity_tile
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.kernels.fourier import fourier_features
 from caltest.simulation import m2, m3
@@ -235,8 +235,8 @@ def test_feature_squares(m, matrix):
     features = np.random.default_rng(1).normal(size=(300, 6))
     form = FeatureSquares(probs, features, matrix)
     labels = np.random.default_rng(2).integers(0, m, (70, 300)).astype(np.uint8)
-    block = form.evaluate(labels)
-    assert block == pytest.approx(form.pairs.evaluate(labels), rel=1e-10)
+    block = form.of_labels(labels)
+    assert block == pytest.approx(form.pairs.of_labels(labels), rel=1e-10)
     assert block == pytest.approx(np.array([form.value(row.astype(np.intp)) for row in labels]))
     D, A = residuals(probs, labels[0]), np.eye(m) if matrix is None else matrix
     assert block[0] == pytest.approx(np.trace(A @ D.T @ features @ features.T @ D), rel=1e-10)
@@ -287,7 +287,7 @@ def test_moments(make, shape):
     probs[1] = [0.99] + [0.01 / (m - 1)] * (m - 1)
     form = make(m).given(Predictions(probs))
     outcomes, chances = every_outcome(probs)
-    mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+    mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
     assert moments.mean == pytest.approx(mean, rel=1e-9)
     assert moments.variance == pytest.approx(variance, rel=1e-9)
@@ -319,7 +319,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
     probs = np.vstack([dirichlet(n - 2, m, 3), np.eye(m)[:1], [[0.99] + [0.01 / (m - 1)] * (m - 1)]])
     form = FeatureSquares(probs, np.random.default_rng(0).normal(size=(n, 2)))
     outcomes, chances = every_outcome(probs)
-    mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+    mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = many_rows(form)
     assert moments.mean == pytest.approx(mean, rel=1e-9)
     assert moments.variance == pytest.approx(variance, rel=1e-9)

@@ -11,7 +11,7 @@ from support import binomial_limits, central_moments, every_outcome
 import caltest
 from caltest import InputError
 from caltest.data import Predictions
-from caltest.forms.logistic import Logits, fit_line
+from caltest.forms.solved import Logits, fit_line
 from caltest.nulls import NULLS
 from caltest.simulation import tempered
 from caltest.statistics import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
@@ -95,7 +95,7 @@ def test_hosmer_lemeshow_moments_by_enumeration(groups):
     p = np.array([0.0, 0.0, 1e-3, 0.1, 0.25, 0.3, 0.6, 0.85, 0.99])
     outcomes, weights = every_outcome(binary(p).probs)
     hl = form(HosmerLemeshow(groups), p)
-    values = np.where(weights > 0, np.nan_to_num(hl.evaluate(outcomes), posinf=0.0), 0.0)
+    values = np.where(weights > 0, np.nan_to_num(hl.of_labels(outcomes), posinf=0.0), 0.0)
     mean, variance, third = central_moments(values, weights)
     moments = hl.moments()
     assert moments.mean == pytest.approx(mean, rel=1e-10)
@@ -108,7 +108,7 @@ def test_degrees_of_freedom_of_outside_predictions():
     rng = np.random.default_rng(0)
     p = rng.beta(2, 1, 1000)
     hl, repetitions = form(HosmerLemeshow(), p), 4000
-    values = np.concatenate([hl.evaluate(draw(p, rng, 500)) for _ in range(repetitions // 500)])
+    values = np.concatenate([hl.of_labels(draw(p, rng, 500)) for _ in range(repetitions // 500)])
     assert hl.chi_square.degrees == 10
     low, high = binomial_limits(repetitions, 0.05)
     assert low <= np.mean(values > chi2.isf(0.05, 10)) <= high
@@ -303,7 +303,7 @@ def test_wald_replaced_under_separation_keeps_the_exact_null():
     p = expit(np.array([-3.0, -1.5, -0.5, 0.5, 1.5, 3.0]))
     outcomes, weights = every_outcome(binary(p).probs)
     for test in COX:
-        values = form(test, p).evaluate(outcomes)
+        values = form(test, p).of_labels(outcomes)
         assert np.isfinite(values).all()
         for level in (0.05, 0.2):
             # Exact p-values, by enumeration: P(p ≤ level) ≤ level.
@@ -316,7 +316,7 @@ def test_drawn_pvalues_against_enumeration(statistic):
     p = np.array([0.05, 0.2, 0.4, 0.55, 0.7, 0.9])
     y = np.array([1, 0, 1, 1, 0, 1])
     outcomes, weights = every_outcome(binary(p).probs)
-    values = form(statistic, p).evaluate(outcomes)
+    values = form(statistic, p).of_labels(outcomes)
     observed = form(statistic, p).value(y)
     exact = weights[values >= observed - 1e-9].sum()
     draws = 2000

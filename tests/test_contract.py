@@ -170,12 +170,12 @@ def test_blocks_of_draws(statistic):
     form = form_of(statistic)
     classes = 2 if STATISTICS[statistic].default_lens else 3
     labels = np.random.default_rng(0).integers(0, classes, (70, 60)).astype(np.uint8)
-    block = form.evaluate(labels)
+    block = form.of_labels(labels)
     assert block.shape == (70,)
     assert block.dtype == np.float64
     single = [form.value(row.astype(np.intp)) for row in labels]
     assert block == pytest.approx(np.array(single), rel=1e-9, abs=1e-12)
-    assert form.evaluate(labels, Workers(2)) == pytest.approx(block, rel=1e-12, abs=1e-15)
+    assert form.of_labels(labels, Workers(2)) == pytest.approx(block, rel=1e-12, abs=1e-15)
 
 
 EXTREMES = {

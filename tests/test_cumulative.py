@@ -129,10 +129,10 @@ def test_a_block_is_its_rows(statistic, n, scores):
     p = rng.random(n) if scores is None else rng.integers(0, scores + 1, n) / scores
     labels = (rng.random((60 if n < 70_000 else 3, n)) < 0.9).astype(np.uint8)
     form = form_of(statistic, p)
-    block = form.evaluate(labels)
+    block = form.of_labels(labels)
     for dtype in (np.uint8, np.int8, np.uint16, np.int32, np.int64):
         assert np.array_equal(block, [form.value(row.astype(dtype)) for row in labels])
-    assert np.array_equal(block, form_of(statistic, p).evaluate(np.asfortranarray(labels)))
+    assert np.array_equal(block, form_of(statistic, p).of_labels(np.asfortranarray(labels)))
 
 
 @pytest.mark.parametrize("statistic", BOTH)

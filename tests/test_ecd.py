@@ -14,7 +14,6 @@ from caltest import InputError
 from caltest.data import Predictions
 from caltest.simulation import tempered
 from caltest.statistics import ECD
-from caltest.statistics.ecd import surprises
 
 # Five rows by hand, natural logarithms: ln 2 = .693147, ln 3 = 1.098612, ln 9 = 2.197225.
 P5 = np.array([0.5, 0.75, 0.75, 0.1, 0.9])
@@ -29,7 +28,7 @@ BY_HAND = [
 
 
 def test_five_rows_by_hand():
-    table = surprises(np.column_stack([1 - P5, P5]))
+    table = Predictions(np.column_stack([1 - P5, P5])).surprises()
     assert table[np.arange(5), Y5] == pytest.approx(BY_HAND, abs=1e-6)
     assert caltest.estimate(P5, Y5, "ecd") == pytest.approx(np.mean(BY_HAND), abs=1e-6)
 
@@ -43,12 +42,12 @@ def test_many_classes_by_definition():
 
 def test_bound_of_one_binary_row():
     def one_row(p):
-        return float(surprises(np.array([[1 - p, p]]))[0, 1])
+        return float(Predictions(np.array([[1 - p, p]])).surprises()[0, 1])
 
     lowest = minimize_scalar(one_row, bounds=(0.5, 1 - 1e-9), method="bounded")
     assert lowest.fun == pytest.approx(-0.2785, abs=5e-5)
     p = np.linspace(1e-9, 1 - 1e-9, 10_001)
-    assert surprises(np.column_stack([1 - p, p])).min() >= -0.27847
+    assert Predictions(np.column_stack([1 - p, p])).surprises().min() >= -0.27847
 
 
 def test_signs():
@@ -183,20 +182,25 @@ class TestBinTable:
     def test_by_hand(self):
         table = caltest.bin_table(P5, Y5, bins=4)
         assert list(table.index) == [
-            "[0, 0.25)",
-            "[0.25, 0.5)",
-            "[0.5, 0.75)",
-            "[0.75, 1]",
+            "[0, 0.25]",
+            "(0.25, 0.5]",
+            "(0.5, 0.75]",
+            "(0.75, 1]",
             "weighted sum",
         ]
-        assert table["count"].tolist() == [1, 0, 1, 3, 5]
-        last = table.loc["[0.75, 1]"]
-        assert last["confidence"] == pytest.approx(0.8)
-        assert last["frequency"] == pytest.approx(2 / 3)
-        assert last["esce"] == pytest.approx(2 / 3 - 0.8)
-        assert last["ece"] == pytest.approx(0.8 - 2 / 3)
-        assert last["ecd"] == pytest.approx(np.mean([BY_HAND[i] for i in (1, 2, 4)]), abs=1e-6)
-        assert table.loc["[0.25, 0.5)"].iloc[1:].isna().all()
+        assert table["count"].tolist() == [1, 1, 2, 1, 5]
+        third = table.loc["(0.5, 0.75]"]
+        assert third["confidence"] == pytest.approx(0.75)
+        assert third["frequency"] == pytest.approx(1 / 2)
+        assert third["esce"] == pytest.approx(1 / 2 - 0.75)
+        assert third["ece"] == pytest.approx(0.75 - 1 / 2)
+        assert third["ecd"] == pytest.approx(np.mean([BY_HAND[i] for i in (1, 2)]), abs=1e-6)
+        assert table.loc["(0.75, 1]", "ecd"] == pytest.approx(BY_HAND[4], abs=1e-6)
+
+    def test_a_bin_without_rows(self):
+        table = caltest.bin_table(P5, Y5, bins=5)
+        assert table["count"].tolist() == [1, 0, 1, 2, 1, 5]
+        assert table.loc["(0.2, 0.4]"].iloc[1:].isna().all()
 
     def test_totals_are_the_statistics(self):
         rng = np.random.default_rng(2)
@@ -205,10 +209,10 @@ class TestBinTable:
         for name in ("esce", "ecd"):
             assert total[name] == pytest.approx(caltest.estimate(p, y, name), rel=1e-12)
 
-    def test_edges_open_a_bin(self):
+    def test_edges_close_a_bin(self):
         p = np.arange(11) / 10
         table = caltest.bin_table(p, np.ones(11, dtype=int))
-        assert table["count"].tolist() == [1] * 9 + [2, 11]
+        assert table["count"].tolist() == [2] + [1] * 9 + [11]
 
     def test_more_classes_are_seen_through_a_lens(self):
         probs = dirichlet(100, 3, 0)

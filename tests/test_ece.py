@@ -98,7 +98,7 @@ def test_moments_by_enumeration(m, make, n_bins):
     outcomes = np.array(list(itertools.product(range(m), repeat=6)))
     weights = np.prod([probs[i, outcomes[:, i]] for i in range(6)], axis=0)
     form = make(Uniform(n_bins)).given(Predictions(probs))
-    values = form.evaluate(outcomes)
+    values = form.of_labels(outcomes)
     mean = weights @ values
     variance = weights @ (values - mean) ** 2
     skewness = weights @ (values - mean) ** 3 / variance**1.5
@@ -115,7 +115,7 @@ def test_debiased_is_unbiased_for_the_binned_error():
     rng = np.random.default_rng(0)
     labels = (rng.random((40_000, 60)) < truth).astype(int)
     form = DebiasedECE(EqualWidth(10)).given(Predictions(np.column_stack([1 - scores, scores])))
-    values = form.evaluate(labels)
+    values = form.of_labels(labels)
     error = values.std() / np.sqrt(len(values))
     assert abs(values.mean() - (0.1**2 + 0.2**2) / 3) < 5 * error
 
@@ -213,7 +213,7 @@ def test_a_thousand_classes_in_the_smallest_memory():
     labels = rng.integers(0, 1000, 3000)
     form = ECE(Uniform(10)).given(Predictions(probs))
     draws = np.stack([labels, labels[::-1]])
-    values = form.evaluate(draws)
+    values = form.of_labels(draws)
     expected = brute_ece(probs, labels, form.cells, "tv", False)
     assert values[0] == pytest.approx(expected, rel=1e-10)
 

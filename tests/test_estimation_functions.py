@@ -10,9 +10,9 @@ from support import dirichlet, labels_from, tied
 
 import caltest
 from caltest.estimation import (
-    Binning,
     DirichletKernelDensity,
     EstimationFunction,
+    HistogramBinning,
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
@@ -23,7 +23,7 @@ from caltest.estimation.functions import positive_number
 from caltest.kernels import Exponential, Gaussian, Linear
 
 FUNCTIONS = {
-    "binning": Binning(4),
+    "binning": HistogramBinning(4),
     "kernel_density": DirichletKernelDensity(0.1),
     "two_step_ridge": TwoStepKernelRidge(0.01),
     "kronecker_ridge": KroneckerKernelRidge(0.001),
@@ -89,7 +89,7 @@ def test_binning_is_the_mean_residual_of_the_bin(n_bins, probs):
     for score in places[:, 1]:
         inside = [r[row] for row in range(25) if bins[row] == bin_of(score, n_bins)]
         curve.append(np.mean(inside) if inside else np.mean(r))
-    fitted = Binning(n_bins).fit(probs, labels)
+    fitted = HistogramBinning(n_bins).fit(probs, labels)
     assert fitted.diagonal(places) == pytest.approx(np.square(curve), abs=1e-14)
     assert fitted.gram(places, places[:5]) == pytest.approx(np.outer(curve, curve[:5]), abs=1e-14)
 
@@ -390,13 +390,13 @@ def test_hostile_input(name, case):
 
 
 WRONG = {
-    "n_bins": lambda: Binning(0),
+    "n_bins": lambda: HistogramBinning(0),
     "bandwidth": lambda: DirichletKernelDensity(0.0),
     "temperature": lambda: Temperature(-1.0),
     "regularization": lambda: TwoStepKernelRidge(np.inf),
     "kernel": lambda: KroneckerKernelRidge(kernel="rbf"),
     "regularization_scaling": lambda: KroneckerKernelRidge(regularization_scaling="publishd"),
-    "classes": lambda: Binning().fit(dirichlet(5, 3, 0), [0, 1, 2, 0, 1]),
+    "classes": lambda: HistogramBinning().fit(dirichlet(5, 3, 0), [0, 1, 2, 0, 1]),
     "labels": lambda: Temperature().fit(dirichlet(5, 3, 0), [0, 1, 3, 0, 1]),
 }
 MESSAGES = {

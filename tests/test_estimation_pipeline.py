@@ -12,10 +12,10 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest.estimation import (
-    Binning,
     CalibrationPipeline,
     DirichletKernelDensity,
     EstimationFunction,
+    HistogramBinning,
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
@@ -76,13 +76,15 @@ def test_a_share_in_decimals_is_no_row_short(size):
 def test_risks_and_estimates_by_hand():
     p, y = binary(60, 0)
     order = np.arange(60)
-    found = estimate_squared_error(p, y, functions=[Binning(4)], order=order, pvalue="none", rng=0)
+    found = estimate_squared_error(
+        p, y, functions=[HistogramBinning(4)], order=order, pvalue="none", rng=0
+    )
     (row,) = found.functions
     risks, means = [], []
     for fold in range(5):
         rows = np.array_split(np.arange(48), 5)[fold]
         inside = np.setdiff1d(np.arange(48), rows)
-        h = Binning(4).fit(p[inside], y[inside])
+        h = HistogramBinning(4).fit(p[inside], y[inside])
         risks.append(risk(h, p[rows], y[rows]))
         test = np.column_stack([1.0 - p[48:], p[48:]])
         means.append(h.diagonal(test).mean())
@@ -143,7 +145,7 @@ def test_published_numbers_of_a_network(reference):
         probs,
         data["test_labels"].ravel(),
         "top_label",
-        [Binning(15), "binning"],
+        [HistogramBinning(15), "binning"],
         order=order,
         pvalue="none",
         rng=0,
@@ -221,7 +223,7 @@ def test_agreement_of_held_out_rows_by_a_double_loop():
     labels = rng.integers(0, 3, (4, 12))
     form = ProductsOfPairs(probs, both, swapped)
     r = residuals(probs, labels)
-    for number, value in enumerate(form.evaluate(labels)):
+    for number, value in enumerate(form.of_labels(labels)):
         pairs = [
             h[i, j] * (r[i, number] @ r[j, number]) for i in range(12) for j in range(12) if i != j
         ]
@@ -237,7 +239,7 @@ def test_both_ways_to_the_agreement_are_the_same(m):
     dense = learned.given(caltest.data.Predictions(probs))
     assert isinstance(dense, Pairwise)
     np.testing.assert_allclose(
-        dense.evaluate(labels), ProductsOfPairs(probs, left, left).evaluate(labels), rtol=1e-9
+        dense.of_labels(labels), ProductsOfPairs(probs, left, left).of_labels(labels), rtol=1e-9
     )
 
 
@@ -262,7 +264,12 @@ def test_type_i_errors(pvalue, trials, resamples):
     for seed in range(trials):
         p, y = binary(60, 1000 + seed)
         found = estimate_squared_error(
-            p, y, functions=[Binning(5), Binning(10)], pvalue=pvalue, n_resamples=resamples, rng=seed
+            p,
+            y,
+            functions=[HistogramBinning(5), HistogramBinning(10)],
+            pvalue=pvalue,
+            n_resamples=resamples,
+            rng=seed,
         )
         pvalues.append(found.pvalue)
     for level in (0.05, 0.25):

@@ -59,7 +59,7 @@ def test_pairwise_with_any_symmetric_weights(diagonal):
             if diagonal or i != j
         )
         expected.append(0.3 * total)
-    assert form.evaluate(labels) == pytest.approx(np.array(expected), rel=1e-11, abs=1e-12)
+    assert form.of_labels(labels) == pytest.approx(np.array(expected), rel=1e-11, abs=1e-12)
 
 
 def test_pairwise_over_many_tiles():
@@ -71,9 +71,9 @@ def test_pairwise_over_many_tiles():
     np.fill_diagonal(weights := weights.copy(), 0.0)
     residual = np.eye(3)[labels] - probs
     expected = np.einsum("bik,ij,bjk->b", residual, weights, residual, optimize=True)
-    assert form.evaluate(labels) == pytest.approx(expected, rel=1e-10)
+    assert form.of_labels(labels) == pytest.approx(expected, rel=1e-10)
     assert [form.value(y) for y in labels] == pytest.approx(expected, rel=1e-10)
-    assert np.array_equal(form.evaluate(labels), form.evaluate(labels, Workers(2)))
+    assert np.array_equal(form.of_labels(labels), form.of_labels(labels, Workers(2)))
 
 
 @pytest.mark.parametrize("statistic", SKCES)
@@ -82,7 +82,7 @@ def test_blocks_of_draws_are_single_evaluations(statistic, name):
     probs = dirichlet(61, 4, 3, 0.4)
     labels = np.random.default_rng(4).integers(0, 4, (130, 61)).astype(np.uint8)
     form = statistic(kernels_for(4)[name]).given(Predictions(probs))
-    block = form.evaluate(labels)
+    block = form.of_labels(labels)
     assert block.shape == (130,)
     single = [form.value(y.astype(np.intp)) for y in labels]
     assert block == pytest.approx(np.array(single), rel=1e-9, abs=1e-12 * np.abs(block).max())
@@ -129,8 +129,8 @@ def test_linear_form_is_a_sum_of_table_entries():
     table, labels = rng.normal(size=(9000, 3)), rng.integers(0, 3, (4, 9000)).astype(np.uint8)
     form = Linear(table, probs)
     expected = [sum(table[i, k] for i, k in enumerate(y)) for y in labels]
-    assert form.evaluate(labels) == pytest.approx(expected, rel=1e-10)
-    assert form.evaluate(labels, ALONE)[2] == form.value(labels[2])
+    assert form.of_labels(labels) == pytest.approx(expected, rel=1e-10)
+    assert form.of_labels(labels, ALONE)[2] == form.value(labels[2])
 
 
 def test_label_function_sees_plain_labels():
@@ -141,7 +141,7 @@ def test_label_function_sees_plain_labels():
         return labels.sum()
 
     form = LabelFunction(statistic, Predictions(P6).probs)
-    assert form.evaluate(np.array([[0, 1, 0, 0, 2, 2]], dtype=np.uint8)).tolist() == [5.0]
+    assert form.of_labels(np.array([[0, 1, 0, 0, 2, 2]], dtype=np.uint8)).tolist() == [5.0]
     assert seen == [(False, np.dtype(np.intp))]
 
 

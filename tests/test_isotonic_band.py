@@ -10,12 +10,12 @@ from scipy.stats import beta
 from support import every_outcome
 
 from caltest import InputError
-from caltest.bounds.isotonic import IsotonicBand, cells_wanted, interval_bounds, level_of, pool
+from caltest.bounds.isotonic import ConfidenceBand, cells_wanted, interval_bounds, level_of, pool
 
 
 def band_of(scores, labels, n_cells, alpha=0.05):
     cells = pool(np.asarray(scores, dtype=float), np.asarray(labels), n_cells)
-    return cells, IsotonicBand(
+    return cells, ConfidenceBand(
         cells.starts, cells.ends, *interval_bounds(cells.counts, cells.events, alpha)
     )
 

@@ -66,7 +66,7 @@ def test_steps_of_any_number():
     assert (start, span) == pytest.approx((1.6, 0.5))
     outcomes, chances = every_outcome(probs)
     possible = chances > 0
-    steps = np.round((form.evaluate(outcomes[possible]) - start) / span).astype(int)
+    steps = np.round((form.of_labels(outcomes[possible]) - start) / span).astype(int)
     law = np.bincount(steps, weights=chances[possible])
     assert law_of_sum(masses)[: len(law)] == pytest.approx(law)
     assert form.lattice_terms(1) is None

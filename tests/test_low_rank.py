@@ -85,7 +85,7 @@ def test_moments_by_enumeration(statistic):
     probs[0], probs[1] = [0.0, 1.0, 0.0], [0.99, 0.005, 0.005]
     form = statistic(Gaussian(0.4), "fourier", 4).given(Predictions(probs))
     outcomes, chances = every_outcome(probs)
-    mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+    mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
     assert moments.mean == pytest.approx(mean, rel=1e-9, abs=1e-15)
     assert moments.variance == pytest.approx(variance, rel=1e-9)

@@ -32,7 +32,7 @@ def test_quadratic_moments(statistic, name, n, m):
     probs = mixed(n, m)
     form = statistic(kernels_for(m)[name]).given(Predictions(probs))
     outcomes, chances = every_outcome(probs)
-    mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+    mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
     assert isinstance(form, HasMoments)
     assert moments.mean == pytest.approx(mean, rel=1e-9, abs=1e-14)
@@ -50,7 +50,7 @@ def test_moments_of_any_scale_and_sign():
     for scale in (-3.0, 0.5):
         for diagonal in (False, True):
             form = Pairwise(probs, terms, scale, diagonal)
-            mean, variance, third = central_moments(form.evaluate(outcomes), chances)
+            mean, variance, third = central_moments(form.of_labels(outcomes), chances)
             moments = form.moments()
             found = moments.mean, moments.variance, moments.skewness
             assert found == pytest.approx((mean, variance, third / variance**1.5), rel=1e-9, abs=1e-12)
@@ -86,7 +86,7 @@ def test_linear_skce_cumulants(name, n, m):
     probs = np.random.default_rng(0).permutation(mixed(n, m))
     form = LinearSKCE(kernels_for(m)[name]).given(Predictions(probs))
     outcomes, chances = every_outcome(probs)
-    values = form.evaluate(outcomes)
+    values = form.of_labels(outcomes)
     for t in (-30.0, -1.0, -1e-3, 0.0, 0.1, 2.0, 25.0):
         expected = generator_by_enumeration(values, chances, t)
         assert form.cumulant_generator(t) == pytest.approx(expected, rel=1e-9, abs=1e-11)
@@ -108,7 +108,7 @@ def test_linear_form_cumulants_with_impossible_classes():
     form = Linear(table, probs)
     outcomes, chances = every_outcome(probs)
     possible = chances > 0
-    values = form.evaluate(outcomes[possible])
+    values = form.of_labels(outcomes[possible])
     assert np.isfinite(values).all()
     for t in (-4.0, -0.5, 0.0, 0.3, 0.9):
         expected = generator_by_enumeration(values, chances[possible], t)
@@ -185,7 +185,7 @@ def exact_tail(form, probs, x):
         outcomes, mass = every_outcome(probs[part])
         labels = np.zeros((len(outcomes), n), dtype=int)
         labels[:, part] = outcomes
-        sums.append(form.evaluate(labels) - zero)
+        sums.append(form.of_labels(labels) - zero)
         chances.append(mass)
     order = np.argsort(sums[1])
     above = np.append(np.cumsum(chances[1][order][::-1])[::-1], 0.0)
@@ -205,7 +205,7 @@ def test_pvalues_of_a_sum_are_the_exact_tail(statistic, level):
     form = STATISTICS[statistic]().given(Predictions(probs))
     rng = np.random.default_rng(9)
     drawn = (rng.random((4000, 24)) < probs[:, 1]).astype(int)
-    values = form.evaluate(drawn)
+    values = form.of_labels(drawn)
     for side, signed in (("greater", values), ("less", -values)):
         labels = drawn[nearest(signed, level)]
         tail = exact_tail(form, probs, form.value(labels))
@@ -234,7 +234,7 @@ def test_pvalues_of_a_kernel_statistic_are_the_exact_tail(statistic, many_draws)
     """The share of the draws has a standard error of 1.4 % at .05, of 3.1 % at .01."""
     probs, drawn = many_draws
     form = STATISTICS[statistic]().given(Predictions(probs))
-    values = form.evaluate(drawn)
+    values = form.of_labels(drawn)
     for level, tolerance in ((0.05, 0.05), (0.01, 0.08)):
         result = caltest.test(probs, drawn[nearest(values, level)], statistic, null="moments")
         assert result.n_resamples is None

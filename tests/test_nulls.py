@@ -480,7 +480,7 @@ def test_moments_of_two_or_three_rows(statistic):
         probs = np.column_stack([1 - np.array(ones), ones])
         outcomes, chances = every_outcome(probs)
         measure = STATISTICS[statistic](kernel)
-        values = measure.given(Predictions(probs)).evaluate(outcomes)
+        values = measure.given(Predictions(probs)).of_labels(outcomes)
         for y, value in zip(outcomes, values, strict=True):
             exact = chances[values >= value - 1e-12].sum()
             assert caltest.test(probs, y, measure, null="moments").pvalue >= exact / 5

@@ -24,7 +24,7 @@ import caltest
 from caltest import InputError
 from caltest.data import Predictions
 from caltest.forms import BrownianLimit, Combined, Component, HasMoments, LabelFunction
-from caltest.forms.base import Form, Moments
+from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.lenses import TopLabel
 from caltest.nulls import MonteCarlo
@@ -35,7 +35,7 @@ from caltest.statistics import ECD, KolmogorovSmirnov, Kuiper, Omnibus, Unbiased
 TWO = Predictions(np.column_stack([1.0 - P6[:, 0], P6[:, 0]]))
 
 
-class Known(Form):
+class Known(HasMoments):
     """A statistic whose moments are what they are said to be: the count of label 1, less 2."""
 
     def __init__(self, mean=0.0, variance=4.0, skewness=0.0, resolution=0.0, offset=2.0):
@@ -49,7 +49,7 @@ class Known(Form):
     def moments(self, workers=None):
         return self._moments
 
-    def evaluate(self, labels, workers=None):
+    def of_labels(self, labels, workers=None):
         return np.sum(labels == 1, axis=1) - self.offset
 
 
@@ -66,7 +66,7 @@ def test_by_hand():
     assert form.values(LABELS).tolist() == [[-2.0, -2.0], [0.0, 0.0], [2.0, 2.0]]
     expected = np.column_stack([-norm.logsf([-1.0, 0.0, 1.0]), -np.log(2.0 * norm.sf([2.0, 0.0, 2.0]))])
     assert form.evidence(form.values(LABELS)) == pytest.approx(expected, abs=1e-12)
-    assert form.evaluate(LABELS) == pytest.approx(expected.max(axis=1), abs=1e-12)
+    assert form.of_labels(LABELS) == pytest.approx(expected.max(axis=1), abs=1e-12)
 
 
 def test_parts_look_at_labels_of_their_own():
@@ -156,7 +156,7 @@ def test_moments_of_paths_with_steps(statistic, n):
     p = np.random.default_rng(n).uniform(0.05, 0.95, n)
     predictions = Predictions(np.column_stack([1.0 - p, p]))
     form = statistic().given(predictions)
-    values = form.evaluate(predictions.sampler(0).draw(0, 20_000))
+    values = form.of_labels(predictions.sampler(0).draw(0, 20_000))
     known = form.brownian_limit.moments
     unstepped = replace(form.brownian_limit, step=0.0).moments
     error = abs(known.mean - values.mean()) / values.std()

@@ -10,7 +10,13 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError, RiskDisplay
-from caltest.estimation import FUNCTIONS, Binning, FunctionRisk, Temperature, TwoStepKernelRidge
+from caltest.estimation import (
+    FUNCTIONS,
+    FunctionRisk,
+    HistogramBinning,
+    Temperature,
+    TwoStepKernelRidge,
+)
 
 PROBS = dirichlet(200, 2, 0)
 LABELS = labels_from(PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True), np.random.default_rng(0))
@@ -56,7 +62,7 @@ def altered(result, place, **changes):
     return replace(result, functions=tuple(functions))
 
 
-GIVEN = (Binning(15), Temperature(0.5), TwoStepKernelRidge(0.00001234))
+GIVEN = (HistogramBinning(15), Temperature(0.5), TwoStepKernelRidge(0.00001234))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ def test_negative_estimates():
 
 
 def test_only_given_options():
-    result = estimated([Binning(10), Temperature(0.5), Temperature(2.0)])
+    result = estimated([HistogramBinning(10), Temperature(0.5), Temperature(2.0)])
     panel, _ = draw(RiskDisplay.from_estimate(result)).axes_
     assert panel.get_title(loc="left") == "options as given"
     assert [label.get_text() for label in panel.get_xticklabels()] == ["1", "2", "3"]

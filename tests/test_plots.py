@@ -13,8 +13,7 @@ from scipy.stats import binom
 from support import binomial_limits, dirichlet, every_outcome, labels_from
 
 import caltest
-from caltest.bands import CountLaw, share_bands
-from caltest.binning import EqualMass, EqualWidth, MedianVariance
+from caltest.binning import CountLaw, EqualMass, EqualWidth, MedianVariance, share_bands
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassSets

@@ -12,8 +12,8 @@ from caltest._tiles import TILE
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import DenseWeights, KernelWeights, Pairwise, Term
-from caltest.forms._many_labels import Rounded
-from caltest.forms.pairwise import EXACT_DIGITS
+from caltest.forms._pair_sums import Rounded
+from caltest.forms.pairs import EXACT_DIGITS
 from caltest.kernels import Exponential, Gaussian, Linear
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
@@ -51,7 +51,7 @@ def test_sums_are_those_of_a_plain_formula(m, alpha, single, diagonal):
     tile = Rounded(weights, 2.0**EXACT_DIGITS) if single and form._adds_rows else weights
     expected = directly(probs, tile(slice(0, ROWS), slice(0, ROWS)), y, diagonal)
     scale = np.abs(expected).max()
-    assert form.evaluate(y) == pytest.approx(expected, rel=1e-12, abs=1e-12 * scale)
+    assert form.of_labels(y) == pytest.approx(expected, rel=1e-12, abs=1e-12 * scale)
 
 
 def test_all_ways_are_taken():
@@ -70,11 +70,11 @@ def test_draws_do_not_depend_on_their_company(alpha, single):
     probs, y = predictions(10, alpha), labels(10, 200)
     statistic = BiasedSKCE(Exponential(0.4), precision="single" if single else "double")
     form = statistic.given(Predictions(probs))
-    values = form.evaluate(y)
-    assert np.array_equal(form.evaluate(y[150:152]), values[150:152])
-    assert np.array_equal(form.evaluate(np.repeat(y[7:8], 2, axis=0)), values[[7, 7]])
+    values = form.of_labels(y)
+    assert np.array_equal(form.of_labels(y[150:152]), values[150:152])
+    assert np.array_equal(form.of_labels(np.repeat(y[7:8], 2, axis=0)), values[[7, 7]])
     for jobs in (2, 3):
-        assert np.array_equal(form.evaluate(y, Workers(jobs)), values)
+        assert np.array_equal(form.of_labels(y, Workers(jobs)), values)
 
 
 @pytest.mark.parametrize("size", [0.37, 1.0, 5.0])
@@ -99,8 +99,8 @@ def test_rounding_is_to_steps_whose_sums_are_exact(size):
 def test_single_precision_moves_statistics_by_a_fraction_of_their_spread(kernel, m, alpha):
     given = Predictions(predictions(m, alpha))
     draws = given.sampler(0).draw(0, 199)
-    exact = UnbiasedSKCE(kernel).given(given).evaluate(draws)
-    rough = UnbiasedSKCE(kernel, precision="single").given(given).evaluate(draws)
+    exact = UnbiasedSKCE(kernel).given(given).of_labels(draws)
+    rough = UnbiasedSKCE(kernel, precision="single").given(given).of_labels(draws)
     assert 0.0 < np.abs(rough - exact).max() <= 1e-4 * exact.std()
 
 
@@ -111,7 +111,7 @@ def test_ties_stay_ties(precision):
     y = np.random.default_rng(2).integers(0, 3, len(probs)).astype(np.uint8)
     swapped = y.reshape(-1, 2)[np.random.default_rng(3).permutation(len(y) // 2)].ravel()
     form = UnbiasedSKCE(Exponential(0.3), precision=precision).given(Predictions(probs))
-    one, other = form.evaluate(np.stack([y, swapped]))
+    one, other = form.of_labels(np.stack([y, swapped]))
     assert abs(one - other) <= form.resolution
 
 
@@ -148,9 +148,9 @@ def test_one_draw_is_rounded_as_many_are():
     form = UnbiasedSKCE(Gaussian(0.3), precision="single").given(Predictions(probs))
     labels = np.zeros((3, 60), dtype=np.uint8)
     labels[1, 4] = 2
-    assert np.array_equal(form.evaluate(labels[:1]), form.evaluate(labels)[:1])
-    assert np.array_equal(form.evaluate(labels[1:2]), form.evaluate(labels)[1:2])
-    assert form.value(labels[1]) == pytest.approx(form.evaluate(labels[1:2])[0], rel=1e-3, abs=1e-7)
+    assert np.array_equal(form.of_labels(labels[:1]), form.of_labels(labels)[:1])
+    assert np.array_equal(form.of_labels(labels[1:2]), form.of_labels(labels)[1:2])
+    assert form.value(labels[1]) == pytest.approx(form.of_labels(labels[1:2])[0], rel=1e-3, abs=1e-7)
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e-45, 1e37, 1e300])
@@ -158,7 +158,7 @@ def test_weights_beyond_single_precision_are_kept_in_double(factor):
     probs = np.random.default_rng(0).dirichlet(np.ones(6), 80)
     labels = np.random.default_rng(1).integers(0, 6, (3, 80)).astype(np.uint8)
     single, double = (
-        UnbiasedSKCE(factor * Gaussian(0.3), precision=each).given(Predictions(probs)).evaluate(labels)
+        UnbiasedSKCE(factor * Gaussian(0.3), precision=each).given(Predictions(probs)).of_labels(labels)
         for each in ("single", "double")
     )
     assert single == pytest.approx(double, rel=1e-9)

@@ -45,7 +45,7 @@ def test_the_definition(side, kind):
     intervals = Intervals.dyadic(scores)
     form = Scan(side).given(Predictions(two_columns(scores)))
     assert isinstance(form, LargestError)
-    found = form.evaluate(labels)
+    found = form.of_labels(labels)
     expected = [by_hand(scores, row, intervals, side) for row in labels]
     assert found == pytest.approx(np.array(expected), rel=1e-12)
 
@@ -94,8 +94,8 @@ def test_monotone_in_every_label(statistic):
     over, under = (statistic(side).given(predictions) for side in ("over", "under"))
     raised = np.repeat(labels[None], 300, axis=0)
     np.fill_diagonal(raised, 1)
-    assert (over.evaluate(raised) <= over.value(labels) + 1e-12).all()
-    assert (under.evaluate(raised) >= under.value(labels) - 1e-12).all()
+    assert (over.of_labels(raised) <= over.value(labels) + 1e-12).all()
+    assert (under.of_labels(raised) >= under.value(labels) - 1e-12).all()
 
 
 def test_both_is_the_larger_side():

@@ -56,7 +56,7 @@ def test_mean_and_variance_under_h0(statistic, m):
     probs = dirichlet(5, m, 1)
     outcomes, chances = every_outcome(probs)
     form = statistic.given(Predictions(probs))
-    mean, variance, _ = central_moments(form.evaluate(outcomes), chances)
+    mean, variance, _ = central_moments(form.of_labels(outcomes), chances)
     assert mean == pytest.approx(0.0, abs=1e-14)
     assert form.cumulant_generator(0.0) == pytest.approx((0.0, 0.0, variance), abs=1e-14)
     if statistic == Spiegelhalter():

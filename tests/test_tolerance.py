@@ -45,7 +45,7 @@ def test_they_are(name, side):
     labels = rng.integers(0, 2, 80)
     raised = np.repeat(labels[None], 80, axis=0)
     np.fill_diagonal(raised, 1)
-    assert (sign * form.evaluate(raised) <= sign * form.value(labels) + 1e-12).all()
+    assert (sign * form.of_labels(raised) <= sign * form.value(labels) + 1e-12).all()
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -73,7 +73,7 @@ def test_no_model_within_the_tolerance_is_rejected_too_often(name, side):
     statistic, counting = STATISTICS[name]().one_sided(side)
     form = statistic.given_shifted(predictions, hardest)
     outcomes, chances = every_outcome(hardest.probs)
-    values = form.evaluate(outcomes) * (1.0 if counting == "greater" else -1.0)
+    values = form.of_labels(outcomes) * (1.0 if counting == "greater" else -1.0)
     exact = np.array([chances[values >= value - 1e-9].sum() for value in values])
     low = np.clip(scores - tolerance, 0, 1) if side == "over" else np.zeros(9)
     high = np.ones(9) if side == "over" else np.clip(scores + tolerance, 0, 1)

@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from caltest._tiles import blocks
 from caltest.auditing.described import bins_of
-from caltest.bands import Band, CountLaw, joint_bands, share_bands
+from caltest.binning import ConsistencyBand, CountLaw, joint_bands, share_bands
 from validation._study import command_line, markdown, write_csv
 
 Array = NDArray[np.float64]
@@ -64,7 +64,7 @@ def views_of(
     return found
 
 
-def left_out(p: Array, cells: NDArray[np.intp], band: Band) -> float:
+def left_out(p: Array, cells: NDArray[np.intp], band: ConsistencyBand) -> float:
     """Return the chances of all bins to lie outside, added up."""
     total = 0.0
     for b, (low, high) in enumerate(zip(band.low, band.high, strict=True)):
@@ -130,10 +130,10 @@ def study(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 def bands_of(
     pairs: list[tuple[Array, NDArray[np.intp]]], always: NDArray[np.bool_], level: float
-) -> list[Band]:
+) -> list[ConsistencyBand]:
     """Return the bands as an audit divides its level."""
     share = 0.8 if not always.all() else 1.0
-    found: dict[int, Band] = {}
+    found: dict[int, ConsistencyBand] = {}
     for chosen, part in ((always, share), (~always, 1.0 - share)):
         places = np.flatnonzero(chosen).tolist()
         if places:

@@ -27,7 +27,7 @@ from scipy.special import softmax
 from scipy.stats import binomtest
 
 import caltest
-from caltest.estimation import Binning
+from caltest.estimation import HistogramBinning
 from caltest.simulation import Simulated, m1, tempered
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
 
@@ -106,7 +106,7 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     for name in options.networks:
         for lens in ("top_label", None):
             if lens:
-                cells += [(name, lens, "usual", Binning(15)), (name, lens, "usual", "binning")]
+                cells += [(name, lens, "usual", HistogramBinning(15)), (name, lens, "usual", "binning")]
             cells.append((name, lens, "usual", "kernel_density"))
             scalings = ("usual", "published") if name == "densenet40" else ("usual",)
             for scaling in scalings:

@@ -170,7 +170,7 @@ def exact_values(form: Form, predictions: Predictions, draws: int, workers: Work
     """Return the statistic of ``draws`` label vectors drawn under H0, sorted."""
     sampler = LabelSampler.of(predictions.probs, SEED)
     batches = blocks(draws, 50 * DRAWS)
-    values = [form.evaluate(sampler.draw(batch.start, batch.stop), workers) for batch in batches]
+    values = [form.of_labels(sampler.draw(batch.start, batch.stop), workers) for batch in batches]
     return np.sort(np.concatenate(values))
 
 

@@ -99,7 +99,7 @@ def levels(
 
 def _weighed(form: Form, labels: np.ndarray, chances: np.ndarray, pvalue: PValue) -> dict[float, float]:
     """Add up the chances of the values that are rejected: those outwards of two, as p-values fall."""
-    values = form.evaluate(labels)
+    values = form.of_labels(labels)
     order = np.argsort(values)
     values, chances = values[order], chances[order]
     median, found = int(np.searchsorted(chances.cumsum(), 0.5)), {}

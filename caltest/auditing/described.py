@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from caltest.auditing.bounded import Bounded
 from caltest.auditing.looks import Look
 from caltest.auditing.result import Reliability, View
-from caltest.bands import Band
-from caltest.binning import EqualMass
+from caltest.binning import ConsistencyBand, EqualMass, reliability_curve
 from caltest.data import Sample
 from caltest.forms import Side
-from caltest.statistics.ecd import surprises
 
 _MOST_BINS = 15
 _ROWS_OF_A_BIN = 20
 _ROUNDING = 1e-12  # of means of probabilities
 
 
-def described(look: Look, sample: Sample, bounded: Bounded | None, band: Band | None) -> View:
+def described(
+    look: Look, sample: Sample, bounded: Bounded | None, band: ConsistencyBand | None
+) -> View:
     """Return the view of a look.
 
     Parameters
@@ -59,7 +59,7 @@ def described(look: Look, sample: Sample, bounded: Bounded | None, band: Band | 
 
 def _entropic(sample: Sample) -> float:
     """Return the entropic calibration difference, above 0 where the model claims too much."""
-    table = surprises(sample.predictions.probs)
+    table = sample.predictions.surprises()
     return float(table[np.arange(len(table)), sample.labels].mean())
 
 
@@ -69,24 +69,24 @@ def _direction(error: float) -> Side | None:
     return "over" if error > 0.0 else "under"
 
 
+def _binning(n_rows: int) -> EqualMass:
+    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
+    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
+
+
 def bins_of(probs: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the bin of every row of two classes: up to 15 bins of at least 20 rows or so."""
-    n_bins = int(np.clip(len(probs) // _ROWS_OF_A_BIN, 1, _MOST_BINS))
-    return EqualMass(n_bins).cells(probs)
+    """Return the bin of every row of two classes, from left to right, as in the diagram."""
+    return _binning(len(probs)).cells(probs)
 
 
-def reliability(sample: Sample, band: Band) -> Reliability:
+def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
     """Return the reliability diagram of one probability, with a band of its bins."""
-    p = sample.predictions.probs[:, 1]
-    cells = bins_of(sample.predictions.probs)
-    rows = np.bincount(cells)
-    says = np.bincount(cells, weights=p) / rows
-    share = np.bincount(cells, weights=sample.labels) / rows
-    order = np.argsort(says, kind="stable")
+    probs = sample.predictions.probs
+    curve = reliability_curve(probs, sample.labels, _binning(len(probs)))
     return Reliability(
-        says=tuple(says[order].tolist()),
-        share=tuple(share[order].tolist()),
-        rows=tuple(rows[order].tolist()),
-        low=tuple(band.low[order].tolist()),
-        high=tuple(band.high[order].tolist()),
+        says=tuple(curve.predicted.tolist()),
+        share=tuple(curve.observed.tolist()),
+        rows=tuple(curve.counts.tolist()),
+        low=tuple(band.low.tolist()),
+        high=tuple(band.high.tolist()),
     )

@@ -21,7 +21,7 @@ from caltest.auditing.plan import Plan, make_plan
 from caltest.auditing.result import Audit, Check, View
 from caltest.auditing.tolerated import tolerated
 from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
-from caltest.bands import Band, joint_bands, share_bands
+from caltest.binning import ConsistencyBand, joint_bands, share_bands
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
 
@@ -266,7 +266,7 @@ def _bands(
     always: Collection[Look],
     chosen: Collection[Look],
     level: float,
-) -> dict[Look, Band]:
+) -> dict[Look, ConsistencyBand]:
     """Return the bands of the reliability diagrams of the chosen looks.
 
     Looks that are drawn always, which the predictions alone determine, have most of the level; which
@@ -282,7 +282,7 @@ def _bands(
 
 def _bands_of(
     source: Source, looks: Sequence[Look], chosen: Collection[Look], level: float
-) -> dict[Look, Band]:
+) -> dict[Look, ConsistencyBand]:
     """Return the bands of those of the looks that are chosen, at a level of all looks together.
 
     Of very many rows, each look has an equal part of the level; else what counts leave is shared.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caltest.auditing.result import Group
 from caltest.data import Predictions, Sample
-from caltest.forms.pair_mean import sums_of_others
+from caltest.forms.pairs import sums_of_others
 from caltest.lenses import ClassWise, Lens, Reducer
 from caltest.tolerance import event
 
@@ -114,7 +114,7 @@ class Source:
         whole = self.predictions
         name = whole.classes[column] if whole.classes else f"class {column}"
         pair = np.column_stack([self._others[rows, column], whole.probs[rows, column]])
-        return Predictions(pair, ("another", name))
+        return whole.shown_as(pair, ("another", name), rows)
 
     def at(self, look: Look) -> Predictions:
         """Return the predictions of a look."""
@@ -123,7 +123,7 @@ class Source:
         if look.scope.column is not None:
             return self._one_class(look.scope.column, look.rows)
         whole = self.seen(look.scope)
-        return Predictions(whole.probs[look.rows], whole.classes)
+        return whole.take(look.rows)
 
     def reducer(self, scope: Scope) -> Reducer | None:
         """Return what takes full labels to those of the lens; None where they stay."""

@@ -2,69 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from caltest.binning import Binning
-from caltest.data import Sample
-
 Array: TypeAlias = NDArray[np.float64]
 
 LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
-
-
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """Bins and what happened in them, in increasing order of what the model says there.
-
-    Attributes
-    ----------
-    starts, ends
-        Smallest and largest score of every bin, (K,).
-    counts, events
-        Rows, and rows in which the event came true, (K,).
-    stated
-        Mean score, (K,).
-    """
-
-    starts: Array
-    ends: Array
-    counts: Array
-    events: Array
-    stated: Array
-
-
-def binned(view: Sample, binning: Binning) -> Bins:
-    """Count the events of every bin; sums do not depend on the order of the rows.
-
-    Examples
-    --------
-    >>> from caltest.binning import EqualMass
-    >>> from caltest.data import sample
-    >>> bins = binned(sample([0.9, 0.2, 0.1, 0.8], [1, 0, 1, 1]), EqualMass(2))
-    >>> bins.starts.tolist(), bins.counts.tolist(), bins.events.tolist(), bins.stated.round(3).tolist()
-    ([0.1, 0.8], [2.0, 2.0], [1.0, 2.0], [0.15, 0.85])
-    """
-    scores, cells = view.predictions.probs[:, 1], binning.cells(view.predictions.probs)
-    order = np.lexsort((scores, cells))
-    ordered = scores[order]
-    first = np.flatnonzero(np.r_[True, np.diff(cells[order]) > 0])
-    last = np.r_[first[1:], len(scores)] - 1
-    counts = (last - first + 1).astype(np.float64)
-    starts, ends = ordered[first], ordered[last]
-    found = Bins(
-        starts=starts,
-        ends=ends,
-        counts=counts,
-        events=np.add.reduceat(view.labels[order].astype(np.float64), first),
-        stated=np.clip(np.add.reduceat(ordered, first) / counts, starts, ends),
-    )
-    by_score = np.lexsort((ends, starts, found.stated))
-    return Bins(*(getattr(found, name)[by_score] for name in Bins.__dataclass_fields__))
 
 
 def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from caltest._arguments import Number, arguments, choose, level_of_confidence, real_array
 from caltest._quoted import quoted
 from caltest._seeds import generator
-from caltest.bounds.isotonic import IsotonicBand, Segment, cells_wanted, interval_bounds
+from caltest.bounds.isotonic import ConfidenceBand, Segment, cells_wanted, interval_bounds
 from caltest.exceptions import InputError
 from caltest.results import Result
 
@@ -213,7 +213,7 @@ class Certificate(Result):
                 "the bounds of bins are those of averages over a bin, not of a score; read .table(), "
                 "or give method='isotonic'."
             )
-        band = IsotonicBand(self.starts, self.ends, self.lower, self.upper)
+        band = ConfidenceBand(self.starts, self.ends, self.lower, self.upper)
         values = real_array("scores", scores)
         return band.lower_at(values), band.upper_at(values)
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from caltest._arguments import Number, arguments, choose, level_of_confidence, positive_integer
-from caltest.binning import Binning, EqualMass
-from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, binned, mean_bounds
+from caltest.binning import Binning, EqualMass, reliability_curve
+from caltest.bounds.certificate_bins import LARGEST_LEVEL, Array, mean_bounds
 from caltest.bounds.certificate_result import Certificate, Direction, Method, Proved, checked_wanted
 from caltest.bounds.isotonic import (
     Cells,
-    IsotonicBand,
+    ConfidenceBand,
     Segment,
     cells_wanted,
     interval_bounds,
@@ -156,28 +156,30 @@ def _binning(
 
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     """Return the fields of a certificate by bins."""
-    bins = binned(view, rule)
-    level = level_of_confidence(confidence) / (2.0 * len(bins.counts))
-    lower, upper = mean_bounds(bins.counts, bins.events, level)
-    over, under = bins.stated - lower, upper - bins.stated
+    bins = reliability_curve(view.predictions.probs, view.labels, rule)
+    counts, events = bins.counts.astype(np.float64), bins.events.astype(np.float64)
+    level = level_of_confidence(confidence) / (2.0 * len(counts))
+    lower, upper = mean_bounds(counts, events, level)
+    over, under = bins.predicted - lower, upper - bins.predicted
     proved = [
         Proved(
-            low=float(bins.starts[k]),
-            high=float(bins.ends[k]),
+            low=float(bins.smallest[k]),
+            high=float(bins.largest[k]),
             direction="over" if under[k] < 0.0 else "under",
             at_least=-min(float(over[k]), float(under[k])),
-            rows=int(bins.counts[k]),
+            rows=int(counts[k]),
         )
         for k in np.flatnonzero(np.minimum(over, under) < 0.0)
     ]
     return {
         **_distances(np.maximum(over, under), over, under, proved),
         "crossings": (),
-        "starts": bins.starts,
-        "ends": bins.ends,
-        "counts": bins.counts,
-        "stated": bins.stated,
-        "estimates": bins.events / bins.counts,
+        # What is proved is proved of the scores that there are, not of all between a bin's edges.
+        "starts": bins.smallest,
+        "ends": bins.largest,
+        "counts": counts,
+        "stated": bins.predicted,
+        "estimates": bins.observed,
         "lower": lower,
         "upper": upper,
         "level": level,
@@ -190,7 +192,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
     alpha = level_of_confidence(confidence)
     cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
     lower, upper = interval_bounds(cells.counts, cells.events, alpha)
-    band = IsotonicBand(cells.starts, cells.ends, lower, upper)
+    band = ConfidenceBand(cells.starts, cells.ends, lower, upper)
     over = cells.scores - band.lower_at(cells.scores)
     under = band.upper_at(cells.scores) - cells.scores
     first = np.flatnonzero(np.r_[True, np.diff(cells.cell) > 0])
@@ -227,7 +229,7 @@ def _distances(largest: Array, over: Array, under: Array, proved: list[Proved]) 
     }
 
 
-def _proved(cells: Cells, band: IsotonicBand) -> list[Proved]:
+def _proved(cells: Cells, band: ConfidenceBand) -> list[Proved]:
     """Return the ranges in which the diagonal is outside the band."""
     found = []
     sides: tuple[tuple[Direction, Array, list[Segment]], ...] = (

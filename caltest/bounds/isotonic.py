@@ -203,7 +203,7 @@ def _running_lower(counts: Array, events: Array, level: float, lengths: Sequence
 
 
 @dataclass(frozen=True, eq=False)
-class IsotonicBand:
+class ConfidenceBand:
     """Two step functions with the curve between them, at every score.
 
     Attributes

@@ -12,10 +12,10 @@ from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
-from caltest.binning import EqualWidth
+from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.compared import Compared, compared
-from caltest.bounds.result import Curve, MiscalibrationBounds, SideBound, ViewBounds
-from caltest.bounds.shifts import SIDES, Array, ShiftedScan, grid_of_tolerances
+from caltest.bounds.result import MiscalibrationBounds, ReliabilityPoints, SideBound, ViewBounds
+from caltest.bounds.shifts import SIDES, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted, places
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
@@ -255,12 +255,17 @@ class BoundsPlan:
             side: self._side(scan, labels, side, start[side], shifted[side], side in wrong)
             for side in SIDES
         }
+        curve = reliability_curve(scan.probs, labels, EqualWidth(_CURVE_BINS))
         return ViewBounds(
             event=name,
             lens=lens,
             over=sides["over"],
             under=sides["under"],
-            curve=_curve(scan.probs[:, 1], labels),
+            curve=ReliabilityPoints(
+                tuple(curve.predicted.tolist()),
+                tuple(curve.observed.tolist()),
+                tuple(curve.counts.tolist()),
+            ),
         )
 
     def _side(
@@ -287,13 +292,3 @@ class BoundsPlan:
             pvalue=pvalue,
             places=places(scan, labels, found, somewhere_by, adjusted, start.observed),
         )
-
-
-def _curve(scores: Array, labels: NDArray[np.intp]) -> Curve:
-    """Return the reliability curve in bins of equal width."""
-    cells = EqualWidth(_CURVE_BINS).cells_of_scores(scores)
-    rows = np.bincount(cells, minlength=_CURVE_BINS)
-    used = rows > 0
-    says = np.bincount(cells, weights=scores, minlength=_CURVE_BINS)[used] / rows[used]
-    share = np.bincount(cells, weights=labels, minlength=_CURVE_BINS)[used] / rows[used]
-    return Curve(tuple(says.tolist()), tuple(share.tolist()), tuple(rows[used].tolist()))

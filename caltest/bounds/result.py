@@ -71,7 +71,7 @@ class SideBound:
 
 
 @dataclass(frozen=True)
-class Curve:
+class ReliabilityPoints:
     """Reliability in 15 bins of equal width: mean probability, share of events and rows of each."""
 
     says: tuple[float, ...]
@@ -99,7 +99,7 @@ class ViewBounds:
     lens: str | None
     over: SideBound
     under: SideBound
-    curve: Curve = field(repr=False)
+    curve: ReliabilityPoints = field(repr=False)
 
     @property
     def sides(self) -> tuple[SideBound, SideBound]:

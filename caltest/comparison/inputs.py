@@ -10,7 +10,7 @@ import numpy as np
 from caltest._quoted import as_text, quoted
 from caltest.comparison.resampling import about_model
 from caltest.comparison.u_statistics import FEWEST_ROWS
-from caltest.data import Predictions, Sample, check_index, sample
+from caltest.data import Sample, check_index, sample
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
@@ -80,9 +80,8 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
             "name the columns alike."
         )
     order = [others.index(each) for each in names]
-    return Sample(
-        Predictions(own.probs[:, order], known.classes, own.notes), np.argsort(order)[other.labels]
-    )
+    ordered = own.shown_as(own.probs[:, order], known.classes)
+    return Sample(ordered, np.argsort(order)[other.labels])
 
 
 def _check_labels(reference: str, first: Sample, name: str, other: Sample, as_given: Sample) -> None:

@@ -247,7 +247,7 @@ def _candidate(
         form = fitted.given(view.predictions)
         value = checked_value(fitted, form.value(view.labels, workers))
         seen = lens.reducer(whole.predictions)(labels_drawn) if lens else labels_drawn
-        drawn = form.evaluate(seen, workers).reshape(-1, LABEL_DRAWS)
+        drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
     gram = form.gram(view.labels) if isinstance(form, HasGram) else None
     return ModelStatistic(name, fitted, view, value, drawn, gram, form.resolution)
 

@@ -18,7 +18,7 @@ from caltest._seeds import child_seed, generator
 from caltest._tail import TIE_TOLERANCE
 from caltest._tiles import Array, Tile, blocks
 from caltest.comparison.u_statistics import StandardErrors
-from caltest.data import Predictions, Sample
+from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.statistics import Statistic
 
@@ -153,7 +153,7 @@ def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int
 
 def _value(plan: Resampling, candidate: ModelStatistic, rows: Rows) -> float:
     predictions, labels = candidate.view.predictions, candidate.view.labels
-    drawn = Predictions(predictions.probs[rows], predictions.classes)
+    drawn = predictions.take(rows)
     with about_model(candidate.name, f"on {plan.described}, "):
         value = candidate.measure.given(drawn).value(labels[rows], ALONE)
         return checked_value(candidate.measure, value)

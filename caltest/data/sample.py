@@ -111,6 +111,16 @@ class Predictions:
         """Number of classes, m."""
         return int(self.probs.shape[1])
 
+    def take(self, places: Any) -> Predictions:
+        """Return some rows, with all that belongs to them; notes are of the whole input."""
+        return self.shown_as(self.probs[places], self.classes, places)
+
+    def shown_as(
+        self, probs: NDArray[np.float64], classes: tuple[str, ...] | None, places: Any = None
+    ) -> Predictions:
+        """Return the same rows, or those at some places, with probabilities as a lens shows them."""
+        return Predictions(probs, classes, self.notes if places is None else ())
+
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
         return LabelSampler.of(self.probs, seed, first)
@@ -123,6 +133,23 @@ class Predictions:
         """Return the probability of all the labels."""
         with np.errstate(divide="ignore"):
             return float(np.exp(np.log(self.probs[np.arange(len(labels)), labels]).sum()))
+
+    def surprises(self, clip: float | None = None) -> NDArray[np.float64]:
+        """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
+
+        Probabilities below ``clip`` count as that, inside the logarithms.
+
+        Examples
+        --------
+        >>> from caltest.data import predictions
+        >>> predictions([[0.5, 0.5], [1.0, 0.0]]).surprises().tolist()
+        [[0.0, 0.0], [0.0, inf]]
+        """
+        floored = self.probs if clip is None else np.maximum(self.probs, clip)
+        with np.errstate(divide="ignore"):
+            logs = np.log(floored)
+        expected = np.einsum("ik,ik->i", self.probs, np.where(self.probs > 0, logs, 0.0))
+        return np.asarray(np.subtract(expected[:, None], logs, out=logs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from caltest.estimation.base import EstimationFunction, Fitted
 from caltest.estimation.candidates import FUNCTIONS
 from caltest.estimation.estimate import estimate_squared_error
-from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature
+from caltest.estimation.functions import DirichletKernelDensity, HistogramBinning, Temperature
 from caltest.estimation.pipeline import CalibrationPipeline
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 from caltest.estimation.ridge import KroneckerKernelRidge, TwoStepKernelRidge
@@ -11,7 +11,7 @@ from caltest.estimation.risk import linear_risk, risk
 
 __all__ = [
     "FUNCTIONS",
-    "Binning",
+    "HistogramBinning",
     "CalibrationPipeline",
     "DirichletKernelDensity",
     "EstimationFunction",

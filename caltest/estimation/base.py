@@ -186,9 +186,9 @@ class EstimationFunction(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from caltest.estimation import Binning
+    >>> from caltest.estimation import HistogramBinning
     >>> stated = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
-    >>> fitted = Binning(n_bins=2).fit(stated, [0, 0, 1, 0])
+    >>> fitted = HistogramBinning(n_bins=2).fit(stated, [0, 0, 1, 0])
     >>> fitted.diagonal(stated).round(4).tolist()
     [0.0225, 0.0225, 0.1225, 0.1225]
     """

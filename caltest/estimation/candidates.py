@@ -11,7 +11,7 @@ import numpy as np
 from caltest._arguments import choose
 from caltest._quoted import quoted
 from caltest.estimation.base import EstimationFunction
-from caltest.estimation.functions import Binning, DirichletKernelDensity, Temperature
+from caltest.estimation.functions import DirichletKernelDensity, HistogramBinning, Temperature
 from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKernelRidge
 from caltest.exceptions import InputError
 from caltest.text.numbers import short
@@ -24,7 +24,7 @@ FunctionLike: TypeAlias = (
 FUNCTIONS: dict[str, type[EstimationFunction]] = {
     each.name: each
     for each in (
-        Binning,
+        HistogramBinning,
         DirichletKernelDensity,
         KroneckerKernelRidge,
         TwoStepKernelRidge,
@@ -104,7 +104,7 @@ def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candid
 
 def _all(n_samples: int, n_classes: int) -> list[FunctionLike]:
     """Return what "all" stands for: what can be computed for so many rows and classes."""
-    binned: list[FunctionLike] = [Binning(15), "binning"] if n_classes == 2 else []
+    binned: list[FunctionLike] = [HistogramBinning(15), "binning"] if n_classes == 2 else []
     dense: list[FunctionLike] = ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
     return [*binned, *dense, "kronecker_ridge", "two_step_ridge"]
 

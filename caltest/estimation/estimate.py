@@ -10,7 +10,7 @@ import numpy as np
 from caltest._arguments import arguments, choose
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._seeds import Rng, child_seed, seed_of
-from caltest.data import Predictions, Sample, impossible_labels, sample
+from caltest.data import Sample, impossible_labels, sample
 from caltest.estimation.base import residuals, u_statistic
 from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike
 from caltest.estimation.held_out import HeldOut, WholePipeline
@@ -164,7 +164,7 @@ def _held_out(
         lefts.append(left / len(split.folds))
         rights.append(right)
     learned = HeldOut(best.candidate.label, np.hstack(lefts), np.hstack(rights))
-    part = Sample(Predictions(probs[split.test], view.predictions.classes), view.labels[split.test])
+    part = Sample(view.predictions.take(split.test), view.labels[split.test])
     return _tested(part, learned, n_resamples, seed, workers)
 
 

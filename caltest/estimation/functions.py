@@ -21,7 +21,7 @@ _ENTRIES = 2**20  # of kernel values held at a time
 
 @arguments()
 @dataclass(frozen=True)
-class Binning(EstimationFunction):
+class HistogramBinning(EstimationFunction):
     """ĉ(p) is the mean residual of the training rows in p's bin; two classes.
 
     Bins of equal width; the bin of p that no training row is in gives the mean of all residuals.
@@ -43,7 +43,7 @@ class Binning(EstimationFunction):
 
     Examples
     --------
-    >>> h = Binning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
+    >>> h = HistogramBinning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
     >>> h.diagonal(np.array([[0.9, 0.1], [0.1, 0.9]])).round(4)
     array([0.04, 0.04])
     """

@@ -141,7 +141,7 @@ class PipelineForm(Form):
 
     together: ClassVar[bool] = True
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) estimates for ``labels`` (B, n).
 
         Where labels are all but certain, risks are equal up to rounding, and rounding chooses among

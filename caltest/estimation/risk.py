@@ -61,8 +61,8 @@ def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = No
 
     Examples
     --------
-    >>> from caltest.estimation import Binning, risk
-    >>> h = Binning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
+    >>> from caltest.estimation import HistogramBinning, risk
+    >>> h = HistogramBinning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
     >>> round(risk(h, [0.3, 0.3, 0.8, 0.8], [0, 1, 1, 1]), 6)
     0.017083
     """
@@ -96,8 +96,8 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 
     Examples
     --------
-    >>> from caltest.estimation import Binning, linear_risk
-    >>> h = Binning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
+    >>> from caltest.estimation import HistogramBinning, linear_risk
+    >>> h = HistogramBinning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
     >>> round(linear_risk(h, [0.3, 0.3, 0.8, 0.8], [0, 1, 1, 1]), 6)
     0.03125
     """

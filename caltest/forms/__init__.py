@@ -1,6 +1,15 @@
 """Forms: what a statistic is once the predictions are fixed, a function of the labels."""
 
-from caltest.forms.additive import Additive, Linear, Standardised
+from caltest.forms._pair_sums import (
+    ConstantWeights,
+    DenseWeights,
+    KernelWeights,
+    LowRankWeights,
+    ProductWeights,
+    Term,
+    Weights,
+    incomplete_cholesky,
+)
 from caltest.forms.base import (
     ChiSquare,
     Form,
@@ -16,12 +25,8 @@ from caltest.forms.base import (
     Moments,
     TailBound,
 )
-from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares
-from caltest.forms.brownian import BrownianLimit, HasBrownianLimit
+from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares, PearsonGroups
 from caltest.forms.combined import Combined, Component
-from caltest.forms.cumulative import CumulativeDifference
-from caltest.forms.densities import DensityForm, MeanSquare, MeanSurprise
-from caltest.forms.feature_squares import FeatureSquares
 from caltest.forms.features import (
     ComputedFeatures,
     Features,
@@ -30,22 +35,28 @@ from caltest.forms.features import (
     RoundedFeatures,
     rounded,
 )
-from caltest.forms.gridded import Gridded, GriddedBins, GriddedDifference
-from caltest.forms.label_function import LabelFunction
-from caltest.forms.logistic import LogisticRecalibration
-from caltest.forms.pair_mean import PairMean
-from caltest.forms.pairwise import BoundedPairwise, Pairwise, UStatistic
-from caltest.forms.pearson import PearsonGroups
-from caltest.forms.scan import Intervals, LargestError, Side
-from caltest.forms.weights import (
-    ConstantWeights,
-    DenseWeights,
-    KernelWeights,
-    LowRankWeights,
-    ProductWeights,
-    Term,
-    Weights,
-    incomplete_cholesky,
+from caltest.forms.function import LabelFunction
+from caltest.forms.low_rank import FeatureSquares
+from caltest.forms.pairs import BoundedPairwise, PairMean, Pairwise, UStatistic
+from caltest.forms.paths import (
+    BrownianLimit,
+    CumulativeDifference,
+    HasBrownianLimit,
+    Intervals,
+    LargestError,
+    Side,
+)
+from caltest.forms.solved import LogisticRecalibration
+from caltest.forms.sums import (
+    Additive,
+    DensityForm,
+    Gridded,
+    GriddedBins,
+    GriddedDifference,
+    Linear,
+    MeanSquare,
+    MeanSurprise,
+    Standardised,
 )
 
 __all__ = [

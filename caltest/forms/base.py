@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,11 @@ class Form(ABC):
     """A statistic as a function of labels; the predictions are already inside.
 
     A form evaluates one vector of labels or a block of draws alike. What else it can do (its
-    conditional moments, a Gram matrix, a bound) it says by implementing the protocols below; a null
-    asks for those it needs.
+    conditional moments, a Gram matrix, a bound) it declares by deriving from the classes below, and a
+    null asks for those it needs.
     """
 
-    #: True if `evaluate` itself hands work to the workers; else draws are what is run in parallel.
+    #: True if `of_labels` itself hands work to the workers; else draws are what is run in parallel.
     parallel_inside: ClassVar[bool] = False
 
     #: True if rounding may decide what the statistic looks at, so that the value of a label vector
@@ -49,12 +49,12 @@ class Form(ABC):
         return 0.0
 
     @abstractmethod
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` of shape (B, n)."""
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector (n,)."""
-        return float(self.evaluate(labels[None, :], workers)[0])
+        return float(self.of_labels(labels[None, :], workers)[0])
 
 
 @dataclass(frozen=True)
@@ -215,105 +215,90 @@ class ChiSquare:
     exact: bool = False
 
 
-@runtime_checkable
-class HasMoments(Protocol):
+class HasMoments(Form):
     """Knows mean, variance and skewness under H0, given the predictions."""
 
-    @property
-    def resolution(self) -> float:
-        """As of any form."""
-        ...
-
+    @abstractmethod
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return them."""
-        ...
 
 
-@runtime_checkable
-class HasLeadingSum(Protocol):
+class HasLeadingSum(Form):
     """A quadratic statistic, of which is known how close it is to the square of one sum."""
 
     @property
+    @abstractmethod
     def repeats(self) -> float:
         """How many rows share what they add, on average; see :func:`repeats`."""
-        ...
 
+    @abstractmethod
     def leading(self, workers: Workers = ALONE) -> HasCumulantGenerator:
         """Return the sum over rows whose square carries most of the variance, up to a factor."""
-        ...
 
 
-@runtime_checkable
-class HasCumulantGenerator(Protocol):
+class HasCumulantGenerator(Form):
     """A sum of independent terms: its cumulant generating function is known exactly."""
 
     @property
-    def resolution(self) -> float:
-        """As of any form."""
-        ...
-
-    @property
+    @abstractmethod
     def lattice(self) -> Lattice:
         """The lattice on which, or about which, the values lie."""
-        ...
 
     @property
+    @abstractmethod
     def surprises(self) -> float:
         """Effective number of unlikely outcomes, see :func:`effective_surprises`."""
-        ...
 
     @property
+    @abstractmethod
     def repeats(self) -> float:
         """How many rows share their predictions, see :func:`repeats`."""
-        ...
 
+    @abstractmethod
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
-        ...
 
 
-@runtime_checkable
-class HasLatticeTerms(Protocol):
+class HasLatticeTerms(Form):
     """May be a sum of independent whole numbers, whose law can be computed exactly."""
 
+    @abstractmethod
     def lattice_terms(self, most: int) -> LatticeTerms | None:
         """Return them; None if it is no such sum, or has more than ``most`` possible values."""
-        ...
 
 
-@runtime_checkable
-class HasTerms(Protocol):
+class HasTerms(Form):
     """A mean of independent terms."""
 
+    @abstractmethod
     def terms(self, labels: Labels) -> Array:
         """Return the terms for one label vector."""
-        ...
 
 
-@runtime_checkable
-class HasGram(Protocol):
+class HasGram(Form):
     """A U-statistic of degree two: the mean of h_ij over the pairs i ≠ j."""
 
+    @abstractmethod
     def gram(self, labels: Labels) -> Callable[[slice, slice], Array]:
         """Return h as a tile function, its diagonal included."""
-        ...
 
 
-@runtime_checkable
-class HasTailBound(Protocol):
-    """A statistic with a distribution-free bound."""
+class HasTailBound(Form):
+    """A statistic with a distribution-free bound.
 
-    @property
-    def tail_bound(self) -> TailBound:
-        """What the bound needs to know."""
-        ...
+    Attributes
+    ----------
+    tail_bound
+        What the bound needs to know.
+    """
+
+    tail_bound: TailBound
 
 
-@runtime_checkable
-class HasChiSquare(Protocol):
+class HasChiSquare(Form):
     """A statistic with a chi-square law under H0, given the predictions."""
 
     @property
+    @abstractmethod
     def chi_square(self) -> ChiSquare:
         """The law."""
-        ...

@@ -1,4 +1,4 @@
-"""Binned forms: functions of the residuals summed over every bin."""
+"""Binned sums: statistics of the counts of every label in every bin."""
 
 from __future__ import annotations
 
@@ -12,10 +12,24 @@ from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms._quadratic_moments import quadratic_moments
-from caltest.forms.additive import Additive, Linear
-from caltest.forms.base import ROUNDING, Array, Labels, Moments, effective_surprises
-from caltest.forms.weights import ConstantWeights, Term
+from caltest.forms._pair_moments import quadratic_moments
+from caltest.forms._pair_sums import ConstantWeights, Term
+from caltest.forms.base import (
+    CERTAIN,
+    ROUNDING,
+    Array,
+    ChiSquare,
+    HasChiSquare,
+    HasLeadingSum,
+    HasMoments,
+    Labels,
+    Moments,
+    effective_surprises,
+)
+from caltest.forms.sums import Additive, Linear
+
+# ------------------------------------------------------------------ binned
+
 
 Indices: TypeAlias = NDArray[np.intp]
 Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
@@ -25,7 +39,7 @@ _SPARSE = 16  # times the rows: with more cells times classes, only counts above
 
 
 @dataclass(frozen=True, eq=False)
-class Binned(Additive):
+class Binned(HasLeadingSum, Additive):
     """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} D_i.
 
     Attributes
@@ -107,12 +121,12 @@ class Binned(Additive):
         cells, classes = np.ogrid[: sums.shape[1], : sums.shape[2]]
         return self.ending(self.entries(sums - self.expected, cells, classes).sum(axis=2))
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         if self.expected.size > max(_TABLE, _SPARSE * self.n_samples):
             return np.array([self._evaluate_visited(row) for row in labels])
         fitting = max(1, _TABLE // self.expected.size)
-        parts = [super(Binned, self).evaluate(labels[b]) for b in blocks(len(labels), fitting)]
+        parts = [super(Binned, self).of_labels(labels[b]) for b in blocks(len(labels), fitting)]
         return np.concatenate(parts)
 
     def _evaluate_visited(self, labels: Labels) -> float:
@@ -169,7 +183,7 @@ class BinnedDistance(Binned):
 
 
 @dataclass(frozen=True, eq=False)
-class BinnedSquares(Binned):
+class BinnedSquares(HasMoments, Binned):
     """T = Σ_b (α_b ‖S_b‖² + β_b · S_b) + constant: quadratic, with conditional moments.
 
     Attributes
@@ -250,3 +264,73 @@ def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) 
     third += 12 * a**2 * (total(e) * total(v) - total(e * v)) + 6 * a * (total(c) ** 2 - total(c**2))
     third += total(p * one**3 + (1 - p) * zero**3)
     return np.array([mean.sum(), variance.sum(), third.sum(), 0.0])
+
+
+# ------------------------------------------------------------------ pearson
+
+
+@dataclass(frozen=True, eq=False)
+class PearsonGroups(HasMoments, HasChiSquare, Binned):
+    """T = Σ_b S_b² / (n_b p̄_b (1 − p̄_b)) for the residuals S_b of class 1 in every bin, two classes.
+
+    A bin whose predictions are all 0 or all 1 adds nothing, and +∞ if one of them was wrong.
+    """
+
+    @cached_property
+    def _rarer(self) -> Indices:
+        # The two classes' residuals are opposite; the smaller sum has the smaller rounding.
+        return np.asarray(self.expected.argmin(axis=1))
+
+    @cached_property
+    def _precisions(self) -> Array:
+        """1/(n_b p̄_b (1 − p̄_b)), (K,); 0 where that is infinite."""
+        variances = self.expected.prod(axis=1) / self.sizes
+        varied = variances > CERTAIN
+        return np.where(varied, 1.0 / np.where(varied, variances, 1.0), 0.0)
+
+    def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
+        """Return the terms of the bins, in the column of the rarer class."""
+        terms = self._precisions[cells] * residuals**2
+        wrong = (self._precisions[cells] == 0.0) & (residuals > 0.5)
+        return np.where(classes == self._rarer[cells], np.where(wrong, np.inf, terms), 0.0)
+
+    def ending(self, sums: Array) -> Array:
+        """Add the bins."""
+        return np.asarray(sums.sum(axis=1))
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sum over the bins."""
+        return ROUNDING * float(self._precisions @ self.expected.min(axis=1) ** 2)
+
+    @cached_property
+    def _variances(self) -> Array:
+        """Of the rows' residuals, (n,)."""
+        return np.asarray(self.probs.prod(axis=1))
+
+    def _per_bin(self, values: Array) -> Array:
+        return np.bincount(self.cells, weights=values).astype(np.float64)
+
+    @property
+    def chi_square(self) -> ChiSquare:
+        """As many degrees of freedom as bins that can vary."""
+        return ChiSquare(int(np.count_nonzero(self._per_bin(self._variances) > CERTAIN)))
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return mean, variance and skewness under H0, exactly.
+
+        With the cumulants κ of S_b, sums of those of Bernoulli variables, S_b² has the cumulants
+        κ₂, κ₄ + 2κ₂² and κ₆ + 12κ₄κ₂ + 10κ₃² + 8κ₂³; bins are independent.
+        """
+        v, w = self._variances, self._precisions
+        k2, k3 = self._per_bin(v), self._per_bin(v * (self.probs[:, 0] - self.probs[:, 1]))
+        k4, k6 = self._per_bin(v * (1 - 6 * v)), self._per_bin(v * (1 - 30 * v * (1 - 4 * v)))
+        third = k6 + 12 * k4 * k2 + 10 * k3**2 + 8 * k2**3
+        # Row i's share: its own S² and its pairs with the others of its bin.
+        shares = w[self.cells] ** 2 * v * (1 - 6 * v + 2 * k2[self.cells])
+        return Moments.of_cumulants(
+            float(w @ k2),
+            float(w**2 @ (k4 + 2 * k2**2)),
+            float(w**3 @ third),
+            surprises=effective_surprises(shares, self.probs.min(axis=1)),
+        )

@@ -15,7 +15,7 @@ from caltest._tail import Alternative
 from caltest._tiles import blocks
 from caltest.evidence import evidence
 from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
-from caltest.forms.brownian import HasBrownianLimit
+from caltest.forms.paths import HasBrownianLimit
 
 _ENTRIES = 2**24  # labels that a part looks at in one go
 _WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
@@ -67,7 +67,7 @@ class Component:
 
     def _evaluate(self, workers: Workers, labels: Labels) -> Array:
         seen = labels if self.seen is None else self.seen(labels, slice(None))
-        return self.form.evaluate(seen, workers)
+        return self.form.of_labels(seen, workers)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, given the predictions."""
@@ -150,7 +150,7 @@ class Combined(Form):
         """Return the largest evidence, (B,)."""
         return np.asarray(found.max(axis=1))
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         return self.combine(self.evidence(self.values(labels, workers), workers))
 

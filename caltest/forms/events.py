@@ -131,7 +131,7 @@ class Classes:
     statistics: tuple[OfEvents, ...]
     places: tuple[int, ...]
 
-    def evaluate(self, full: NDArray[Any]) -> Array:
+    def of_labels(self, full: NDArray[Any]) -> Array:
         """Return (B, H) values for the full labels (B, n)."""
         labels = full if self.rows is None else full.take(self.rows, axis=1)
         found = np.empty((len(labels), len(self.statistics)))

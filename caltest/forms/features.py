@@ -18,7 +18,9 @@ from scipy.linalg import solve_triangular
 
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
-from caltest.forms.base import Array
+from caltest.forms.base import (
+    Array,
+)
 from caltest.kernels import Kernel
 from caltest.kernels.fourier import fourier_features
 

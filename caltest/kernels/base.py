@@ -21,7 +21,7 @@ from caltest._quoted import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import Floats
 from caltest.kernels.norms import identity_norm
-from caltest.kernels.tiles import CombinedTile, KernelTile, ScaledTile, Tile
+from caltest.kernels.tiles import ArrayTile, CombinedTile, KernelTile, ScaledTile
 
 Parameters: TypeAlias = dict[str, float | str]
 Terms: TypeAlias = "tuple[tuple[Kernel, Floats | None], ...]"
@@ -53,7 +53,7 @@ class Kernel(ABC):
     def paired(self, x: Floats, y: Floats) -> Floats:
         """Values (a,) of k(x_i, y_i), for ``x`` (a, m) and ``y`` (a, m); a fresh array."""
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         """Gram matrix of fixed points (n, m), a block at a time: a function of two slices.
 
         A kernel of your own need not define it.
@@ -146,7 +146,7 @@ class Sum(_Composite):
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return reduce(iadd, (kernel(x, y) for kernel in self.kernels))
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         return CombinedTile(tuple(kernel.tiles(points, library) for kernel in self.kernels), iadd)
 
     def paired(self, x: Floats, y: Floats) -> Floats:
@@ -178,7 +178,7 @@ class Product(_Composite):
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return reduce(imul, (kernel(x, y) for kernel in self.kernels))
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         return CombinedTile(tuple(kernel.tiles(points, library) for kernel in self.kernels), imul)
 
     def paired(self, x: Floats, y: Floats) -> Floats:
@@ -216,7 +216,7 @@ class Scaled(Kernel):
         gram *= self.scale
         return gram
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         return ScaledTile(self.kernel.tiles(points, library), self.scale)
 
     def paired(self, x: Floats, y: Floats) -> Floats:

@@ -21,13 +21,13 @@ from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolv
 from caltest.kernels.base import Kernel, Parameters
 from caltest.kernels.distances import CITYBLOCK, EUCLIDEAN, Distance, Floats, Hilbertian, distance_named
 from caltest.kernels.tiles import (
+    ArrayTile,
     CombinedTile,
     DistanceTile,
     ExponentTile,
     GaussianTile,
     InnerTile,
     MetricTile,
-    Tile,
     distance_tile,
 )
 
@@ -58,7 +58,7 @@ class _WithBandwidth(Kernel):
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return self._profile(distance_named(self.distance).pairwise(x, y))
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         return DistanceTile(
             distance_tile(distance_named(self.distance), points, library), self._profile
         )
@@ -139,7 +139,7 @@ class Exponential(_WithBandwidth):
     distance: str = "tv"
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         if self.distance != "tv" or not library.is_numpy or self._width > _HUGE:
             return super().tiles(points, library)
         twice = replace(self, bandwidth=2.0 * self._width)  # one pass less than halving distances
@@ -189,7 +189,7 @@ class Gaussian(_WithBandwidth):
     def __call__(self, x: Floats, y: Floats) -> Floats:
         return self._profile(cast(Hilbertian, distance_named(self.distance)).squared(x, y))
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         embedded = cast(Hilbertian, distance_named(self.distance)).embedded(points)
         return GaussianTile(ExponentTile.of(embedded, self._width, library))
 
@@ -300,7 +300,7 @@ class LinearGaussian(_WithBandwidth):
         values += inner
         return values
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         gaussian = GaussianTile(ExponentTile.of(points, self._width, library))
         return CombinedTile((gaussian, Linear().tiles(points, library)), iadd)
 
@@ -344,7 +344,7 @@ class Linear(Kernel):
         gram: Floats = x @ y.T
         return gram
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> Tile:
+    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
         return InnerTile(library.put(points))
 
     def paired(self, x: Floats, y: Floats) -> Floats:

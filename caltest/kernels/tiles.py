@@ -27,7 +27,7 @@ _HALVED_FROM = 64  # columns; the other half is a copy, which costs as much as s
 _HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
 
 
-class Tile(Protocol):
+class ArrayTile(Protocol):
     """A symmetric matrix, a block at a time."""
 
     def __call__(self, rows: slice, columns: slice) -> Any:
@@ -169,7 +169,7 @@ class DistanceTile:
         The function; it may overwrite its argument.
     """
 
-    distances: Tile
+    distances: ArrayTile
     profile: Callable[[Any], Any]
 
     def __call__(self, rows: slice, columns: slice) -> Any:
@@ -253,7 +253,7 @@ class CombinedTile:
         ``operator.iadd`` or ``operator.imul``.
     """
 
-    tiles: tuple[Tile, ...]
+    tiles: tuple[ArrayTile, ...]
     combine: Callable[[Any, Any], Any]
 
     def __call__(self, rows: slice, columns: slice) -> Any:
@@ -275,7 +275,7 @@ class ScaledTile:
         The tile and the factor.
     """
 
-    tile: Tile
+    tile: ArrayTile
     scale: float
 
     def __call__(self, rows: slice, columns: slice) -> Any:
@@ -285,7 +285,7 @@ class ScaledTile:
         return block
 
 
-def distance_tile(metric: Distance, points: Floats, library: ArrayLibrary) -> Tile:
+def distance_tile(metric: Distance, points: Floats, library: ArrayLibrary) -> ArrayTile:
     """Return the tiles of the distances of points (n, m)."""
     if isinstance(metric, Hilbertian):
         return RootTile(ExponentTile.of(metric.embedded(points), 1.0, library))

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from caltest._arguments import arguments
 from caltest.forms import Form, HasBrownianLimit
-from caltest.forms.brownian import BrownianFunctional
+from caltest.forms.paths import BrownianFunctional
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 
 _K = np.arange(1, 11)  # ten terms: what is left out is below 1e-80 on both sides of the switch

@@ -80,8 +80,7 @@ def _one(statistic: Statistic, predictions: Predictions, sampler: LabelSampler, 
     stream = generator(sampler.seed, number)
     rows = stream.integers(n, size=n)
     labels = (sampler.cumulative[rows] <= stream.random((n, 1))).sum(axis=1)
-    redrawn = Predictions(predictions.probs[rows], predictions.classes)
-    return statistic.given(redrawn).value(labels, ALONE)
+    return statistic.given(predictions.take(rows)).value(labels, ALONE)
 
 
 def _warning(form: Form, n: int, m: int) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class ConditionalMoments(Null):
 
     References
     ----------
-    Moments: see ``caltest.forms._quadratic_moments``; checked by enumeration. Pearson type III for a
+    Moments: see ``caltest.forms._pair_moments``; checked by enumeration. Pearson type III for a
     degenerate quadratic form: Gretton et al. 2012 (there with estimated moments). Saddlepoint:
     Barndorff-Nielsen 1986.
 

@@ -100,7 +100,7 @@ class MonteCarlo(Null):
             )
         form = question.form
         if isinstance(form, LabelFunction):
-            form.evaluate(draws.sampler.draw(0, 1))
+            form.of_labels(draws.sampler.draw(0, 1))
         sign = 1.0 if question.alternative == "greater" else -1.0
         seen: list[Array] = []
         reached, observed = 0, np.nan

@@ -87,8 +87,7 @@ class Pilot:
         """Draw a data set of ``n_samples`` rows."""
         rows = rng.integers(0, self.predictions.n_samples, n_samples)
         labels = LabelSampler.of(self.truth[rows], seed_of(rng)).draw(0, 1)[0]
-        probs = self.predictions.probs[rows]
-        return Sample(Predictions(probs, self.predictions.classes), labels.astype(np.intp))
+        return Sample(self.predictions.take(rows), labels.astype(np.intp))
 
 
 @arguments(

@@ -103,7 +103,7 @@ def of_overconfidence(stated: Array, excess: float) -> Truth:
     empty = others.sum(axis=1) == 0.0
     others[empty] = 1.0
     others[rows, top] = 0.0
-    truth = others * ((1.0 - right) / others.sum(axis=1))[:, None]
+    truth = others / others.sum(axis=1, keepdims=True) * (1.0 - right)[:, None]
     truth[rows, top] = right
     surely = "too surely" if excess >= 0.0 else "not surely enough"
     return Truth(truth, f"the top class is stated {points(abs(excess))} {surely}")

@@ -1,6 +1,6 @@
 """Exact consistency bands of curves: where a reliability curve lies if the model is calibrated.
 
-As in :mod:`caltest.bands`, for curves that are no shares of bins: their law under H0, given the
+As in :mod:`caltest.binning`, for curves that are no shares of bins: their law under H0, given the
 predictions, is that of drawn curves.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from caltest.bands import Band
+from caltest.binning import ConsistencyBand
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -21,7 +21,9 @@ _ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
 _DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
 
 
-def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> tuple[Band, Band]:
+def curve_bands(
+    observed: Array, draws: Array, alpha: float, joint: float
+) -> tuple[ConsistencyBand, ConsistencyBand]:
     """Return the pointwise and the simultaneous band of a curve, from drawn curves.
 
     The observed curve and the B drawn ones are exchangeable under H0. Pointwise: the observed value
@@ -38,7 +40,7 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> tu
     draws
         The curves of drawn labels, (B, K).
     alpha, joint
-        As in :func:`caltest.bands.share_bands`.
+        As in :func:`caltest.binning.share_bands`.
 
     Raises
     ------
@@ -60,11 +62,11 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> tu
     curves = rounded(np.vstack([observed, draws]))
     ordered = np.sort(curves[1:], axis=0)
     k = int(total * alpha / 2 + _ROUNDING)
-    point = Band(ordered[k - 1], ordered[-k])
+    point = ConsistencyBand(ordered[k - 1], ordered[-k])
     shares = _share_as_extreme(curves)
     kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
     low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
-    return point, Band(low, high)
+    return point, ConsistencyBand(low, high)
 
 
 def _share_as_extreme(curves: Array) -> Array:

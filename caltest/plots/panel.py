@@ -12,8 +12,7 @@ from scipy.optimize import isotonic_regression
 from caltest._parallel import Workers
 from caltest._sampling import DRAWS, LabelSampler
 from caltest._tiles import blocks
-from caltest.bands import Band, share_bands
-from caltest.binning import Binning, EqualWidth
+from caltest.binning import Binning, ConsistencyBand, EqualWidth, reliability_curve, share_bands
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
@@ -59,8 +58,8 @@ class Panel:
     observed: Array = field(repr=False)
     counts: NDArray[np.intp] | None = field(repr=False)
     line: tuple[Array, Array] | None = field(repr=False)
-    pointwise: Band = field(repr=False)
-    simultaneous: Band = field(repr=False)
+    pointwise: ConsistencyBand = field(repr=False)
+    simultaneous: ConsistencyBand = field(repr=False)
     histogram: tuple[NDArray[np.intp], Array] = field(repr=False)
     result: CalibrationResult = field(repr=False)
 
@@ -111,9 +110,12 @@ class Plan:
             n_jobs=self.workers.n_jobs,
         )
         words = _words(view, lens)
-        bars = self.binning.n_bins if isinstance(self.binning, EqualWidth) else _BARS
-        places = EqualWidth(bars).cells_of_scores(view.predictions.probs[:, 1])
-        histogram = np.bincount(places, minlength=bars), np.linspace(0.0, 1.0, bars + 1)
+        bars = self.binning if isinstance(self.binning, EqualWidth) else EqualWidth(_BARS)
+        scores = view.predictions.probs[:, 1]
+        histogram = (
+            np.bincount(bars.cells_of_scores(scores), minlength=bars.n_bins),
+            bars.edges_of(scores),
+        )
         make = _isotonic if self.binning is None else _binned
         return make(self, view, words, histogram, result)
 
@@ -144,20 +146,14 @@ def _binned(
     result: CalibrationResult,
 ) -> Panel:
     assert plan.binning is not None
-    scores = view.predictions.probs[:, 1]
-    cells = plan.binning.cells(view.predictions.probs)
-    counts = np.bincount(cells)
-    means = np.bincount(cells, weights=scores) / counts
-    order = np.argsort(means, kind="stable")
-    place = np.argsort(order, kind="stable")  # bins from left to right
-    cells, counts = place[cells], counts[order]
-    events = np.bincount(cells, weights=view.labels, minlength=len(counts))
-    point, all_bins = share_bands(scores, cells, plan.alpha, plan.joint)
+    probs = view.predictions.probs
+    curve = reliability_curve(probs, view.labels, plan.binning)
+    point, all_bins = share_bands(probs[:, 1], curve.cells, plan.alpha, plan.joint)
     return Panel(
         *words,
-        predicted=np.clip(means[order], 0.0, 1.0),
-        observed=events / counts,
-        counts=counts,
+        predicted=curve.predicted,
+        observed=curve.observed,
+        counts=curve.counts,
         line=None,
         pointwise=point,
         simultaneous=all_bins,

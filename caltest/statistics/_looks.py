@@ -71,7 +71,7 @@ def _of_more_classes(predictions: Predictions) -> Lens | None:
 
 
 def _seen(lens: Lens, predictions: Predictions, labels: Labels, rows: slice) -> Labels:
-    return lens.reducer(Predictions(predictions.probs[rows]))(labels)
+    return lens.reducer(predictions.take(rows))(labels)
 
 
 @dataclass(frozen=True)

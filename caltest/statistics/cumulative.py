@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
+
 from caltest._arguments import arguments
-from caltest.binning import quantile_edges
 from caltest.data import Predictions
 from caltest.forms import CumulativeDifference, GriddedDifference
 from caltest.forms.base import Array
-from caltest.forms.brownian import BrownianFunctional
+from caltest.forms.paths import BrownianFunctional
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
@@ -31,7 +32,8 @@ class _Cumulative(Statistic):
 
     def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
         """Look at C at quantiles of a glimpse of the scores only: all are too many to sort."""
-        edges = quantile_edges(two_classes(self, glimpse()), GRID)
+        shares = np.arange(1, GRID) / GRID
+        edges = np.unique(np.quantile(two_classes(self, glimpse()), shares, method="inverted_cdf"))
         return Partwise(self, partial(self._on_grid, whole, edges))
 
     def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedDifference:

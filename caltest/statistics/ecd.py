@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-
 from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import Linear, MeanSquare, MeanSurprise
-from caltest.forms.base import Array
 from caltest.predictive import Gaussian, Predictive
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 
@@ -73,7 +70,7 @@ class ECD(Statistic):
         return Partwise(self, partial(self._of_rows, whole))
 
     def _of_rows(self, whole: int, predictions: Predictions) -> Linear:
-        table = surprises(predictions.probs, self.clip)
+        table = predictions.surprises(self.clip)
         table /= whole
         return Linear(table, predictions.probs)
 
@@ -131,18 +128,3 @@ class NEES(Statistic):
                 "use 'ecd', which looks at any."
             )
         return MeanSquare(predictive)
-
-
-def surprises(probs: Array, clip: float | None = None) -> Array:
-    """Return −log g_ik − H(g_i), (n, m): the ECD of every row for every label.
-
-    Examples
-    --------
-    >>> surprises(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
-    [[0.0, 0.0], [0.0, inf]]
-    """
-    floored = probs if clip is None else np.maximum(probs, clip)
-    with np.errstate(divide="ignore"):
-        logs = np.log(floored)
-    expected = np.einsum("ik,ik->i", probs, np.where(probs > 0, logs, 0.0))
-    return np.asarray(np.subtract(expected[:, None], logs, out=logs))

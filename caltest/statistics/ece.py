@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
-from caltest.binning import Binning, EqualMass, EqualWidth, Uniform, inner_edges
+from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform
 from caltest.data import Predictions
 from caltest.exceptions import InputError
 from caltest.forms import BinnedDistance, BinnedSquares, GriddedBins, Linear
@@ -40,10 +40,10 @@ class _BinnedStatistic(Statistic):
         """Bin one probability; the bins of equal mass are those of a glimpse of the rows."""
         rows = glimpse()
         fitted = self.fitted(rows)
-        edges = inner_edges(cast("Binning", fitted.binning), rows.probs[:, 1])
-        if rows.n_classes > 2 or edges is None:
+        if rows.n_classes > 2 or not isinstance(fitted.binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(fitted.binning).__name__} are found in all rows.")
-        return Partwise(fitted, partial(fitted._on_grid, whole, edges))
+        edges = fitted.binning.edges_of(rows.probs[:, 1])
+        return Partwise(fitted, partial(fitted._on_grid, whole, edges[1:-1]))
 
     def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedBins:
         return GriddedBins(two_classes(self, predictions), edges, whole, self._measure)

@@ -14,7 +14,7 @@ from caltest._arguments import Whole, arguments
 from caltest.data import Predictions
 from caltest.forms import Gridded
 from caltest.forms.base import Array
-from caltest.forms.gridded import Cells
+from caltest.forms.sums import Cells
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
 

@@ -32,7 +32,6 @@ FOR_ADDING = (
     "tolerance",
     "kernels.bandwidth",
     "kernels.fourier",
-    "bands",
     "plots.bands",
     "planning.curve",
 )

@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 from caltest._tiles import sum_over_strips, sum_over_tiles
 from caltest.data import Predictions
 from caltest.forms import KernelWeights, Pairwise
-from caltest.forms._many_labels import LabelSums, ResidualSums
-from caltest.forms._quadratic_moments import IdentitySums
+from caltest.forms._pair_moments import IdentitySums
+from caltest.forms._pair_sums import LabelSums, ResidualSums
 from caltest.kernels import Exponential, Gaussian, Kernel
 from caltest.statistics import UnbiasedSKCE
 from validation._study import RESULTS, markdown, write_csv

@@ -1,13 +1,18 @@
-"""Additive forms: sums of per-row contributions, merged by addition and finished cheaply."""
+"""Sums: statistics that are added up over the rows and finished cheaply.
+
+The sums over any rows merge by addition, so that rows can come a block at a time, in any number.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import ROWS
@@ -16,7 +21,13 @@ from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
     Array,
+    ChiSquare,
     Form,
+    HasChiSquare,
+    HasCumulantGenerator,
+    HasLatticeTerms,
+    HasLeadingSum,
+    HasMoments,
     Labels,
     Lattice,
     LatticeTerms,
@@ -24,6 +35,11 @@ from caltest.forms.base import (
     effective_surprises,
     repeats,
 )
+from caltest.forms.paths import BrownianFunctional, BrownianLimit
+from caltest.predictive import Gaussian, Predictive
+
+# ------------------------------------------------------------------ additive
+
 
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
 _SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
@@ -55,7 +71,7 @@ class Additive(Form):
     def finish(self, sums: Array) -> Array:
         """Return the (B,) statistics from the (B, …) sums over all rows."""
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
         total = next(parts)
@@ -65,7 +81,7 @@ class Additive(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(Additive):
+class Linear(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, Additive):
     """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
@@ -258,7 +274,7 @@ class Standardised(Additive):
         """Return the sum over the rows and its variance, (B, 2)."""
         table, probs = self.table[rows], self.probs[rows]
         sums = np.empty((len(labels), 2))
-        sums[:, 0] = Linear(table, probs).evaluate(labels)
+        sums[:, 0] = Linear(table, probs).of_labels(labels)
         sums[:, 1] = np.einsum("ik,ik,ik->", probs, table, table)
         return sums
 
@@ -290,3 +306,205 @@ def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
     centred *= centred
     variance = np.vdot(tilted, centred)
     return np.array([np.sum(np.log(mass) + shift), mean.sum(), variance])
+
+
+# ------------------------------------------------------------------ gridded
+
+
+Cells: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Gridded(Additive):
+    """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid.
+
+    Attributes
+    ----------
+    scores
+        The probabilities p of class 1, (n,).
+    """
+
+    scores: Array
+
+    @property
+    @abstractmethod
+    def n_cells(self) -> int:
+        """Number of cells."""
+
+    @abstractmethod
+    def cells(self, scores: Array) -> Cells:
+        """Return the cell of every score."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.scores)
+
+    @property
+    def sums_of_a_draw(self) -> tuple[int, ...]:
+        """A sum for every cell."""
+        return (self.n_cells,)
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Sum the residuals of every cell, (B, cells)."""
+        scores = self.scores[rows]
+        sums = np.zeros((len(labels), self.n_cells))
+        if len(scores) == 0:
+            return sums
+        place = self.cells(scores)
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        counts = np.add.reduceat(labels.take(order, axis=1), starts, axis=1, dtype=np.int32)
+        sums[:, place[order[starts]]] = counts - np.add.reduceat(scores[order], starts)
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class _Edged(Gridded):
+    """Cells between edges.
+
+    Attributes
+    ----------
+    edges
+        The inner edges of the cells, increasing, (K − 1,); a score on an edge is in the cell below it.
+    whole
+        How many rows n are in all, where these are only some of them.
+    """
+
+    edges: Array
+    whole: int
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells K."""
+        return len(self.edges) + 1
+
+    def cells(self, scores: Array) -> Cells:
+        """Return how many edges lie below each score."""
+        return np.searchsorted(self.edges, scores, side="left")
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of sums over the rows, in units of all."""
+        return ROUNDING * self.n_samples / self.whole * float(np.sqrt(self.n_cells))
+
+
+@dataclass(frozen=True, eq=False)
+class GriddedBins(_Edged):
+    """T = measure(R, E, sizes, n) of residuals R, expected events E and rows of every bin.
+
+    Attributes
+    ----------
+    measure
+        Takes residuals (B, K), expected events (K,), rows (K,), all of bins that are not empty, and n;
+        returns the (B,) statistics.
+    """
+
+    measure: Callable[[Array, Array, Array, int], Array]
+
+    @property
+    def sums_of_a_draw(self) -> tuple[int, ...]:
+        """Residuals, expected events and rows of every bin."""
+        return 3, self.n_cells
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Return the sums of every bin, (B, 3, K)."""
+        scores = self.scores[rows]
+        place = self.cells(scores)
+        sums = np.empty((len(labels), *self.sums_of_a_draw))
+        sums[:, 0] = super().contributions(rows, labels)
+        sums[:, 1] = np.bincount(place, weights=scores, minlength=self.n_cells)
+        sums[:, 2] = np.bincount(place, minlength=self.n_cells)
+        return sums
+
+    def finish(self, sums: Array) -> Array:
+        """Measure the bins that are not empty."""
+        used = sums[0, 2] > 0
+        return self.measure(sums[:, 0, used], sums[0, 1, used], sums[0, 2, used], self.whole)
+
+
+@dataclass(frozen=True, eq=False)
+class GriddedDifference(HasMoments, _Edged):
+    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, looked at where x is an edge of a grid.
+
+    Attributes
+    ----------
+    functional
+        "maximum" for max |C|, "range" for max C − min C.
+    """
+
+    functional: BrownianFunctional
+
+    def finish(self, sums: Array) -> Array:
+        """Add up the cells."""
+        path = np.cumsum(sums, axis=1)
+        highest, lowest = path.max(axis=1, initial=0.0), path.min(axis=1, initial=0.0)
+        size = highest - lowest if self.functional == "range" else np.maximum(highest, -lowest)
+        return np.asarray(size / self.whole)
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
+        """Return the moments under H0 of ``whole`` rows like these, nearly: a Brownian path's."""
+        variance = float(np.mean(self.scores * (1.0 - self.scores)))
+        scale = float(np.sqrt(variance / self.whole))
+        return BrownianLimit(self.functional, scale, float(self.whole)).moments
+
+
+# ------------------------------------------------------------------ densities
+
+
+class DensityForm(Form):
+    """A statistic as a function of outcomes (B, n) or (B, n, d); the distributions are inside."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSurprise(DensityForm):
+    """T = n⁻¹ Σ_i [−log f_i(x_i) − H(f_i)].
+
+    Attributes
+    ----------
+    predictive
+        The predicted distributions f_i.
+    """
+
+    predictive: Predictive
+
+    @cached_property
+    def _entropy(self) -> float:
+        return float(self.predictive.entropy().mean())
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the mean."""
+        return ROUNDING * (1.0 + abs(self._entropy))
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for the outcomes ``labels``."""
+        return np.asarray(-self.predictive.log_density(labels).mean(axis=1) - self._entropy)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSquare(HasChiSquare, DensityForm):
+    """T = factor · n⁻¹ Σ_i (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions.
+
+    Attributes
+    ----------
+    predictive
+        The predicted distributions.
+    factor, offset
+        Scale and shift; the factor is positive.
+    """
+
+    predictive: Gaussian
+    factor: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def chi_square(self) -> ChiSquare:
+        """The law of the sum: n·d squares of independent standard normal variables."""
+        n, d = self.predictive.n_samples, self.predictive.dimension or 1
+        scale = n / self.factor
+        return ChiSquare(n * d, scale, -self.offset * scale, exact=True)
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for the outcomes ``labels``."""
+        return np.asarray(self.factor * self.predictive.squares(labels).mean(axis=1) + self.offset)

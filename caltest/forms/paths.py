@@ -1,7 +1,8 @@
-"""Scans: the largest standardised sum of errors of any stretch of the scores."""
+"""Paths: sums along the order of the scores, and how far they stray."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,160 @@ from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
-from caltest.forms.base import ROUNDING, Array, Form, Labels
+from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
+
+# ------------------------------------------------------------------ brownian
+
+
+BrownianFunctional: TypeAlias = Literal["maximum", "range"]
+
+_MEAN_OF_ABSOLUTE = float(np.sqrt(2.0 / np.pi))
+_OVERSHOOT = 0.5826  # −ζ(1/2)/√(2π)
+_CATALAN = 0.9159655941772190
+#: E T, E T², E T³, and how many boundaries T measures the distance of.
+_MOMENTS: dict[BrownianFunctional, tuple[float, float, float, int]] = {
+    "maximum": (float(np.sqrt(np.pi / 2.0)), 2.0 * _CATALAN, _MEAN_OF_ABSOLUTE * np.pi**3 / 8.0, 1),
+    "range": (2.0 * _MEAN_OF_ABSOLUTE, 4.0 * float(np.log(2.0)), _MEAN_OF_ABSOLUTE * np.pi**2 / 1.5, 2),
+}
+
+
+@dataclass(frozen=True)
+class BrownianLimit:
+    """The limit of a statistic T under H0: T/``scale`` tends to a functional of Brownian motion.
+
+    Attributes
+    ----------
+    functional
+        "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
+    scale
+        σ, the standard deviation of the path at its end; 0 if all labels are certain.
+    surprises
+        Effective number of unlikely labels that make the path, see :func:`effective_surprises`.
+    step
+        Standard deviation of a step of the path, averaged in the time of its variance. Default 0: no
+        steps.
+    """
+
+    functional: BrownianFunctional
+    scale: float
+    surprises: float
+    step: float = 0.0
+
+    @property
+    def moments(self) -> Moments:
+        """Mean, variance and skewness, the mean less what a path of steps misses between them.
+
+        P(sup |W| > x) = 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x) gives sup |W| the moments √(π/2), 2 G
+        (Catalan's constant) and √(2/π) π³/8; P(range > x) = 8 Σ_{k≥1} (−1)^{k−1} k Q(k x) gives the
+        range 2 √(2/π), 4 log 2 and √(2/π) 2π²/3. A walk overshoots a boundary by about 0.583 of a step,
+        so the range, with two boundaries, lacks twice that (Siegmund 1985, Section 10.4). Both are
+        at least |W(1)|, whose mean is √(2/π).
+
+        Examples
+        --------
+        >>> found = BrownianLimit("maximum", 1.0, 100.0).moments
+        >>> round(found.mean, 4), round(found.variance, 4), round(found.skewness, 4)
+        (1.2533, 0.2611, 1.0632)
+        """
+        if self.scale == 0.0:
+            return Moments(0.0, 0.0, 0.0, surprises=self.surprises)
+        first, second, third, ends = _MOMENTS[self.functional]
+        mean = max(first - ends * _OVERSHOOT * self.step / self.scale, _MEAN_OF_ABSOLUTE)
+        cumulant = third - 3.0 * first * second + 2.0 * first**3
+        standard = Moments.of_cumulants(mean, second - first**2, cumulant, surprises=self.surprises)
+        return standard.scaled(self.scale)
+
+
+class HasBrownianLimit(Form):
+    """A functional of a path that tends to Brownian motion under H0, given the predictions."""
+
+    @property
+    @abstractmethod
+    def brownian_limit(self) -> BrownianLimit:
+        """The functional and the scale."""
+
+
+# ------------------------------------------------------------------ cumulative
+
+
+_ENTRIES = 2**17  # labels of the draws taken at a time: what is made of them stays in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativeDifference(HasBrownianLimit):
+    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
+
+    All rows of one score are one step of C, so their order cannot matter. Given the predictions and
+    under H0, C is a martingale in x.
+
+    Attributes
+    ----------
+    scores
+        The probabilities p of class 1, (n,).
+    functional
+        "maximum" for max |C|, "range" for max C − min C.
+    """
+
+    scores: Array
+    functional: BrownianFunctional
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self.scores, kind="stable")
+
+    @cached_property
+    def _ends(self) -> NDArray[np.intp]:
+        """Return the last row of every score, in sorted order, (K,)."""
+        ordered = self.scores[self._order]
+        return np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
+
+    @cached_property
+    def _expected(self) -> Array:
+        """Return Σ_{p_i ≤ x} p_i at every score x, (K,)."""
+        sizes = np.diff(self._ends, prepend=-1)
+        return np.cumsum(sizes * self.scores[self._order[self._ends]])
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of C: of a sum of K products, relative to the sum, and of a difference.
+
+        At either end of the range it is at most K + 2 units in the last place (half an epsilon each).
+        """
+        rounding = np.finfo(np.float64).eps * len(self._ends) * float(self._expected[-1])
+        return 2.0 * rounding / len(self.scores) + ROUNDING
+
+    @property
+    def brownian_limit(self) -> BrownianLimit:
+        """The scale is the standard deviation of C at its end, n⁻¹ √(Σ p_i (1 − p_i))."""
+        variances = self.scores * (1.0 - self.scores)
+        total = float(variances.sum())
+        scale = float(np.sqrt(total)) / len(self.scores)
+        surprises = effective_surprises(variances, np.minimum(self.scores, 1.0 - self.scores))
+        starts = np.append(0, self._ends[:-1] + 1)
+        steps = np.add.reduceat(variances[self._order], starts) ** 1.5
+        step = float(steps.sum()) / total / len(self.scores) if total > 0.0 else 0.0
+        return BrownianLimit(self.functional, scale, surprises, step)
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for ``labels`` (B, n) of 0 and 1."""
+        fitting = max(1, _ENTRIES // len(self.scores))
+        parts = [self._evaluate_block(labels[draws]) for draws in blocks(len(labels), fitting)]
+        return np.concatenate(parts)
+
+    def _evaluate_block(self, labels: Labels) -> Array:
+        # Labels are counted in whole numbers, whatever their type: only p is ever rounded.
+        counts = np.cumsum(labels.take(self._order, axis=1), axis=1, dtype=np.int64)
+        if len(self._ends) < len(self.scores):
+            counts = counts.take(self._ends, axis=1)
+        differences = counts - self._expected
+        highest = differences.max(axis=1, initial=0.0)
+        lowest = differences.min(axis=1, initial=0.0)
+        size = highest - lowest if self.functional == "range" else np.maximum(highest, -lowest)
+        return np.asarray(size / len(self.scores))
+
+
+# ------------------------------------------------------------------ scan
+
 
 Positions: TypeAlias = NDArray[np.intp]
 #: Which errors count: claiming too much, too little, or either.
@@ -22,7 +176,7 @@ _FEWEST_ROWS = 64  # of the shortest intervals: in fewer, only enormous errors c
 _HALVINGS = 6  # more intervals raise the level of chance; of many rows, where that costs little, more
 _MANY_ROWS = 1024
 _MOST_HALVINGS = 8
-_ENTRIES = 2**22  # labels put in order at a time
+_ORDERED = 2**22  # labels put in order at a time
 
 
 class Level(NamedTuple):
@@ -162,9 +316,9 @@ class LargestError(Form):
         """Rounding of the sums of p."""
         return ROUNDING * float((self._expected / self._scale).max() + 1.0)
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n) of 0 and 1."""
-        fitting = max(1, _ENTRIES // labels.shape[1])
+        fitting = max(1, _ORDERED // labels.shape[1])
         return np.concatenate([self._largest(labels[part]) for part in blocks(len(labels), fitting)])
 
     def _largest(self, labels: Labels) -> Array:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, xlogy
 
 from caltest._parallel import ALONE, Workers
-from caltest.forms.base import ROUNDING, Array, ChiSquare, Form, Labels
+from caltest.forms.base import (
+    ROUNDING,
+    Array,
+    ChiSquare,
+    HasChiSquare,
+    Labels,
+)
 
 _EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only
 _FLAT = 1e-7  # size of a score that is 0 up to rounding
@@ -199,7 +205,7 @@ def _steepness(model: Any, params: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticRecalibration(Form):
+class LogisticRecalibration(HasChiSquare):
     """T = the likelihood-ratio or Wald χ² of (a, b) = (0, 1).
 
     Attributes
@@ -228,7 +234,7 @@ class LogisticRecalibration(Form):
         """As many degrees of freedom as parameters that the predictions can tell."""
         return ChiSquare(self.logits.estimable)
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         return np.array([self._evaluate_one(row) for row in labels], dtype=np.float64)
 

@@ -31,7 +31,7 @@ class LabelFunction(Form):
     function: Callable[[Any, Any], float]
     predictions: Array | Predictive
 
-    def evaluate(self, labels: Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         return np.array([self._evaluate_one(row) for row in labels], dtype=np.float64)
 
