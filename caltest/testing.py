@@ -39,7 +39,7 @@ from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.resampling import Check, Column, adds_up, columns_of, table_of_blocks
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
-from caltest.statistics._low_rank import HELD_UP_TO
+from caltest.statistics.skce import HELD_UP_TO
 from caltest.tolerance import (
     ToleranceAlternative,
     check_possible,

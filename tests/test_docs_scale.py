@@ -11,7 +11,7 @@ from pages import ROOT, blocks, page
 
 from caltest._parallel import _LOSSES, _MOST
 from caltest._sampling import ROWS
-from caltest.statistics._low_rank import FULL_UP_TO
+from caltest.statistics.skce import FULL_UP_TO
 
 PAGE = page("docs/scale.md")
 ON_DASK, ON_RAY = blocks(PAGE, "python")

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.simulation import classwise, local, tempered
 from caltest.statistics import UnbiasedSKCE
-from caltest.statistics._low_rank import Approximation
+from caltest.statistics.skce import Approximation
 from validation._designs import Design
 from validation._study import command_line, markdown, write_csv
 

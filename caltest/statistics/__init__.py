@@ -4,14 +4,12 @@ from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Partw
 from caltest.statistics.ckce import CKCE, JKCE
 from caltest.statistics.classical import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
 from caltest.statistics.corp import BrierMCB, LogMCB
-from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper
+from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper, LargestBinError, Scan
 from caltest.statistics.ecd import ECD, NEES
-from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SquaredECE
+from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SmoothECE, SquaredECE
 from caltest.statistics.omnibus import Omnibus
-from caltest.statistics.scan import LargestBinError, Scan
 from caltest.statistics.scores import Brier, LogScore, Spiegelhalter
 from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
-from caltest.statistics.smooth_ece import SmoothECE
 
 STATISTICS: dict[str, type[Statistic]] = {
     statistic.name: statistic
