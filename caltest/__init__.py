@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         RiskDisplay,
         WitnessDisplay,
     )
-    from caltest.result import CalibrationResult
+    from caltest.results import CalibrationResult
     from caltest.testing import estimate, test
 
 __all__ = [
@@ -109,7 +109,7 @@ __all__ = [
 _HOMES = {
     "Audit": "auditing",
     "BoundsDisplay": "plots",
-    "CalibrationResult": "result",
+    "CalibrationResult": "results",
     "Certificate": "bounds",
     "CertificateDisplay": "plots",
     "Comparison": "comparison",

@@ -22,7 +22,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from caltest._quoted import MOST, quoted
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError, Phrase
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +95,7 @@ class Number:
             below = found <= self.high if self.ends[1] == "]" else found < self.high
             if above and below:
                 return found
-        raise InputError(f"{name} is {quoted(value)}; {self.advice}.")
+        raise InputError(argument=name, found=quoted(value), do=self.advice)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Whole:
     low: int = 1
     high: int = _MOST
     advice: str = ""
-    too_many: str = ""
+    too_many: str | Phrase = ""
 
     def __call__(self, name: str, value: object) -> int:
         """Return the number as an int."""
@@ -122,10 +122,10 @@ class Whole:
                 return found
             if found > self.high:
                 why = self.too_many or f"give {self.high:,} at most"
-                raise InputError(f"{name} is {quoted(value)}; {why}.")
+                raise InputError(argument=name, found=quoted(value), do=why)
         least = "give a positive whole number" if self.low == 1 else "give a whole number"
         advice = self.advice or (least if self.low == 1 else f"{least}, at least {self.low}")
-        raise InputError(f"{name} is {quoted(value)}; {advice}.")
+        raise InputError(argument=name, found=quoted(value), do=advice)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class OneOf:
         module, _, names = self.path.partition(":")
         found = import_module(module)
         if not isinstance(value, tuple(getattr(found, each) for each in names.split())):
-            raise InputError(f"{name} is {quoted(value)}; {self.advice}.")
+            raise InputError(argument=name, found=quoted(value), do=self.advice)
         return value
 
 
@@ -163,7 +163,7 @@ def flag(name: str, value: object) -> bool:
     """Return True or False, of numpy too."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
-    raise InputError(f"{name} is {quoted(value)}; give True or False.")
+    raise InputError(argument=name, found=quoted(value), do="give True or False")
 
 
 def anything(name: str, value: T) -> T:
@@ -175,7 +175,7 @@ def text(name: str, value: object) -> str:
     """Return a text."""
     if isinstance(value, str):
         return value
-    raise InputError(f"{name} is {quoted(value)}; give a text.")
+    raise InputError(argument=name, found=quoted(value), do="give a text")
 
 
 def names(name: str, value: object) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ def names(name: str, value: object) -> tuple[str, ...]:
     several = (value,) if isinstance(value, str) else value
     if isinstance(several, Sequence) and all(isinstance(each, str) for each in several):
         return tuple(several)
-    raise InputError(f"{name} is {quoted(value)}; give a name, or a list of names.")
+    raise InputError(argument=name, found=quoted(value), do="give a name, or a list of names")
 
 
 def path(name: str, value: object) -> str:
@@ -198,7 +198,7 @@ def path(name: str, value: object) -> str:
         )
     if isinstance(found, str):
         return found
-    raise InputError(f"{name} is {quoted(value)}; give the path of a file.")
+    raise InputError(argument=name, found=quoted(value), do="give the path of a file")
 
 
 def jobs(name: str, value: object) -> int:
@@ -207,7 +207,8 @@ def jobs(name: str, value: object) -> int:
     if found and -MOST_JOBS <= found <= MOST_JOBS:
         return found
     most = f" (at most {MOST_JOBS:,})" if found else ""
-    raise InputError(f"{name} is {quoted(value)}; give how many workers{most}, or -1 for all cores.")
+    do = f"give how many workers{most}, or -1 for all cores"
+    raise InputError(argument=name, found=quoted(value), do=do)
 
 
 def axes(name: str, value: object) -> object:
@@ -218,16 +219,15 @@ def axes(name: str, value: object) -> object:
     each = list(several) if isinstance(several, list | tuple) else [several]
     wrong = [one for one in each if not isinstance(one, Axes)]
     if wrong or not each:
-        raise InputError(
-            f"{name} is {quoted(value)}; give matplotlib axes, as of plt.subplots(), or leave it out."
-        )
+        do = "give matplotlib axes, as of plt.subplots(), or leave it out"
+        raise InputError(argument=name, found=quoted(value), do=do)
     return value
 
 
 def single_axes(name: str, value: object) -> object:
     """Return one of matplotlib's axes."""
     if isinstance(value, list | tuple) or hasattr(value, "ravel"):
-        raise InputError(f"{name} is {quoted(value)}; give one of the axes.")
+        raise InputError(argument=name, found=quoted(value), do="give one of the axes")
     return axes(name, value)
 
 
@@ -244,7 +244,10 @@ count_of_draws = Whole(
     1,
     MOST_RESAMPLES,
     "give a positive whole number such as 999",
-    f"give at most {MOST_RESAMPLES:,}; for smaller p-values use null='moments', which draws none",
+    Phrase(
+        "give at most {most}; for smaller p-values use {null}, which draws none",
+        {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")},
+    ),
 )
 difference = Number(
     0.0,
@@ -295,15 +298,21 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
             return np.asarray(given, dtype=np.float64)
     except Exception:  # what calls itself an array may raise anything
         pass
-    raise InputError(f"{name} is {quoted(value)}; {advice}.")
+    raise InputError(argument=name, found=quoted(value), do=advice)
 
 
 def check_unmasked(name: str, value: object, advice: str = "leave out what has no value") -> None:
     """Raise if an entry is masked: arrays would hold what lies beneath, lists a NaN."""
     place = _masked(value)
+    if place is not None and place < 0:
+        raise InputError("{argument} has masked entries; fill them, or {do}.", argument=name, do=advice)
     if place is not None:
-        where = f", the first in row {place} (counting from 0)" if place >= 0 else ""
-        raise InputError(f"{name} has masked entries{where}; fill them, or {advice}.")
+        raise InputError(
+            "{argument} has masked entries, the first in {row}; fill them, or {do}.",
+            argument=name,
+            row=place,
+            do=advice,
+        )
 
 
 def _masked(value: object, depth: int = 3) -> int | None:
@@ -354,12 +363,17 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     if sides / (1 + draws) > level * (1 + 1e-12):
         needed = sides / level * (1 - 1e-12)
         count = math.ceil(min(needed, 2.0 * MOST_RESAMPLES)) - 1
-        asked = f"give {name} {count} or more" if name[:2] == "--" else f"give {name}={count} or more"
+        do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
         if count > MOST_RESAMPLES:
-            asked = "choose a level that draws can reach, such as 0.01"
+            do = Phrase("choose a level that draws can reach, such as 0.01")
         raise InputError(
-            f"{name} is {draws}, with which no p-value is below {sides / (1 + draws):.3g}, so that "
-            f"nothing is ever rejected at level {level:g}; {asked}."
+            "{argument} is {found}, with which no p-value is below {least}, so that nothing is ever "
+            "rejected at level {level}; {do}.",
+            argument=name,
+            found=draws,
+            least=f"{sides / (1 + draws):.3g}",
+            level=f"{level:g}",
+            do=do,
         )
 
 

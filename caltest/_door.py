@@ -95,7 +95,7 @@ def named(name: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{name}: {error}") from error
+        raise error.within(name) from error
     except MemoryError as error:
         raise InputError(f"{name}: {_told('', error)}") from error
 

@@ -24,6 +24,10 @@ _NAME = 48  # characters of a name in a sentence or a table
 CLAUSE = 80  # of a clause with a name in it
 _WORD = 160  # of what has no blank in it; a path may be long
 _MESSAGE = 500
+# Of names in the views of an audit, each by itself, so that a long one leaves no other out:
+_CLASS_NAME = 24
+_COLUMN = 20
+_VALUE = 24
 
 
 def visible(text: str) -> str:
@@ -107,6 +111,54 @@ def shown(name: str, most: int = _NAME) -> str:
     north a\x1b a_rat…name
     """
     return clipped(visible(name[: 4 * most] + name[4 * most :][-4 * most :]), most)
+
+
+def shown_class(name: str, most: int = _CLASS_NAME) -> str:
+    """Return the name of a class.
+
+    Examples
+    --------
+    >>> shown_class("automobile"), shown_class("a_rather_long_name", 14)
+    ('automobile', 'a_rather_long…')
+    """
+    return shortened(visible(name), most)
+
+
+def shown_column(name: str, most: int = _COLUMN) -> str:
+    r"""Return the name of a column.
+
+    Examples
+    --------
+    >>> print(shown_column("region"), shown_column("a\x1b"))
+    region a\x1b
+    """
+    return shortened(_with_ends(name), most)
+
+
+def shown_value(value: str, most: int = _VALUE) -> str:
+    """Return the value of a group; blanks at an end are seen.
+
+    Examples
+    --------
+    >>> shown_value("north"), shown_value(" ")
+    ('north', "' '")
+    """
+    return shortened(_with_ends(value), most)
+
+
+def shown_group(column: str, value: str, most: tuple[int, int] = (_COLUMN, _VALUE)) -> str:
+    """Return a column and a value, shortened one by one.
+
+    Examples
+    --------
+    >>> shown_group("region", "north"), shown_group("region_of_the_world", "north", (8, 24))
+    ('region = north', 'region_… = north')
+    """
+    return f"{shown_column(column, most[0])} = {shown_value(value, most[1])}"
+
+
+def _with_ends(text: str) -> str:
+    return visible(text) if text == text.strip() else f"'{visible(text)}'"
 
 
 def clipped(text: str, most: int) -> str:

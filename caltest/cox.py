@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -11,20 +11,14 @@ from scipy.special import gammaincc, ndtri
 
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
-from caltest._prose import page, paragraph, plain, table
-from caltest._visible import shown
 from caltest.data import Sample, sample
 from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
+from caltest.results import Result, plain
 from caltest.statistics import CoxRecalibration
 from caltest.statistics.ece import two_classes
 
 Interval: TypeAlias = tuple[float, float]
-
-_ADVICE = (
-    "The p-values are those of likelihood ratios, valid only as the number of rows grows; "
-    "caltest.test(…, 'cox') has an exact one."
-)
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class ChiSquareTest:
 
 
 @dataclass(frozen=True)
-class Recalibration:
+class Recalibration(Result):
     """The fit of logit P(y = 1) = intercept + slope · logit p.
 
     A calibrated model has intercept 0 and slope 1. What the data cannot tell is NaN.
@@ -130,39 +124,7 @@ class Recalibration:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
         intervals = {f"{name}_interval": getattr(self, f"{name}_interval") for name in _ESTIMATES}
-        return {name: plain(value) for name, value in (asdict(self) | intervals).items()}
-
-    def summary(self) -> str:
-        """Return the fit in plain language."""
-        view = f", seen through the lens {shown(self.lens)}" if self.lens else ""
-        rows = [
-            ("fitted", f"logit P(y = 1) = intercept + slope · logit p, {self.n_samples} rows{view}"),
-            ("intercept", _text(self.intercept, self.intercept_interval)),
-            ("slope", _text(self.slope, self.slope_interval)),
-            ("at slope 1", f"intercept {_text(self.in_the_large, self.in_the_large_interval)}"),
-            ("tests", f"intercept 0 and slope 1: {self.test_both}"),
-            ("", f"intercept 0 at slope 1: {self.test_in_the_large}"),
-            ("", f"slope 1: {self.test_slope}"),
-        ]
-        lines = ["Logistic recalibration", *table(rows), ""]
-        lines += paragraph(f"A calibrated model has intercept 0 and slope 1. {self._reading()}")
-        lines += paragraph(_ADVICE)
-        for warning in self.warnings:
-            lines += ["", *paragraph(f"Note: {warning}")]
-        return page(lines)
-
-    def _reading(self) -> str:
-        low, high = self.slope_interval
-        if np.isnan(self.slope):
-            return "These data do not tell the slope."
-        if high < 1.0:
-            return "The slope is below 1: predictions are too extreme, the model is over-confident."
-        if low > 1.0:
-            return "The slope is above 1: predictions are too timid, the model is under-confident."
-        return "These data do not tell the slope from 1."
-
-    def __str__(self) -> str:
-        return self.summary()
+        return {**super().to_dict(), **plain(intervals)}
 
 
 _ESTIMATES = ("intercept", "slope", "in_the_large")
@@ -287,9 +249,3 @@ def _remarks(logits: Logits, labels: NDArray[np.intp], mixed: bool, separated: b
 def _interval(value: float, error: float) -> Interval:
     half = float(ndtri(0.975)) * error
     return value - half, value + half
-
-
-def _text(value: float, interval: Interval) -> str:
-    if np.isnan(value):
-        return "not determined by these data"
-    return f"{value:.4g}  (95% interval {interval[0]:.4g} to {interval[1]:.4g})"

@@ -1,8 +1,97 @@
-"""The error that a wrong input raises."""
+"""The error that a wrong input raises, and what its sentence is made of."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
 from caltest._visible import message
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row in a sentence, counted from 0.
+
+    Examples
+    --------
+    >>> str(Row(3))
+    'row 3 (counting from 0)'
+    """
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"row {self.number} (counting from 0)"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument in a sentence: its name, as it is given in a call, or as an option of a command.
+
+    Attributes
+    ----------
+    name
+        Of the argument; of an option, with its dashes.
+    value
+        What it is given; ``...`` where that is left open. Default None: the name stands alone.
+
+    Examples
+    --------
+    >>> str(Argument("n")), str(Argument("n", 9)), str(Argument("n", ...)), str(Argument("n", "9"))
+    ('n', 'n=9', 'n=', "n='9'")
+    >>> str(Argument("--n")), str(Argument("--n", 9)), str(Argument("--careful", True))
+    ('--n', '--n 9', '--careful')
+    """
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.name
+        if self.name.startswith("--"):
+            return self.name if self.value in (..., True) else f"{self.name} {self.value!r}"
+        return f"{self.name}=" if self.value is ... else f"{self.name}={self.value!r}"
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A sentence, or a part of one, with the facts in it, which are phrases themselves or plain.
+
+    Attributes
+    ----------
+    text
+        With the name of each fact in braces.
+    facts
+        By their names.
+
+    Examples
+    --------
+    >>> str(Phrase("{where} is {value}", {"where": Row(2), "value": 1.4}))
+    'row 2 (counting from 0) is 1.4'
+    """
+
+    text: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.text.format_map(self.facts)
+
+    def fact(self, name: str) -> Any:
+        """Return a fact by its name, that of a phrase in it too; None if there is none."""
+        if name in self.facts:
+            return self.facts[name]
+        parts = (fact.fact(name) for fact in self.facts.values() if isinstance(fact, Phrase))
+        return next((found for found in parts if found is not None), None)
+
+    def changed(self, change: Callable[[object], object]) -> Phrase:
+        """Return it with other facts, those of its phrases too."""
+        facts = {
+            name: fact.changed(change) if isinstance(fact, Phrase) else change(fact)
+            for name, fact in self.facts.items()
+        }
+        return Phrase(self.text, facts)
 
 
 class InputError(ValueError):
@@ -15,7 +104,18 @@ class InputError(ValueError):
     Parameters
     ----------
     text
-        The message.
+        The message. With facts, their names stand in it in braces; without a text it is "{argument} is
+        {found}; {do}."
+    argument
+        Name of the argument that is wrong.
+    row, column
+        Where: the row, counted from 0, and the column.
+    found
+        What was found there.
+    do
+        What to do.
+    **more
+        Other facts in the text.
 
     Examples
     --------
@@ -25,7 +125,105 @@ class InputError(ValueError):
     ... except caltest.InputError as error:
     ...     print(error)
     probs looks like percentages: row 1 (counting from 0) is 1.4, outside [0, 1]; divide by 100.
+    >>> print(InputError(argument="alpha", found=2, do="give a level between 0 and 1"))
+    alpha is 2; give a level between 0 and 1.
     """
 
-    def __init__(self, text: object = "") -> None:
-        super().__init__(message(str(text)))
+    def __init__(
+        self,
+        text: object = "",
+        *,
+        argument: str | None = None,
+        row: int | None = None,
+        column: object = None,
+        found: object = None,
+        do: object = None,
+        **more: object,
+    ) -> None:
+        told = {
+            "argument": None if argument is None else Argument(argument),
+            "row": None if row is None else Row(row),
+            "column": column,
+            "found": found,
+            "do": do,
+        }
+        facts = {name: fact for name, fact in told.items() if fact is not None} | more
+        if isinstance(text, Phrase):
+            self.phrase = text
+        elif facts:
+            self.phrase = Phrase(str(text) or "{argument} is {found}; {do}.", facts)
+        else:  # braces in it are braces
+            self.phrase = Phrase("{text}", {"text": str(text)})
+        super().__init__(message(str(self.phrase)))
+
+    def fact(self, name: str) -> Any:
+        """Return a fact of the message by its name, wherever it stands in it; None if it has none.
+
+        Examples
+        --------
+        >>> InputError(argument="alpha", found=2, do="give 0.05").fact("found")
+        2
+        """
+        return self.phrase.fact(name)
+
+    def changed(self, change: Callable[[object], object]) -> InputError:
+        """Return it with other facts."""
+        return InputError(self.phrase.changed(change))
+
+    def renamed(self, names: Mapping[str, str]) -> InputError:
+        """Return it with other names of arguments: options, for who typed these.
+
+        Examples
+        --------
+        >>> error = InputError("{argument} is {found}; give {more}.", argument="min_n", found=1,
+        ...                    more=Argument("n_resamples", 19))
+        >>> print(error.renamed({"min_n": "--min-n", "n_resamples": "--resamples"}))
+        --min-n is 1; give --resamples 19.
+        """
+
+        def change(fact: object) -> object:
+            return (
+                replace(fact, name=names.get(fact.name, fact.name))
+                if isinstance(fact, Argument)
+                else fact
+            )
+
+        return self.changed(change)
+
+    def moved(self, rows: int) -> InputError:
+        """Return it with rows that so many others stand before.
+
+        Examples
+        --------
+        >>> print(InputError("{row} is {found}.", row=3, found="wrong").moved(4096))
+        row 4099 (counting from 0) is wrong.
+        """
+
+        def change(fact: object) -> object:
+            return Row(fact.number + rows) if isinstance(fact, Row) else fact
+
+        return self.changed(change)
+
+    def within(self, name: str) -> InputError:
+        """Return it as one of what is called so, a file for instance."""
+        return InputError("{name}: {error}", name=name, error=self.phrase)
+
+    def explained(self, why: str) -> InputError:
+        """Return it with a clause after what to do.
+
+        Examples
+        --------
+        >>> print(InputError("{row} is wrong; correct it.", row=3).explained("it was read from 'p'"))
+        row 3 (counting from 0) is wrong; correct it; it was read from 'p'.
+        """
+        return InputError("{error}; {why}.", error=_without_stop(self.phrase), why=why)
+
+
+def _without_stop(phrase: Phrase) -> Phrase:
+    """Return a sentence without its full stop."""
+    last = phrase.text.rpartition("{")[2].removesuffix("}")
+    if not phrase.text.endswith("}"):
+        return Phrase(phrase.text.removesuffix("."), phrase.facts)
+    fact = phrase.facts[last]
+    shorter = _without_stop(fact) if isinstance(fact, Phrase) else str(fact).removesuffix(".")
+    return Phrase(phrase.text, {**phrase.facts, last: shorter})

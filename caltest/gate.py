@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from caltest._arguments import arguments
-from caltest._prose import pvalue
 from caltest._seeds import Rng
-from caltest._visible import line
 from caltest.auditing import Audit, audit
+from caltest.text.audit import failure
 
 
 @arguments()
@@ -58,12 +57,5 @@ def assert_calibrated(
     __tracebackhide__ = True  # pytest then shows the line of the test
     found = audit(probs, labels, alpha=alpha, rng=rng, **options)
     if found.rejected:
-        raise AssertionError(_message(found))
+        raise AssertionError(failure(found))
     return found
-
-
-def _message(found: Audit) -> str:
-    beyond = "" if found.tolerance is None else f" beyond the tolerance of {found.tolerance:g}"
-    p = pvalue(found.pvalue, found.alpha)
-    verdict = f"the model is miscalibrated{beyond}, p = {p} at alpha = {found.alpha:g}"
-    return f"{verdict}\n\n{found.summary().rstrip()}\n\nTo repeat it: {line(found.call)}"

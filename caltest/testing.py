@@ -37,7 +37,7 @@ from caltest.named import (
 from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.resampling import Check, Column, adds_up, columns_of, table_of_blocks
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
 from caltest.tolerance import (

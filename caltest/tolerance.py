@@ -25,13 +25,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from caltest._parallel import Workers
-from caltest._prose import points
 from caltest._quoted import quoted
 from caltest.data import Predictions, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
 from caltest.statistics import STATISTICS, Statistic
+from caltest.text.numbers import points
 
 #: Sides on which a model may be wrong; the first is the default.
 ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]

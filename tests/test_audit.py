@@ -237,17 +237,20 @@ def test_function_statistics_and_those_evaluated_together():
 
 def test_a_function_that_learns_from_its_first_call_learns_from_a_draw():
     probs, labels = calibrated(100, 3, 6)
-    first = []
+    found = []
+    for seed in range(20):
+        first = []
 
-    def remembers(probs, labels):
-        first.append(labels.copy())
-        return float((labels == first[0]).sum())
+        def remembers(probs, labels, first=first):
+            first.append(labels.copy())
+            return float((labels == first[0]).sum())
 
-    audit = caltest.audit(
-        probs, labels, lenses="canonical", statistics=remembers, n_resamples=99, rng=0
-    )
-    assert not np.array_equal(first[0], labels)
-    assert audit.pvalue > 0.05
+        audit = caltest.audit(
+            probs, labels, lenses="canonical", statistics=remembers, n_resamples=99, rng=seed
+        )
+        found.append(audit.pvalue)
+    assert sum(p <= 0.05 for p in found) <= 5  # of 20; more with probability 3e-4
+    assert np.median(found) > 0.2
 
 
 # ------------------------------------------------------------------ what is controlled

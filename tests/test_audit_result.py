@@ -12,12 +12,15 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, labels_from
 
 import caltest
-from caltest.auditing import words
+from caltest.auditing import View
 from caltest.auditing.described import bins_of, reliability
 from caltest.binning import joint_bands
 from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
+from caltest.text import audit as words
+from caltest.text import audit_advice
+from caltest.text.names import view_name
 
 # ------------------------------------------------------------------ views
 
@@ -131,7 +134,7 @@ def test_hostile_groups():
     text = str(audit)
     assert "\x1b" not in text
     assert "\x00" not in text
-    assert "in '<col>\\n' = \\x00\\x1b]0;x" in words.view_name(
+    assert "in '<col>\\n' = \\x00\\x1b]0;x" in view_name(
         next(view for view in audit.views if view.group and "\x00" in view.group.value)
     )
     assert ("lone = x", 1) in {(each.what, each.rows) for each in audit.skipped}
@@ -257,7 +260,7 @@ def test_words(wrong):
     worst = words.worst(wrong)
     assert len({id(check.view) for check in worst}) == len(worst) <= words.MOST_WORST
     assert all(check.found for check in worst)
-    advice = words.advice(wrong)
+    advice = audit_advice.advice(wrong)
     assert advice[0].startswith("On all rows the model is over-confident: recalibrate the model")
     assert all(line == line.rstrip() for line in text.splitlines())
 
@@ -265,19 +268,21 @@ def test_words(wrong):
 def test_words_of_a_group_that_stands_apart(wrong):
     """A group that errs as all rows do needs no advice of its own; one that errs more does."""
     group = "Look at the data of region = 0: labels"
-    assert any(text.startswith(group) for text in words.advice(wrong))
+    assert any(text.startswith(group) for text in audit_advice.advice(wrong))
     alone = replace(wrong, checks=tuple(c for c in wrong.checks if c.view.group))
-    assert words.advice(alone)[0].startswith(group)
-    like_all = words.View("top_label", "the top class is right", None, 100, 0.9, 0.7, "over")
+    assert audit_advice.advice(alone)[0].startswith(group)
+    like_all = View("top_label", "the top class is right", None, 100, 0.9, 0.7, "over")
     same = replace(like_all, group=caltest.auditing.Group("region", "a"), rows=50, share=0.72)
     other = replace(same, share=0.4)
     checks = [replace(wrong.checks[0], view=view, found=True) for view in (like_all, same, other)]
-    assert not any("region = a" in text for text in words.advice(replace(wrong, checks=(*checks[:2],))))
-    assert any("region = a" in text for text in words.advice(replace(wrong, checks=(*checks,))))
+    assert not any(
+        "region = a" in text for text in audit_advice.advice(replace(wrong, checks=(*checks[:2],)))
+    )
+    assert any("region = a" in text for text in audit_advice.advice(replace(wrong, checks=(*checks,))))
 
 
 def test_words_of_a_finding():
-    view = words.View("class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, "under")
+    view = View("class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, "under")
     check = caltest.auditing.Check(view, "ks", "x", 0.1, None, 0.001, (0.0, 0.01), 0.01, True)
     assert words.finding(check) == (
         "Class 'cat' (1,000 rows): it says 10% on average, and 16% came true; too little on average "
@@ -289,7 +294,7 @@ def test_words_of_a_finding():
         entropic = replace(check, view=replace(view, share=0.11), statistic="ecd", value=value)
         assert f"these means are not told apart{told} ('ecd'" in words.finding(entropic)
     assert "too sure" not in words.finding(replace(entropic, value=0.02, found=False))
-    whole = words.View("canonical", None, None, 1, direction="over")
+    whole = View("canonical", None, None, 1, direction="over")
     assert words.finding(replace(check, view=whole, statistic="ecd")).startswith(
         "The full probabilities (1 row): over-confident on average ("
     )
@@ -308,17 +313,17 @@ def test_words_when_nothing_is_found():
     text = " ".join(str(audit).split())
     assert "No miscalibration was found: the smallest adjusted p-value" in text
     assert "This is no proof of calibration" in text
-    hidden = words.hidden(audit, next(v for v in audit.views if v.lens == "top_label"))
+    hidden = audit_advice.hidden(audit, next(v for v in audit.views if v.lens == "top_label"))
     assert 0.05 < hidden < 0.25
 
 
 def test_hidden_is_about_right():
     """An error of that size on average is found in about four of five cases, by a z test."""
-    view = words.View("top_label", "the top class is right", None, 400, 0.8, 0.8)
+    view = View("top_label", "the top class is right", None, 400, 0.8, 0.8)
     audit = caltest.audit(
         *calibrated(60, 3, 0), lenses="top_label", statistics="ecd", n_resamples=39, rng=0
     )
-    size = words.hidden(audit, view)
+    size = audit_advice.hidden(audit, view)
     sd = np.sqrt(0.8 * 0.2 / 400)
     z = np.random.default_rng(0).normal(size / sd, 1.0, 100_000)
     assert (np.abs(z) > 1.959964).mean() == pytest.approx(0.8, abs=0.01)

@@ -13,11 +13,13 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing import Group, engine, words
+from caltest.auditing import Group, View, engine
 from caltest.auditing.bounded import NOTHING, Bounded
 from caltest.auditing.described import bins_of
-from caltest.auditing.names import narrow_name
 from caltest.multiplicity import CORRECTIONS
+from caltest.text import audit as words
+from caltest.text import audit_advice
+from caltest.text.names import group_name, narrow_name, view_name
 
 
 @pytest.fixture(scope="module")
@@ -116,30 +118,30 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
 
 def test_advice_follows_the_findings(wrong):
     check = wrong.checks[0]
-    whole = words.View("canonical", None, None, 100, direction="over")
+    whole = View("canonical", None, None, 100, direction="over")
     kernel = replace(check, view=whole, statistic="skce_uq", found=True)
     told = replace(kernel, statistic="ecd")
     untold = replace(told, found=False)
-    quiet = words.advice(replace(wrong, checks=(kernel, untold)))
+    quiet = audit_advice.advice(replace(wrong, checks=(kernel, untold)))
     assert quiet[0].startswith("On all rows the probabilities are off, in no one direction")
     assert not any("confident" in text or "by temperature scaling" in text for text in quiet)
-    loud = words.advice(replace(wrong, checks=(kernel, told)))
+    loud = audit_advice.advice(replace(wrong, checks=(kernel, told)))
     assert loud[0].startswith("On all rows the model is over-confident: ")
     assert words.worst(replace(wrong, checks=(kernel, told))) == (told,)
     assert words.worst(replace(wrong, checks=(kernel, untold))) == (kernel,)
-    top = words.View("top_label", "the top class is right", None, 1000, 0.80, 0.79, "over")
+    top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, "over")
     noise = replace(check, view=top, statistic="ks", found=True)
     assert "; these means are not told apart ('ks'" in words.finding(noise)
-    assert words.advice(replace(wrong, checks=(noise,)))[0] == quiet[0]
+    assert audit_advice.advice(replace(wrong, checks=(noise,)))[0] == quiet[0]
     opposite = replace(noise, view=replace(top, share=0.95, direction="under"))
-    assert words.advice(replace(wrong, checks=(opposite, told)))[0] == quiet[0]
+    assert audit_advice.advice(replace(wrong, checks=(opposite, told)))[0] == quiet[0]
 
 
 def test_a_group_that_only_seems_to_err_the_other_way_is_not_set_apart(wrong):
-    top = words.View("top_label", "the top class is right", None, 10_000, 0.80, 0.78, "over")
+    top = View("top_label", "the top class is right", None, 10_000, 0.80, 0.78, "over")
     group = replace(top, group=Group("g", "a"), rows=100, share=0.805, direction="under")
     checks = tuple(replace(wrong.checks[0], view=v, found=True, statistic="ks") for v in (top, group))
-    assert not any("g = a" in text for text in words.advice(replace(wrong, checks=checks)))
+    assert not any("g = a" in text for text in audit_advice.advice(replace(wrong, checks=checks)))
 
 
 # ------------------------------------------------------------------ impossible labels
@@ -167,8 +169,8 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
         ": a label came true that the model calls impossible, in 3 rows; 0 of 1 check found an error "
         f"(p = {audit.pvalue:g})."
     )
-    assert any("probability 0" in text for text in words.advice(audit))
-    assert not any("stands out" in text for text in words.advice(audit)[:1])
+    assert any("probability 0" in text for text in audit_advice.advice(audit))
+    assert not any("stands out" in text for text in audit_advice.advice(audit)[:1])
     json.dumps(audit.to_dict(), allow_nan=False)
     with pytest.raises(AssertionError, match="calls impossible, in 3 rows"):
         raise AssertionError(str(audit).replace("\n", " "))
@@ -207,11 +209,11 @@ def test_what_could_be_missed_is_never_nothing(right):
         right,
         views=tuple(replace(view, rows=10**8) for view in right.views),
     )
-    text = " ".join(words.advice(large))
+    text = " ".join(audit_advice.advice(large))
     assert " 0 points" not in text
     assert "an average error of some 0.0" in text
     certain = replace(right, views=tuple(replace(v, says=v.says and 1.0) for v in right.views))
-    assert words.advice(certain)[0].endswith("an error may be too small for this many rows.")
+    assert audit_advice.advice(certain)[0].endswith("an error may be too small for this many rows.")
 
 
 def test_no_minus_nothing():
@@ -225,8 +227,8 @@ def test_no_minus_nothing():
 
 
 def test_a_long_name_leaves_no_other_out():
-    view = words.View("class:x", f"the label is {'c' * 300!r}", Group("column" * 50, "value" * 50), 100)
-    name = words.view_name(view)
+    view = View("class:x", f"the label is {'c' * 300!r}", Group("column" * 50, "value" * 50), 100)
+    name = view_name(view)
     assert len(name) < 100
     assert name.startswith("class 'ccccc")
     assert " in columncolumn" in name
@@ -236,7 +238,7 @@ def test_a_long_name_leaves_no_other_out():
         assert len(narrow) <= most
         assert " = v" in narrow
     assert narrow_name(replace(view, group=None), 16) == "class 'cccccccc…"
-    shown = words.view_name(replace(view, event="the label is 'cat'", group=Group("a\nb", " \u202e")))
+    shown = view_name(replace(view, event="the label is 'cat'", group=Group("a\nb", " \u202e")))
     assert shown == "class 'cat' in a\\nb = ' \\u202e'"
 
 
@@ -258,7 +260,7 @@ def test_groups_that_differ_by_what_is_hidden_stay_apart():
     audit = caltest.audit(*calibrated(240, 3, 0), groups={"g": cells}, **LIGHT)
     groups = {view.group.value for view in audit.views if view.group}
     assert groups == {"a\x00", "a\x01", "a", "a "}
-    assert {words.group_name(Group("g", value)) for value in groups} == {
+    assert {group_name(Group("g", value)) for value in groups} == {
         r"g = a\x00",
         r"g = a\x01",
         "g = a",

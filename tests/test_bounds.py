@@ -13,7 +13,6 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import BoundsDisplay, InputError
-from caltest._prose import percents, points
 from caltest._sampling import LabelSampler
 from caltest.binning import CountLaw
 from caltest.bounds import lower
@@ -21,6 +20,7 @@ from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted
 from caltest.data import Predictions
 from caltest.statistics import Scan
+from caltest.text.numbers import percents, points
 from caltest.tolerance import shifted
 
 SIDES = ("over", "under")

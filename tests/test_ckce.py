@@ -28,9 +28,8 @@ from caltest.data import Predictions
 from caltest.forms import (
     DenseWeights,
     FeatureSquares,
-    _low_rank_moments,
-    feature_squares,
     incomplete_cholesky,
+    low_rank,
 )
 from caltest.forms._pair_moments import identity_tile
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
@@ -300,7 +299,7 @@ def many_rows(monkeypatch):
 
     def moments(form):
         with monkeypatch.context() as patch:
-            patch.setattr(feature_squares, "is_worthwhile", lambda n, m, f: True)
+            patch.setattr(low_rank, "is_worthwhile", lambda n, m, f: True)
             return form.moments()
 
     return moments
@@ -315,7 +314,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
         every, none = slice(0, n), np.zeros_like(probs)
         return identity_tile(probs, none, form.pairs.kernel_terms[0], every, every)[1], 0.0
 
-    monkeypatch.setattr(_low_rank_moments, "_sampled_cubes", over_all_rows)
+    monkeypatch.setattr(low_rank, "_sampled_cubes", over_all_rows)
     probs = np.vstack([dirichlet(n - 2, m, 3), np.eye(m)[:1], [[0.99] + [0.01 / (m - 1)] * (m - 1)]])
     form = FeatureSquares(probs, np.random.default_rng(0).normal(size=(n, 2)))
     outcomes, chances = every_outcome(probs)

@@ -27,7 +27,7 @@ from caltest.forms import (
 )
 from caltest.kernels import Exponential, Gaussian, Linear, LinearGaussian, MatrixKernel
 from caltest.simulation import m1
-from caltest.statistics import CKCE, _ridge, ckce
+from caltest.statistics import CKCE, ckce
 
 # ------------------------------------------------------------------ regularization
 
@@ -49,7 +49,7 @@ def test_cross_validation_is_leave_one_out_in_the_mean(A):
         return total
 
     draws = [labels_from(probs, np.random.default_rng(seed)) for seed in range(300)]
-    risks = {value: np.mean([left_out(value, y) for y in draws]) for value in _ridge.GRID[::2]}
+    risks = {value: np.mean([left_out(value, y) for y in draws]) for value in ckce.GRID[::2]}
     statistic = CKCE(kernel if A is None else MatrixKernel([(kernel, A)]), "cv")
     chosen = statistic.fitted(Predictions(probs)).regularization
     best = min(risks, key=risks.get)
@@ -61,7 +61,7 @@ def test_cross_validation_sees_no_labels(method):
     probs = dirichlet(200, 3, 0)
     statistic = CKCE(regularization="cv", method=method)
     fitted = statistic.fitted(Predictions(probs))
-    assert fitted.regularization in _ridge.GRID
+    assert fitted.regularization in ckce.GRID
     assert fitted.parameters["regularization_rule"] == "cv"
     forms = [s.given(Predictions(probs)) for s in (statistic, fitted)]
     labels = some_labels(probs)

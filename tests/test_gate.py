@@ -12,7 +12,7 @@ from support import binomial_limits
 
 import caltest
 from caltest.exceptions import InputError
-from caltest.gate import _message
+from caltest.text.audit import failure
 
 FAST = {"lenses": "top_label", "statistics": "ks", "n_resamples": 99}
 
@@ -49,7 +49,7 @@ def test_a_finding_fails_with_all_that_helps(data):
 
 def test_the_p_value_is_seen_to_be_at_or_below_alpha():
     made = audits.audit(pvalue=0.0149, alpha=0.0149)
-    assert "p = 0.0149 at alpha = 0.0149\n" in _message(made)
+    assert "p = 0.0149 at alpha = 0.0149\n" in failure(made)
 
 
 def test_a_tolerance_is_said(data):

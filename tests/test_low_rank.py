@@ -19,7 +19,7 @@ from caltest.kernels import (
 )
 from caltest.kernels.fourier import fourier_features
 from caltest.simulation import m1, m3
-from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE, _low_rank
+from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE, skce
 
 SHIFT_INVARIANT = [
     Gaussian(0.4),
@@ -184,7 +184,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     """Landmarks from a glimpse; if all rows are landmarks, it is the kernel, but for rounding."""
     probs = np.repeat(dirichlet(40, 3, 2), 5, axis=0)
     labels, kernel = some_labels(probs), Gaussian(0.4)
-    monkeypatch.setattr(_low_rank, "HELD_UP_TO", 100)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 100)
     for statistic in (BiasedSKCE, UnbiasedSKCE):
         low = statistic(kernel, "nystrom", 60)
         form = low.given(Predictions(probs))
@@ -205,7 +205,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
 @pytest.mark.parametrize("approximation", ["nystrom", "fourier"])
 @pytest.mark.parametrize("m", [3, 20])
 def test_rounded_features_add_up_exactly_however_they_are_added(monkeypatch, approximation, m):
-    monkeypatch.setattr(_low_rank, "HELD_UP_TO", 100)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 100)
     probs = dirichlet(3000, m, 1)
     form = UnbiasedSKCE(Gaussian(0.4), approximation, 31).given(Predictions(probs))
     labels = np.stack([some_labels(probs), np.zeros(3000, int), np.full(3000, m - 1)])

@@ -9,7 +9,7 @@ from support import central_moments, dirichlet, every_outcome, kernels_for
 import caltest
 from caltest._parallel import ALONE, Workers
 from caltest.data import Predictions
-from caltest.forms import HasMoments, KernelWeights, Linear, PairMean, Pairwise, Term, _cubic_trace
+from caltest.forms import HasMoments, KernelWeights, Linear, PairMean, Pairwise, Term, _pair_moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
@@ -126,7 +126,7 @@ def many_rows(monkeypatch):
 
     def approximate(form):
         with monkeypatch.context() as patch:
-            patch.setattr(_cubic_trace, "EXACT_WORK", 0.0)
+            patch.setattr(_pair_moments, "EXACT_WORK", 0.0)
             return form.moments()
 
     return approximate

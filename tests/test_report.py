@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from caltest import report
-from caltest.auditing import words
 from caltest.auditing.result import Check, Group, Reliability, Skipped, View
 from caltest.report import charts
 from caltest.report.summary import summarise
+from caltest.text import audit as words
+from caltest.text import audit_advice
+from caltest.text.directions import shown_directions
 
 FORMATS = {
     ".html": report.to_html,
@@ -86,7 +88,7 @@ def test_first_screen_says_verdict_certainty_place_and_advice():
     for check in (worst, next(c for c in audit.found if c.view.group)):
         assert words.finding(check) in first
     assert "at least 8 points too little somewhere" in first
-    for advice in words.advice(audit):
+    for advice in audit_advice.advice(audit):
         assert advice in first
     assert "$" not in first
     assert audit.call in text
@@ -166,7 +168,7 @@ def test_a_direction_is_told_where_it_is_shown(says, share, direction, told):
     audit = _with_first(made, view, replace(made.checks[0], view=view, found=True))
     assert summarise(audit, title=None, command=None).found_views[0].direction == told
     assert f" | 900 | {told} | " in report.to_markdown(audit)
-    shown = words.shown_directions(audit)[view.key]
+    shown = shown_directions(audit)[view.key]
     assert {"over": "▲", "under": "▼", None: "c"}[shown] == told[0]
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from caltest import InputError, report
 from caltest._writing import write_whole
-from caltest.auditing import words
 from caltest.auditing.result import Group, Skipped, View
 from caltest.report import formats
 from caltest.report._text import markdown
 from caltest.report.formats import SUFFIXES
+from caltest.text import audit as words
 
 FORMATS = {
     ".html": report.to_html,

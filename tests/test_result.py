@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import pickle
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -12,10 +15,10 @@ import pytest
 from support import P6, Y6
 
 import caltest
-from caltest import InputError
+from caltest import InputError, text
 from caltest.kernels import Exponential
 from caltest.nulls import MonteCarlo
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult, Result
 from caltest.statistics import LinearSKCE, UnbiasedSKCE
 
 RESULT = caltest.test(P6, Y6, UnbiasedSKCE(Exponential(0.5)), n_resamples=99, rng=0)
@@ -143,3 +146,53 @@ def test_early_stopping_is_told():
     result = caltest.test(P6, Y6, null=MonteCarlo(stop_after=3), n_resamples=999, rng=0)
     assert f"Stopped after {result.n_resamples} of 999 draws." in result.warnings
     assert f"({result.n_resamples} resamples" in result.summary()
+
+
+# ------------------------------------------------------------------ of all results
+
+
+def kinds_of_results(base=Result):
+    """Every class of results, whichever module has it."""
+    for each in base.__subclasses__():
+        yield each
+        yield from kinds_of_results(each)
+
+
+def every_kind():
+    for module in ("auditing", "bounds", "comparison", "cox", "estimation", "localisation", "planning"):
+        importlib.import_module(f"caltest.{module}")
+    return [each for each in kinds_of_results() if each.__module__.startswith("caltest.")]
+
+
+@pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
+def test_every_result_has_its_words(kind):
+    """In `caltest.text`, where its base class or it has a module; the class has none of its own."""
+    known = [each for each in kind.__mro__ if each.__name__ in text._MODULES]
+    assert known
+    assert callable(importlib.import_module(f"caltest.text.{text._MODULES[known[0].__name__]}").summary)
+    for name in ("__str__", "summary", "_repr_html_"):
+        assert getattr(kind, name) is getattr(Result, name)
+
+
+def test_results_import_no_words():
+    """What is written of a result is loaded when it is printed, and of that kind alone."""
+    code = (
+        "import sys, caltest, caltest.auditing, caltest.bounds, caltest.comparison, caltest.planning\n"
+        "import caltest.estimation, caltest.localisation\n"
+        "found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 5, [1, 0] * 5, n_resamples=9, rng=0)\n"
+        "def loaded(): return {name for name in sys.modules if name.startswith('caltest.text.')}\n"
+        "assert loaded() <= {'caltest.text.numbers', 'caltest.text.layout'}, loaded()\n"
+        "found.summary()\n"
+        "assert 'caltest.text.calibration' in loaded()\n"
+        "assert 'caltest.text.audit' not in loaded()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_notebooks_show_the_summary():
+    found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 5, [1, 0] * 5, n_resamples=9, rng=0)
+    shown = replace(found, name="<b>", measures="a & b")._repr_html_()
+    assert shown.startswith("<pre")
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert "a &amp; b" in shown

@@ -22,7 +22,7 @@ from caltest.statistics import (
     Omnibus,
     SquaredECE,
     UnbiasedSKCE,
-    _low_rank,
+    skce,
 )
 
 pa = pytest.importorskip("pyarrow")
@@ -38,7 +38,7 @@ def command(*arguments):
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
     """Take 9 000 rows for very many."""
-    monkeypatch.setattr(_low_rank, "HELD_UP_TO", 9000)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 9000)
     monkeypatch.setattr(testing, "HELD_UP_TO", 9000)
     monkeypatch.setattr("caltest.statistics.omnibus.HELD_UP_TO", 9000)
     monkeypatch.setattr(resampling, "_MANY_ROWS", 9000)

@@ -15,8 +15,7 @@ from caltest import InputError
 from caltest.data import Predictions
 from caltest.kernels import Exponential, Gaussian, Kernel, Linear, LinearGaussian
 from caltest.localisation import field
-from caltest.localisation.places import Places, cover, kernels_of
-from caltest.localisation.telling import places_told
+from caltest.localisation.places import Places, cover, kernels_of, places_told
 from caltest.predictive import Gaussian as GaussianPredictions
 from caltest.simulation import classwise, local, m1
 

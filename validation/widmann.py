@@ -36,7 +36,7 @@ from caltest.binning import MedianVariance, Uniform
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.nulls import Bound, Normal
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.simulation import Simulated, mixture
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from validation._cells import Options, Row, Table, seeds, spread

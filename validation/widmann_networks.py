@@ -27,7 +27,7 @@ from caltest.data import Predictions
 from caltest.kernels import Exponential
 from caltest.nulls import Bound, Normal
 from caltest.plots.style import BLACK, BLUE, NARROW_BAND, VERMILION
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from validation._cells import Options, Row, Table
 from validation._study import REFERENCE, markdown, write_csv

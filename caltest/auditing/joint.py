@@ -107,8 +107,13 @@ def check_resolution(
         low, high = (low, middle) if enough(middle) else (middle, high)
     looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
     raise InputError(
-        f"n_resamples is {n_resamples}, with which no p-value{looks} can reach alpha = {alpha:g}; "
-        f"give at least {high:,}."
+        "{argument} is {found}, with which no p-value{looks} can reach alpha = {alpha}; give at least "
+        "{high}.",
+        argument="n_resamples",
+        found=n_resamples,
+        looks=looks,
+        alpha=f"{alpha:g}",
+        high=f"{high:,}",
     )
 
 

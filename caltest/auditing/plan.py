@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from caltest._visible import shown_group
 from caltest.auditing.groups import Grouping, Rows, large_enough
 from caltest.auditing.looks import CANONICAL, CLASSWISE, Look, Scope, Source, class_scope
 from caltest.auditing.result import Group, Skipped
-from caltest.auditing.shown import shown_group
 from caltest.auditing.wanted import OF_VECTOR, Wanted
 from caltest.data import Predictions
 from caltest.exceptions import InputError

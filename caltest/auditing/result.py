@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+import platform
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, flag
-from caltest._frozen import freeze_arrays
-from caltest._prose import plain
 from caltest._version import __version__
-from caltest.auditing.plain import cells, place_of, versions
+from caltest._visible import visible
+from caltest.exceptions import InputError
 from caltest.forms import Side
+from caltest.results import Result, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +159,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Result):
     """One answer from many looks at a model: frozen; ``print`` it, or see :mod:`caltest.report`.
 
     Attributes
@@ -235,9 +236,6 @@ class Audit:
     impossible: int = 0
     recalibration: Recalibration | None = None
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     @property
     def rejected(self) -> bool:
         """Whether calibration (within the tolerance) is rejected at level alpha."""
@@ -270,7 +268,7 @@ class Audit:
         """
         import pandas as pd
 
-        return pd.DataFrame([cells(check) for check in self.checks])
+        return pd.DataFrame([_cells(check) for check in self.checks])
 
     @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
@@ -287,37 +285,25 @@ class Audit:
             If a check is of a view that is not among ``views``.
         """
         place = {view.key: number for number, view in enumerate(self.views)}
-        data: dict[str, Any] = {"caltest": __version__, "versions": versions()}
+        data: dict[str, Any] = {"caltest": __version__, "versions": _versions()}
         data |= {name: getattr(self, name) for name in _PLAIN}
         data["verdict"] = self.verdict
         if draws:
             data["null_distribution"] = self.null_distribution
-        data["views"] = [asdict(view) for view in self.views]
+        data["views"] = self.views
         data["checks"] = [
-            {"view": place_of(check, place)}
+            {"view": _place_of(check, place)}
             | {each.name: getattr(check, each.name) for each in fields(check) if each.name != "view"}
             for check in self.checks
         ]
-        data["skipped"] = [asdict(each) for each in self.skipped]
+        data["skipped"] = self.skipped
         found: dict[str, Any] = plain(data)
         return found
 
     @property
     def verdict(self) -> str:
         """The answer in one sentence."""
-        from caltest.auditing.words import verdict
-
-        return verdict(self)
-
-    @arguments()
-    def summary(self) -> str:
-        """Return the audit in plain language."""
-        from caltest.auditing.layout import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()
+        return self._written("verdict")
 
 
 _PLAIN = (
@@ -339,3 +325,53 @@ _PLAIN = (
     "warnings",
     "impossible",
 )
+
+
+def _place_of(check: Check, place: dict[tuple[str, Group | None], int]) -> int:
+    """Return where the view of a check is, or raise if it is nowhere."""
+    view = check.view
+    if view.key not in place:
+        where = f" in {view.group.label!r}" if view.group else ""
+        raise InputError(
+            f"a check by {check.statistic!r} looks at {view.lens!r}{where}, which is not among the "
+            "audit's views; put its view there too."
+        )
+    return place[view.key]
+
+
+def _versions() -> dict[str, str]:
+    """Return what the numbers were made with."""
+    import scipy
+
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def _cells(check: Check) -> dict[str, Any]:
+    """Return one row of the table of all checks."""
+    view = check.view
+    low, high = check.expected or (float("nan"), float("nan"))
+    return {
+        "lens": visible(view.lens),
+        "event": None if view.event is None else visible(view.event),
+        "column": visible(view.group.column) if view.group else None,
+        "group": visible(view.group.value) if view.group else None,
+        "rows": view.rows,
+        "statistic": visible(check.statistic),
+        "value": check.value,
+        "expected_low": low,
+        "expected_high": high,
+        "pvalue": check.pvalue,
+        "pvalue_low": check.pvalue_interval[0],
+        "pvalue_high": check.pvalue_interval[1],
+        "adjusted": check.adjusted,
+        "found": check.found,
+        "direction": view.direction,
+        "says": view.says,
+        "share": view.share,
+        "over": view.over,
+        "under": view.under,
+    }

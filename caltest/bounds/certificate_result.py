@@ -1,20 +1,21 @@
-"""The result of a certificate: frozen, inert."""
+"""The result of a certificate, and how many rows one would need."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
-from caltest._arguments import Number, arguments, choose, real_array
-from caltest._frozen import freeze_arrays
-from caltest._prose import plain
+from caltest._arguments import Number, arguments, choose, level_of_confidence, real_array
 from caltest._quoted import quoted
-from caltest.bounds.certificate_plan import SHARE, SMALLEST_PLANNED, samples_for
-from caltest.bounds.isotonic import ConfidenceBand, Segment
+from caltest._seeds import generator
+from caltest.bounds.isotonic import ConfidenceBand, Segment, cells_wanted, interval_bounds
 from caltest.exceptions import InputError
+from caltest.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +24,17 @@ Array: TypeAlias = NDArray[np.float64]
 Direction: TypeAlias = Literal["over", "under"]
 Truth: TypeAlias = Literal["stated", "estimated"]
 Method: TypeAlias = Literal["bins", "isotonic"]
+
+#: Of a plan: the chance to reach the distance, and the share of the rows, if isotonic.
+CHANCE = 0.8
+SHARE = 0.9
+_KEPT_FOR_CHANCE = 0.1
+_MOST_ROWS = 10**11
+_MOST_CELLS = 2000  # as many as 16 million rows have
+SMALLEST_PLANNED = 0.005
+_FEW_CELLS = 64  # up to which samples are drawn, beyond which expected ones do
+_DRAWS = 200
+_LENGTHS = 45  # of intervals in a plan: neighbours differ by a sixth or less
 
 
 class Proved(NamedTuple):
@@ -48,7 +60,7 @@ class Proved(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Result):
     """How far a model's statements can be from the truth. Arrays: one entry a bin or cell, read-only.
 
     Everything holds at once with the stated confidence, so ranges and bins may be picked afterwards.
@@ -135,9 +147,6 @@ class Certificate:
     wanted: float | None = None
     samples_wanted: int | None = None
     warnings: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def reached(self) -> bool | None:
@@ -249,7 +258,7 @@ class Certificate:
         truth = choose("truth", at, {"stated": self.stated, "estimated": self.estimates})
         if self.crossings or self.proved >= target:
             return None
-        return samples_for(self, target, truth)
+        return _samples_for(self, target, truth)
 
     @arguments()
     def table(self) -> pd.DataFrame:
@@ -282,20 +291,7 @@ class Certificate:
     @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        whole = {each.name: plain(getattr(self, each.name)) for each in fields(self)}
-        for name in ("miscalibrated", "crossings"):
-            whole[name] = [part._asdict() for part in getattr(self, name)]
-        return whole | {"reached": self.reached}
-
-    @arguments()
-    def summary(self) -> str:
-        """Return the certificate in plain language."""
-        from caltest.bounds.certificate_words import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()
+        return {**super().to_dict(), "reached": self.reached}
 
 
 def checked_wanted(wanted: object) -> float:
@@ -306,3 +302,130 @@ def checked_wanted(wanted: object) -> float:
             f"wanted is {quoted(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
         )
     return found
+
+
+# ------------------------------------------------------------------ how many rows it would need
+
+
+def _samples_for(certificate: Certificate, wanted: float, truth: Array) -> int | None:
+    """Return the rows at which a certificate reaches ``wanted``, if shares are ``truth`` (K,)."""
+    c = certificate
+    if c.method == "bins":
+        if (np.abs(truth - c.stated) >= wanted).any():
+            return None
+        return _smallest(lambda rows: _enough_for_bins(c, wanted, truth, rows), c.n_samples, 1.005)
+    aim = (1.0 - _KEPT_FOR_CHANCE) * wanted
+    few = len(c.counts) <= _FEW_CELLS
+    if c.counts[np.abs(truth - c.stated) < (wanted if few else aim)].sum() < SHARE * c.n_samples:
+        return None
+    guess = c.n_samples * (c.distance_for(SHARE) / aim) ** 3  # how bands of rising curves shrink
+
+    def enough(rows: float) -> bool:
+        cells = _planned(c, truth, rows)
+        if len(cells.counts) > _FEW_CELLS:
+            return bool(_share_within(c, cells, cells.counts * cells.truth, aim) >= SHARE)
+        return _often_within(c, cells, wanted)
+
+    return _smallest(enough, guess, 1.03)
+
+
+def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int | None:
+    """Return a number of rows that is enough, fewer by a factor of ``near`` being too few."""
+    high = min(max(2.0, start), _MOST_ROWS)
+    if enough(high):
+        low = high / 2.0
+        while low >= 2.0 and enough(low):
+            low, high = low / 2.0, low
+    else:
+        low, high = high, 2.0 * high
+        while not enough(high):
+            if high > _MOST_ROWS:
+                return None
+            low, high = high, 2.0 * high
+    while high > low * near and high - low > 1.0:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(2, int(np.ceil(high)))
+
+
+def _enough_for_bins(certificate: Certificate, wanted: float, truth: Array, rows: float) -> bool:
+    """Return whether all bins are within ``wanted`` with the chance of 80%.
+
+    A bin is if its count of events s has L(s) ≥ stated − wanted and U(s) ≤ stated + wanted. L(s) ≥ p
+    is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
+    assumed truth how probable they are. (Rows that differ within the bin make it more so.)
+    """
+    c = certificate
+    n = np.maximum(np.floor(rows * c.counts / c.n_samples), 1.0)
+    least = _least_events(n, c.stated - wanted, c.level)
+    most = n - _least_events(n, 1.0 - c.stated - wanted, c.level)
+    chances = binom.cdf(most, n, truth) - binom.cdf(least - 1.0, n, truth)
+    return float(np.prod(np.clip(chances, 0.0, 1.0))) >= CHANCE
+
+
+def _least_events(n: Array, p: Array, level: float) -> Array:
+    """Return the smallest count whose lower bound is at least p."""
+    found = binom.isf(level, n, np.clip(p, 0.0, 1.0)) + 1.0
+    return np.where(p > 0.0, found, 0.0)
+
+
+class _Planned(NamedTuple):
+    """Cells of a larger sample: scores and their truth, rows, and whether other scores lie beside."""
+
+    scores: Array
+    truth: Array
+    counts: Array
+    between: NDArray[np.bool_]
+
+
+def _planned(certificate: Certificate, truth: Array, rows: float) -> _Planned:
+    """Return the cells of so many rows.
+
+    Scores are spread evenly within each cell, so that a larger sample can be cut more finely. Cells of
+    a single score stay what they are.
+    """
+    c = certificate
+    cells = min(2 * cells_wanted(int(rows)), _MOST_CELLS)
+    wide = c.ends > c.starts
+    parts = np.where(wide, -(-cells // len(wide)), 1).astype(int)
+    place = np.concatenate([(np.arange(k) + 0.5) / k for k in parts])
+    scores = np.repeat(c.starts, parts) + np.repeat(c.ends - c.starts, parts) * place
+    shares = scores if truth is c.stated else np.interp(scores, c.stated, truth)
+    counts = np.repeat(c.counts / parts, parts) * rows / c.n_samples
+    return _Planned(scores, np.clip(shares, 0.0, 1.0), counts, np.repeat(wide, parts))
+
+
+def _share_within(certificate: Certificate, cells: _Planned, events: Array, aim: float) -> float:
+    """Return the share of the rows for which the band of these events is within the aim.
+
+    A score between others has the bounds of its neighbours, as rounding outwards gives.
+    """
+    counts = cells.counts
+    lengths = np.unique(np.geomspace(1, len(counts), _LENGTHS).astype(int)).tolist()
+    alpha = level_of_confidence(certificate.confidence)
+    lower, upper = interval_bounds(counts, events, alpha, lengths)
+    lower = np.where(cells.between, np.r_[0.0, lower[:-1]], lower)
+    upper = np.where(cells.between, np.r_[upper[1:], 1.0], upper)
+    near = np.maximum(upper - cells.scores, cells.scores - lower) <= aim
+    return float(counts[near].sum() / counts.sum()) * (1.0 + 1e-12)
+
+
+def _often_within(certificate: Certificate, cells: _Planned, wanted: float) -> bool:
+    """Return whether drawn samples are within the distance for nine tenths of the rows, often enough.
+
+    Each of a few cells, of tied scores for instance, is bounded by its own events almost alone, and
+    one of them that falls out is many rows: no fixed reserve does for all numbers of cells. The draws
+    are always the same.
+    """
+    draws = generator(0)
+    rows, shares = round(float(cells.counts.sum())), cells.counts / cells.counts.sum()
+    allowed = int((1.0 - CHANCE) * _DRAWS)
+    failed = 0
+    for _ in range(_DRAWS):
+        counts = draws.multinomial(rows, shares)
+        events = draws.binomial(counts, cells.truth).astype(np.float64)
+        drawn = cells._replace(counts=counts.astype(np.float64))
+        failed += _share_within(certificate, drawn, events, wanted) < SHARE
+        if failed > allowed:
+            return False
+    return True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import arguments, flag
-from caltest._prose import plain
 from caltest._visible import visible
 from caltest.forms import Side
+from caltest.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +108,7 @@ class ViewBounds:
 
 
 @dataclass(frozen=True)
-class MiscalibrationBounds:
+class MiscalibrationBounds(Result):
     """By how much a model is wrong at least, on which side, and where. All amounts are probabilities.
 
     Attributes
@@ -165,8 +165,7 @@ class MiscalibrationBounds:
     @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON."""
-        found: dict[str, Any] = plain({"over": self.over, "under": self.under, **asdict(self)})
-        return found
+        return {"over": self.over, "under": self.under, **super().to_dict()}
 
     @arguments()
     def table(self) -> pd.DataFrame:
@@ -231,13 +230,3 @@ class MiscalibrationBounds:
             if p.named or overlapping
         ]
         return pd.DataFrame(found, columns=columns)
-
-    @arguments()
-    def summary(self) -> str:
-        """Return the bounds in plain language."""
-        from caltest.bounds.words import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()

@@ -49,7 +49,7 @@ def grid_of_tolerances() -> Grid:
     return np.concatenate([*parts, [UNIT]]).astype(np.intp)
 
 
-class Draws(NamedTuple):
+class ScanDraws(NamedTuple):
     """What one block of draws says of one side.
 
     Attributes
@@ -140,7 +140,7 @@ class ShiftedScan:
         events = np.concatenate([found[0] for _, found in self.intervals.sums(pieces)])
         return np.asarray((expected - events) * weight)
 
-    def draw(self, seed: int, start: int, stop: int) -> dict[Side, Draws]:
+    def draw(self, seed: int, start: int, stop: int) -> dict[Side, ScanDraws]:
         """Return what draws ``start`` to ``stop``, a block of the grid of seeds, say of both sides."""
         cells = self._cells(seed, start // DRAWS, stop - start)
         g = len(self.grid)
@@ -176,7 +176,7 @@ class ShiftedScan:
         edges = np.concatenate([-self.grid[:0:-1], self.grid])
         return np.searchsorted(edges, np.arange(2 * UNIT + 1) - UNIT, side="right")
 
-    def _evaluate(self, events: NDArray[np.unsignedinteger], side: Side) -> Draws:
+    def _evaluate(self, events: NDArray[np.unsignedinteger], side: Side) -> ScanDraws:
         """Standardise the events of every piece, (B, K, G)."""
         expected, weight = self._expected_and_scale[side]
         fitting = max(1, _ENTRIES // events[0].size)
@@ -185,7 +185,7 @@ class ShiftedScan:
             found = list(self._standardised(events[part], expected, weight))
             maxima.append(np.max([errors.max(axis=1) for errors in found], axis=0))
             first.append(np.concatenate([errors[:, :, 0] for errors in found], axis=1))
-        return Draws(np.concatenate(maxima), np.concatenate(first))
+        return ScanDraws(np.concatenate(maxima), np.concatenate(first))
 
     def _standardised(
         self, events: NDArray[np.unsignedinteger], expected: Array, weight: Array

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -245,7 +244,7 @@ def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, An
             **given,
         )
     except InputError as error:  # in the words of who typed it
-        raise InputError(re.sub(r"\bn_resamples\b", "--resamples", str(error))) from error
+        raise error.renamed({"n_resamples": "--resamples"}) from error
 
 
 def _announce(sample: Sample, resamples: int) -> None:

@@ -23,7 +23,7 @@ from caltest.cli._options import (
     file_path,
 )
 from caltest.cli._output import errors_reported, to_json, write, write_data
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,7 +175,6 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Predi
     import numpy as np
 
     from caltest.comparison.inputs import aligned
-    from caltest.data.containers import row_at
 
     found = aligned(first, reference, second, other)
     differ = np.flatnonzero(reference.labels != found.labels)
@@ -184,7 +183,7 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Predi
         classes = reference.predictions.classes or range(reference.predictions.n_classes)
         names = [str(each) for each in classes]
         raise InputError(
-            f"the labels differ: {row_at(row)} is {names[reference.labels[row]]!r} in {first} and "
+            f"the labels differ: {Row(row)} is {names[reference.labels[row]]!r} in {first} and "
             f"{names[found.labels[row]]!r} in {second}; give files of the same rows in the same order."
         )
     return found.predictions

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from caltest.data import Predictions, Sample
 
-_NAME_COLUMNS = "with --columns (columns=… in Python)"
-
 
 def read_sample(
     file: Path | None, label: str | None, columns: str | None, example: str | None
@@ -72,12 +70,14 @@ def read_sample_with_groups(
     if example is not None:
         return _example(example), None
     from caltest import files
+    from caltest.data.columns import NAME_COLUMNS
 
     try:
         sample, frame = files.read_with_groups(_given(file), label, columns=columns, groups=groups)
     except InputError as error:  # what is no probability may be meant as a group
-        told = str(error).replace(_NAME_COLUMNS, f"{_NAME_COLUMNS}, or group by it, with --group")
-        raise InputError(told) from error
+        raise error.changed(
+            lambda fact: f"{fact}, or group by it, with --group" if fact == NAME_COLUMNS else fact
+        ) from error
     return sample, frame if groups else None
 
 

@@ -29,7 +29,7 @@ from caltest.exceptions import InputError
 if TYPE_CHECKING:
     from caltest._tail import Alternative
     from caltest.forms import Side
-    from caltest.result import CalibrationResult
+    from caltest.results import CalibrationResult
 
 
 def run_test(

@@ -20,7 +20,7 @@ from caltest.cli._options import (
 )
 from caltest.cli._output import errors_reported, to_json, write, write_data
 from caltest.cli._picture import Plot, check_picture, draw
-from caltest.cli._power_model import as_typed, find_model
+from caltest.cli._power_model import OPTIONS, find_model
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def run_power(
             else:
                 found = planning.power(model, n or [], under_null=under_null, **test)
         except InputError as error:
-            raise InputError(as_typed(str(error))) from error
+            raise error.renamed(OPTIONS) from error
         problem = draw(plot, lambda: PowerDisplay.from_result(found))
         origin = {**source(file, example), "simulate": simulate}
         if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,13 +23,14 @@ _SIMULATED: dict[str, str | None] = {
     "classwise": "bias",
 }
 #: What an argument of Python is called here, in messages.
-_OPTIONS = {
+OPTIONS = {
     "n": "--n",
     "power": "--power",
     "n_resamples": "--resamples",
     "n_datasets": "--datasets",
     "min_n": "--min-n",
     "max_n": "--max-n",
+    "careful": "--careful",
     "temperature": "--temperature",
     "bias": "--bias",
     "target": "--target",
@@ -68,7 +68,7 @@ def find_model(
         try:
             return pilot(whole, recalibration=kind, **assumed)
         except InputError as error:
-            raise InputError(as_typed(str(error))) from error
+            raise error.renamed(OPTIONS) from error
     for name, value in {
         "FILE": file,
         "--example": example,
@@ -108,17 +108,3 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
     if column is None or column >= classes:
         raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
     return partial(simulation.classwise, alpha=alpha, target=column, bias=assumed["bias"])
-
-
-def as_typed(message: str) -> str:
-    """Put a message in the words of who typed the options.
-
-    >>> as_typed("min_n is 1; give n_resamples=19, or both bias= and target=.")
-    '--min-n is 1; give --resamples 19, or both --bias and --target.'
-    """
-    message = message.replace("careful=True", "--careful")
-    for name, option in _OPTIONS.items():
-        message = re.sub(rf"\b{name}=(?=['\d])", f"{option} ", message)
-        message = re.sub(rf"\b{name}=", option, message)
-        message = re.sub(rf"(^| and ){name} (?=is |\d)", rf"\1{option} ", message)
-    return message

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from caltest._tiles import Array
-from caltest.comparison.resampling import Candidate, signs
+from caltest.comparison.resampling import ModelStatistic, signs
 from caltest.comparison.u_statistics import StandardErrors
 from caltest.multiplicity import SMALLEST
 
@@ -34,14 +34,14 @@ class Equality(NamedTuple):
     pvalues: Array
 
 
-def biases_of(candidates: Sequence[Candidate], signed: bool) -> Array:
+def biases_of(candidates: Sequence[ModelStatistic], signed: bool) -> Array:
     """Return every model's mean size if it is calibrated; U-statistics have no bias."""
     own = [np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)]
     return np.array([np.mean(np.abs(values) if signed else values) for values in own])
 
 
 def equality(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ModelStatistic],
     biases: Array,
     errors: StandardErrors,
     degrees: float,

@@ -11,9 +11,9 @@ from caltest._quoted import as_text, quoted
 from caltest.comparison.resampling import about_model
 from caltest.comparison.u_statistics import FEWEST_ROWS
 from caltest.data import Sample, check_index, sample
-from caltest.data.containers import listed, row_at
+from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Row
 from caltest.lenses import Lens, find_lens, lens_of
 from caltest.predictive import recognised
 
@@ -92,6 +92,6 @@ def _check_labels(reference: str, first: Sample, name: str, other: Sample, as_gi
         raise InputError(
             f"model {quoted(name)}: the columns are {listed(own, 4)}, those of model "
             f"{quoted(reference)} {listed(known, 4)}, so that the label of "
-            f"{row_at(int(differ.argmax()))} is not the same class for both; order the columns alike, "
+            f"{Row(int(differ.argmax()))} is not the same class for both; order the columns alike, "
             "or give labels as class names."
         )

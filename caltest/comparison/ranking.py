@@ -17,8 +17,8 @@ from caltest.comparison.equality import LABEL_DRAWS, biases_of, equality
 from caltest.comparison.inputs import wholes_of
 from caltest.comparison.resampling import (
     N_RESAMPLES,
-    Candidate,
     Kind,
+    ModelStatistic,
     Resampling,
     about_model,
     checked_value,
@@ -235,7 +235,7 @@ def _candidate(
     lens: Lens | None,
     labels_drawn: Labels,
     workers: Workers,
-) -> Candidate:
+) -> ModelStatistic:
     """See a model through the lens, and compute its value: of the labels, and of all those drawn."""
     with about_model(name):
         view = lens.view(whole) if lens else whole
@@ -249,11 +249,11 @@ def _candidate(
         seen = lens.reducer(whole.predictions)(labels_drawn) if lens else labels_drawn
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
     gram = form.gram(view.labels) if isinstance(form, HasGram) else None
-    return Candidate(name, fitted, view, value, drawn, gram, form.resolution)
+    return ModelStatistic(name, fitted, view, value, drawn, gram, form.resolution)
 
 
 def _standard_errors(
-    candidates: Sequence[Candidate], plan: Resampling, drawn: Array, workers: Workers
+    candidates: Sequence[ModelStatistic], plan: Resampling, drawn: Array, workers: Workers
 ) -> StandardErrors:
     measure, n = candidates[0].measure, len(candidates[0].view.labels)
     tiles = [each.gram for each in candidates if each.gram is not None]
@@ -294,7 +294,7 @@ def _adjusted(pvalues: Array, correction: str | None) -> Array:
 
 
 def _notes(
-    candidates: Sequence[Candidate], n: int, differences: Array, errors: Array
+    candidates: Sequence[ModelStatistic], n: int, differences: Array, errors: Array
 ) -> tuple[str, ...]:
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}

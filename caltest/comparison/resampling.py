@@ -32,7 +32,7 @@ _LARGEST_DEFAULT = 500  # the source's
 _BATCH = 8  # resamples a task
 
 
-class Candidate(NamedTuple):
+class ModelStatistic(NamedTuple):
     """One model: what its statistic is on all rows, and what it takes to compute it on others.
 
     Attributes
@@ -116,7 +116,7 @@ class Resampling:
             return np.sort(stream.integers(n, size=n))
         return np.sort(stream.choice(n, size=self.size, replace=False, shuffle=False))
 
-    def values(self, candidates: Sequence[Candidate], workers: Workers) -> Array:
+    def values(self, candidates: Sequence[ModelStatistic], workers: Workers) -> Array:
         """Return the statistic of every model in every resample, (B, K)."""
         sent = tuple(c._replace(gram=None, drawn=np.empty(0)) for c in candidates)
         evaluate = partial(_evaluate, self, sent)
@@ -145,13 +145,13 @@ def _spread(columns: Array) -> Array:
     return np.where(usable, spread, np.inf)
 
 
-def _evaluate(plan: Resampling, candidates: Sequence[Candidate], start: int, stop: int) -> Array:
+def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int, stop: int) -> Array:
     n = len(candidates[0].view.labels)
     resamples = [plan.draw(number, n) for number in range(start, stop)]
     return np.array([[_value(plan, c, rows) for c in candidates] for rows in resamples])
 
 
-def _value(plan: Resampling, candidate: Candidate, rows: Rows) -> float:
+def _value(plan: Resampling, candidate: ModelStatistic, rows: Rows) -> float:
     predictions, labels = candidate.view.predictions, candidate.view.labels
     drawn = predictions.take(rows)
     with about_model(candidate.name, f"on {plan.described}, "):

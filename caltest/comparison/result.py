@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import arguments
-from caltest._frozen import freeze_arrays
-from caltest._prose import plain
 from caltest._tiles import Array
 from caltest._visible import visible
 from caltest.comparison.resampling import Kind
+from caltest.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """Models ranked by a calibration error. Arrays are in the order of ``names``, and read-only.
 
     Attributes
@@ -123,18 +122,10 @@ class Comparison:
     seed: int
     warnings: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     @property
     def order(self) -> list[int]:
         """Where in ``names`` each model of ``ranking`` stands."""
         return [self.names.index(name) for name in self.ranking]
-
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
 
     @arguments()
     def table(self) -> pd.DataFrame:
@@ -187,13 +178,3 @@ class Comparison:
             for i, j in combinations(self.order, 2)
         ]
         return pd.DataFrame(rows)
-
-    @arguments()
-    def summary(self) -> str:
-        """Return the comparison in plain language: who is best, how sure, and which pairs differ."""
-        from caltest.comparison.words import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()

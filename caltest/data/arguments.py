@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from caltest._prose import counted
-from caltest.data.containers import Table, listed, row_at, shape_of
+from caltest.data.containers import Table, listed, shape_of
 from caltest.exceptions import InputError
+from caltest.text.numbers import counted
 
 
 def check_order(probs: Table, labels: Table) -> None:
@@ -30,9 +30,13 @@ def check_order(probs: Table, labels: Table) -> None:
             )
         row = int(np.argmax(ones != 1))
         raise InputError(
-            f"labels is a table of zeros and ones, of shape {shape_of(y)}, in which {row_at(row)} "
-            f"has {int(ones[row])} ones; a row has one true class, so test several labels one by "
-            "one, each with its P(class 1)."
+            "{argument} is a table of zeros and ones, of shape {shape}, in which {row} has {found} "
+            "ones; a row has one true class, so test several labels one by one, each with its "
+            "P(class 1).",
+            argument="labels",
+            shape=shape_of(y),
+            row=row,
+            found=int(ones[row]),
         )
     raise InputError(
         f"labels has shape {shape_of(y)}; give one class a row, as an array of shape (n,)."

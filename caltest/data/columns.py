@@ -12,13 +12,16 @@ import narwhals as nw
 
 from caltest._arguments import closest
 from caltest._quoted import quoted
-from caltest.data.containers import listed, row_at
-from caltest.exceptions import InputError
+from caltest.data.containers import listed
+from caltest.exceptions import InputError, Phrase
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
 _PROBS = ("probs", "probabilities", "p", "y_prob")
 _NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
+
+#: How columns of probabilities are named; a command may know another way.
+NAME_COLUMNS = "with --columns (columns=… in Python)"
 
 
 def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
@@ -64,16 +67,19 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
 
 def check_columns(frame: nw.DataFrame[Any], *, given: bool) -> None:
     """Raise if a column, ``given`` by name or found, can be no class's probability."""
-    advice = "name the probability columns, with --columns (columns=… in Python)"
+    advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
     if not frame.columns:
         raise InputError("there is no column besides the labels; add the probabilities.")
     for name, dtype in frame.schema.items():
         if not (dtype.is_float() or dtype.is_integer()):
-            raise _not_numbers(
-                name, frame.get_column(name), "leave the column out" if given else advice
-            )
+            left_out = Phrase("leave the column out")
+            raise _not_numbers(name, frame.get_column(name), left_out if given else advice)
         if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
-            raise InputError(f"column {quoted(name)} looks like a row index, no probability; {advice}.")
+            raise InputError(
+                "column {column} looks like a row index, no probability; {do}.",
+                column=quoted(name),
+                do=advice,
+            )
 
 
 def chosen_probs(names: Sequence[str]) -> str:
@@ -104,7 +110,7 @@ def check_unique(names: Sequence[str], kind: str = "columns") -> None:
         raise InputError(f"two {kind} have one name ({listed(twice)}); rename one of them.")
 
 
-def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
+def _not_numbers(name: str, series: nw.Series[Any], advice: Phrase) -> InputError:
     """Say what keeps a column from being numbers, and what to do about it."""
     cells = series.to_list()
     if not cells:
@@ -113,17 +119,23 @@ def _not_numbers(name: str, series: nw.Series[Any], advice: str) -> InputError:
     if not culprits:
         return InputError(f"column {quoted(name)} is of type {series.dtype}; save it as float64.")
     row, cell = culprits[0]
-    found = f"column {quoted(name)} holds {quoted(cell)} at {row_at(row)}, which is no number"
     text = cell if isinstance(cell, str) else ""
+    others, do = ", nor is any other", advice
     if "," in text and is_number(text.replace(",", ".")):
-        return InputError(f"{found}; write decimals with a point.")
-    if text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
-        return InputError(f"{found}; write probabilities as fractions of 1, without a percent sign.")
-    if len(culprits) < len(cells):
-        return InputError(
-            f"{found}, in {len(culprits)} of {len(cells)} rows; leave these rows out, or {advice}."
-        )
-    return InputError(f"{found}, nor is any other; {advice}.")
+        others, do = "", Phrase("write decimals with a point")
+    elif text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
+        others, do = "", Phrase("write probabilities as fractions of 1, without a percent sign")
+    elif len(culprits) < len(cells):
+        others = f", in {len(culprits)} of {len(cells)} rows"
+        do = Phrase("leave these rows out, or {advice}", {"advice": advice})
+    return InputError(
+        "column {column} holds {found} at {row}, which is no number{others}; {do}.",
+        column=quoted(name),
+        found=quoted(cell),
+        row=row,
+        others=others,
+        do=do,
+    )
 
 
 def _reads_as_number(cell: object) -> bool:

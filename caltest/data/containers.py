@@ -53,15 +53,6 @@ class Table:
         return f"column {index}" if self.names is None else f"column {quoted(self.names[index])}"
 
 
-def row_at(index: int) -> str:
-    """Name a row in a message, saying how rows are counted.
-
-    >>> row_at(3)
-    'row 3 (counting from 0)'
-    """
-    return f"row {index} (counting from 0)"
-
-
 def listed(names: Iterable[object], limit: int = 8) -> str:
     """List names in a message, the first few of many.
 
@@ -227,9 +218,16 @@ def _numpy(series: nw.Series[Any]) -> np.ndarray:
 def _raise_first_missing(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> None:
     missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
     row, column = (int(index) for index in np.argwhere(missing)[0])
-    raise InputError(
-        f"{what} has missing values, the first in {row_at(row)}, column {quoted(names[column])}; "
-        "fill them, or leave these rows out of probs and labels alike."
+    raise _missing(what, row, f", column {quoted(names[column])}")
+
+
+def _missing(what: str, row: int, column: str) -> InputError:
+    return InputError(
+        "{argument} has missing values, the first in {row}{column}; "
+        "fill them, or leave these rows out of probs and labels alike.",
+        argument=what,
+        row=row,
+        column=column,
     )
 
 
@@ -242,11 +240,7 @@ def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> 
         )
     if series.null_count():
         where = "" if name is None else f", column {quoted(name)}"
-        raise InputError(
-            f"{what} has missing values, the first in "
-            f"{row_at(int(np.argmax(series.is_null().to_numpy())))}{where}; "
-            "fill them, or leave these rows out of probs and labels alike."
-        )
+        raise _missing(what, int(np.argmax(series.is_null().to_numpy())), where)
     return Table(_plain(_numpy(series), what), None, _is_coarse(dtype))
 
 
@@ -267,7 +261,7 @@ def _from_array(data: Any, what: str) -> Table:
     try:
         values = np.asarray(data)
     except Exception as error:  # what calls itself an array may raise anything
-        raise InputError(_ragged(data, what)) from error
+        raise _ragged(data, what) from error
     if values.ndim == 0 and isinstance(data, np.ndarray | np.generic):
         raise InputError(
             f"{what} is one value, {quoted(values[()])}; give an array of one entry a row."
@@ -281,19 +275,23 @@ def _from_array(data: Any, what: str) -> Table:
     return Table(_plain(values, what), None, coarse)
 
 
-def _ragged(data: Any, what: str) -> str:
+def _ragged(data: Any, what: str) -> InputError:
     """Say which of the rows, that make no array, is the first to differ in length."""
     advice = "give every row one number a class"
     try:
         lengths = [len(row) for row in data]
     except Exception:  # of rows without a length, or that raise anything
-        return f"{what} cannot be read as an array: its rows differ in kind; {advice}."
+        return InputError(f"{what} cannot be read as an array: its rows differ in kind; {advice}.")
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is None:
-        return f"{what} cannot be read as an array: its rows nest unevenly; {advice}."
-    return (
-        f"{what} has rows of different lengths: {row_at(odd)} has {lengths[odd]} entries, "
-        f"row 0 has {lengths[0]}; {advice}."
+        return InputError(f"{what} cannot be read as an array: its rows nest unevenly; {advice}.")
+    return InputError(
+        "{argument} has rows of different lengths: {row} has {found} entries, row 0 has {first}; {do}.",
+        argument=what,
+        row=odd,
+        found=lengths[odd],
+        first=lengths[0],
+        do=advice,
     )
 
 
@@ -320,10 +318,7 @@ def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
     if missing is not None:
         place = np.unravel_index(missing, values.shape)
         column = f", column {int(place[1])}" if values.ndim > 1 else ""
-        raise InputError(
-            f"{what} has missing values, the first in {row_at(int(place[0]))}{column}; "
-            "fill them, or leave these rows out of probs and labels alike."
-        )
+        raise _missing(what, int(place[0]), column)
     kinds = sorted({type(x).__name__ for x in entries})
     if kinds and set(kinds) <= {"str", "str_"}:
         return values
@@ -341,8 +336,11 @@ def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
             large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
             row = large // (values.size // len(values))
             raise InputError(
-                f"{what} holds {quoted(entries[large])} in {row_at(row)}; correct it, or leave "
-                "this row out of probs and labels alike."
+                "{argument} holds {found} in {row}; correct it, or leave this row out of probs and "
+                "labels alike.",
+                argument=what,
+                row=row,
+                found=quoted(entries[large]),
             ) from None
         except (TypeError, ValueError):
             advice = "give numbers"

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from caltest.data.containers import Table, row_at
-from caltest.exceptions import InputError
+from caltest.data.containers import Table
+from caltest.exceptions import InputError, Phrase, Row
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,18 @@ class Suspect:
         """Which entries lie outside [0, 1], (n, m)."""
         return (self.values < -self.tolerance) | (self.values > 1 + self.tolerance)
 
-    def entry(self, where: np.ndarray) -> str:
+    def entry(self, where: np.ndarray) -> Phrase:
         """Name the first entry, row by row, of those in the mask ``where``."""
         row, column = (int(index) for index in np.argwhere(where)[0])
-        place = "" if self.values.shape[1] == 1 else f", {self.table.column(column)}"
-        return f"{row_at(row)}{place} is {self.values[row, column]:.6g}"
+        facts = {
+            "row": Row(row),
+            "column": "" if self.values.shape[1] == 1 else f", {self.table.column(column)}",
+            "found": f"{self.values[row, column]:.6g}",
+        }
+        return Phrase("{row}{column} is {found}", facts)
 
 
-Recogniser = Callable[[Suspect], "str | None"]
+Recogniser = Callable[[Suspect], "Phrase | None"]
 
 
 def probs_error(suspect: Suspect) -> InputError:
@@ -66,31 +70,30 @@ def probs_error(suspect: Suspect) -> InputError:
         return InputError(next(message for message in messages if message))
 
 
-def _log_probabilities(suspect: Suspect) -> str | None:
+def _log_probabilities(suspect: Suspect) -> Phrase | None:
     values = suspect.values
     if not values.max() <= suspect.tolerance:
         return None
     if np.abs(np.exp(values).sum(axis=1) - 1).max() > 1e-2:
         return None
-    return (
+    return Phrase(
         "probs looks like log-probabilities: no entry is positive, and the exponentials of each "
         "row sum to 1; give np.exp(probs)."
     )
 
 
-def _not_finite(suspect: Suspect) -> str | None:
+def _not_finite(suspect: Suspect) -> Phrase | None:
     bad = ~np.isfinite(suspect.values)
     if not bad.any():
         return None
-    rows = int(bad.any(axis=1).sum())
-    return (
-        f"probs has entries that are not finite, in {rows} of {len(bad)} rows: "
-        f"{suspect.entry(bad)}; find where the model's numbers break, or leave these rows out of "
-        "probs and labels alike."
+    return Phrase(
+        "probs has entries that are not finite, in {wrong} of {rows} rows: {entry}; find where the "
+        "model's numbers break, or leave these rows out of probs and labels alike.",
+        {"wrong": int(bad.any(axis=1).sum()), "rows": len(bad), "entry": suspect.entry(bad)},
     )
 
 
-def _extra_column(suspect: Suspect) -> str | None:
+def _extra_column(suspect: Suspect) -> Phrase | None:
     if suspect.values.shape[1] < 3:
         return None
     # A column that is no probability is what the row sums exceed 1 by, in every row.
@@ -99,60 +102,75 @@ def _extra_column(suspect: Suspect) -> str | None:
     if not extra.any() or np.abs(excess).max() < 0.05 or suspect.outside[:, ~extra].any():
         return None
     column = suspect.table.column(int(np.argmax(extra)))
-    return (
-        f"{column} of probs seems to be no probability, since the other columns of each row sum "
-        "to 1; leave that column out."
+    return Phrase(
+        "{column} of probs seems to be no probability, since the other columns of each row sum to 1; "
+        "leave that column out.",
+        {"column": column},
     )
 
 
-def _percentages(suspect: Suspect) -> str | None:
+def _percentages(suspect: Suspect) -> Phrase | None:
     if suspect.values.min() < 0 or np.abs(suspect.sums - 100).max() > 1:
         return None
-    return "probs looks like percentages: its rows sum to about 100; divide by 100."
+    return Phrase("probs looks like percentages: its rows sum to about 100; divide by 100.")
 
 
-def _counts(suspect: Suspect) -> str | None:
+def _counts(suspect: Suspect) -> Phrase | None:
     values = suspect.values
     if values.min() < 0 or suspect.sums.min() < 1 or values.max() <= 1:
         return None
     if np.any(values != np.round(values)):
         return None
-    return (
-        f"probs looks like counts: whole numbers, row 0 with the sum {suspect.sums[0]:.6g}; "
-        "divide each row by its sum."
+    return Phrase(
+        "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by its "
+        "sum.",
+        {"found": f"{suspect.sums[0]:.6g}"},
     )
 
 
-def _logits(suspect: Suspect) -> str | None:
+def _logits(suspect: Suspect) -> Phrase | None:
     outside = suspect.outside
     off = np.abs(suspect.sums - 1) > 1e-2
     # A few bad rows are bad rows; logits are off in most.
     if outside.any(axis=1).mean() < 0.5 or off.mean() < 0.5:
         return None
-    return (
-        f"probs looks like logits: {suspect.entry(outside)}, outside [0, 1], and the rows do not "
-        "sum to 1; apply softmax first, for instance scipy.special.softmax(probs, axis=1)."
+    return Phrase(
+        "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; apply softmax "
+        "first, for instance scipy.special.softmax(probs, axis=1).",
+        {"entry": suspect.entry(outside)},
     )
 
 
-def _outside(suspect: Suspect) -> str | None:
+def _outside(suspect: Suspect) -> Phrase | None:
     outside = suspect.outside
     if not outside.any():
         return None
-    return (
-        f"probs has entries outside [0, 1], in {int(outside.any(axis=1).sum())} of {len(outside)} "
-        f"rows: {suspect.entry(outside)}; correct these rows, or leave them out of probs and "
-        "labels alike."
+    return Phrase(
+        "probs has entries outside [0, 1], in {wrong} of {rows} rows: {entry}; correct these rows, or "
+        "leave them out of probs and labels alike.",
+        {
+            "wrong": int(outside.any(axis=1).sum()),
+            "rows": len(outside),
+            "entry": suspect.entry(outside),
+        },
     )
 
 
-def _not_one(suspect: Suspect) -> str:
+def _not_one(suspect: Suspect) -> Phrase:
     off = np.abs(suspect.sums - 1)
     wrong = off > suspect.tolerance
     row = int(np.argmax(wrong))
-    return (
-        f"probs has rows that do not sum to 1, {int(wrong.sum())} of {len(wrong)}, off by up to "
-        f"{off.max():.2g}: {row_at(row)} sums to {suspect.sums[row]:.9g}; {_advice(suspect)}."
+    return Phrase(
+        "probs has rows that do not sum to 1, {wrong} of {rows}, off by up to {most}: {row} sums to "
+        "{found}; {do}.",
+        {
+            "wrong": int(wrong.sum()),
+            "rows": len(wrong),
+            "most": f"{off.max():.2g}",
+            "row": Row(row),
+            "found": f"{suspect.sums[row]:.9g}",
+            "do": _advice(suspect),
+        },
     )
 
 
@@ -183,35 +201,41 @@ def _advice(suspect: Suspect) -> str:
     return "give softmax probabilities, one column for every class"
 
 
-def _stray(suspect: Suspect) -> str | None:
+def _stray(suspect: Suspect) -> Phrase | None:
     return _outside(suspect) if suspect.outside.mean() < 0.1 else None
 
 
-def _binary_labels(suspect: Suspect) -> str | None:
+def _binary_labels(suspect: Suspect) -> Phrase | None:
     values = suspect.values
     if np.any(values != np.round(values)) or np.abs(values).max() >= 10:
         return None
-    return (
-        f"probs looks like class labels: {suspect.entry(suspect.outside)}; give probabilities "
-        "first and labels second, P(class 1) or one column of probabilities for every class."
+    return Phrase(
+        "probs looks like class labels: {entry}; give probabilities first and labels second, "
+        "P(class 1) or one column of probabilities for every class.",
+        {"entry": suspect.entry(suspect.outside)},
     )
 
 
-def _binary_percentages(suspect: Suspect) -> str | None:
+def _binary_percentages(suspect: Suspect) -> Phrase | None:
     values = suspect.values
     if values.min() < 0 or values.max() > 100:
         return None
-    found = f"{suspect.entry(suspect.outside)}, outside [0, 1]"
-    return f"probs looks like percentages: {found}; divide by 100."
+    found = {"entry": suspect.entry(suspect.outside)}
+    return Phrase("probs looks like percentages: {entry}, outside [0, 1]; divide by 100.", found)
 
 
-def _binary_logits(suspect: Suspect) -> str:
-    found = f"{suspect.entry(suspect.outside)}, outside [0, 1]"
+def _binary_logits(suspect: Suspect) -> Phrase:
+    found = {"entry": suspect.entry(suspect.outside)}
     if suspect.values.max() <= 0:
-        return f"probs looks like log-probabilities: {found}, none positive; give np.exp(probs)."
-    return (
-        f"probs looks like logits: {found}; apply the sigmoid first, for instance "
-        "scipy.special.expit(probs)."
+        return Phrase(
+            "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
+            "np.exp(probs).",
+            found,
+        )
+    return Phrase(
+        "probs looks like logits: {entry}, outside [0, 1]; apply the sigmoid first, for instance "
+        "scipy.special.expit(probs).",
+        found,
     )
 
 

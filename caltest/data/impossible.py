@@ -19,7 +19,7 @@ class _Said(Protocol):
     def impossible(self, labels: Any, /) -> NDArray[np.intp]: ...
 
 
-class _Seen(Protocol):
+class _Labelled(Protocol):
     """Predictions with what came true: a sample of classes or of numbers."""
 
     @property
@@ -29,7 +29,7 @@ class _Seen(Protocol):
     def labels(self) -> NDArray[Any]: ...
 
 
-def impossible_labels(view: _Seen, label: int | None = None) -> tuple[str, ...]:
+def impossible_labels(view: _Labelled, label: int | None = None) -> tuple[str, ...]:
     """Say so if something came true that the model calls impossible: no test is needed then.
 
     Parameters

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import closest
 from caltest._quoted import quoted
-from caltest.data.containers import Table, listed, row_at
+from caltest.data.containers import Table, listed
 from caltest.exceptions import InputError
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -160,20 +160,28 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     if not numbers.all() and numbers.mean() > 0.5 and not numbers[indices >= 0].size:
         odd = int(np.argmin(numbers))  # numbers that one cell has turned to text
         raise InputError(
-            f"label {quoted(labels[odd])} in {row_at(odd)} is no number, as most labels are; correct "
-            "it, or leave the row out of probs and labels alike."
+            "label {found} in {row} is no number, as most labels are; correct it, or leave the row out "
+            "of probs and labels alike.",
+            row=odd,
+            found=quoted(labels[odd]),
         )
     alike = [name for name in names if normalize("NFKC", name) == normalize("NFKC", labels[row])]
     if alike:
         raise InputError(
-            f"label {quoted(labels[row])} in {row_at(row)} and the column {quoted(alike[0])} of probs "
-            "look alike and are encoded differently; save both in one form of Unicode, such as NFC."
+            "label {found} in {row} and the column {name} of probs look alike and are encoded "
+            "differently; save both in one form of Unicode, such as NFC.",
+            row=row,
+            found=quoted(labels[row]),
+            name=quoted(alike[0]),
         )
     close = closest(labels[row], short)
     advice = f"is {quoted(close)} meant" if close else "correct it, or rename the columns"
     raise InputError(
-        f"label {quoted(labels[row])} in {row_at(row)} is not the name of a column of probs "
-        f"({listed(names)}); {advice}{'?' if close else '.'}"
+        "label {found} in {row} is not the name of a column of probs ({names}); {do}",
+        row=row,
+        found=quoted(labels[row]),
+        names=listed(names),
+        do=f"{advice}{'?' if close else '.'}",
     )
 
 
@@ -235,9 +243,12 @@ def _by_number(
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"label {quoted(int(values[row]))} in {row_at(row)} is not the number of a column of probs "
-            f"({listed(names)}), to which integer labels are matched; correct the labels, or give "
-            "probs without column names, as an array, if labels are column indices from 0."
+            "label {found} in {row} is not the number of a column of probs ({names}), to which integer "
+            "labels are matched; correct the labels, or give probs without column names, as an array, "
+            "if labels are column indices from 0.",
+            row=row,
+            found=quoted(int(values[row])),
+            names=listed(names),
         )
     note = "Labels were matched to the numbers in the column names."
     return indices.astype(np.intp), (note,)
@@ -260,15 +271,21 @@ def _check_whole(values: np.ndarray) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"labels has entries that are not finite, the first, {values[row]}, in {row_at(row)}; "
-            "leave these rows out of probs and labels alike."
+            "{argument} has entries that are not finite, the first, {found}, in {row}; "
+            "leave these rows out of probs and labels alike.",
+            argument="labels",
+            row=row,
+            found=values[row],
         )
     bad = values != np.round(values)
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"labels has fractions: {row_at(row)} is {values[row]:.6g}; labels are the classes "
-            "that came true, given second, after the probabilities."
+            "{argument} has fractions: {row} is {found}; labels are the classes that came true, given "
+            "second, after the probabilities.",
+            argument="labels",
+            row=row,
+            found=f"{values[row]:.6g}",
         )
 
 
@@ -285,13 +302,19 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
             "counted from 1; subtract 1 from each."
         )
     row = int(np.argmax((values < 0) | (values >= n_classes)))
-    found = f"label {quoted(int(values[row]))} in {row_at(row)}"
+    found = quoted(int(values[row]))
     if low < 0:
         raise InputError(
-            f"{found} is negative; where it marks a missing label, leave the row out of probs and "
-            "labels alike."
+            "label {found} in {row} is negative; where it marks a missing label, leave the row out of "
+            "probs and labels alike.",
+            row=row,
+            found=found,
         )
     raise InputError(
-        f"{found} has no column: probs has {n_classes} classes, 0 to {n_classes - 1}; give one "
-        "column for every class, or correct the label."
+        "label {found} in {row} has no column: probs has {n_classes} classes, 0 to {last}; give one "
+        "column for every class, or correct the label.",
+        row=row,
+        found=found,
+        n_classes=n_classes,
+        last=n_classes - 1,
     )

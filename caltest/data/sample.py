@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -15,18 +14,52 @@ from caltest._arguments import arguments, as_float, flag, real_array
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest.data.arguments import check_numbers, check_order, check_shapes
-from caltest.data.containers import Table, read_table, row_at
+from caltest.data.containers import Table, read_table
 from caltest.data.diagnose import Suspect, probs_error
 from caltest.data.labels import column_indices
 from caltest.exceptions import InputError
 
-_AMOUNT = re.compile(r"(.* up to )(\d[\d.e+-]*)\.")  # a note with a number
 # How far a row may sum from 1. In float64, a millionth a class: numbers computed in float32 and
 # stored in float64, or printed with seven digits, pass; a forgotten class does not.
 _TOLERANCE_A_CLASS = 1e-6
 _TOLERANCE_COARSE = 1e-3
 # Renormalising by less than this is rounding, not worth a note.
 _WORTH_A_NOTE = 1e-9
+
+
+class Event(str):
+    """A note on something that was done to the input, by an amount: its sentence, and what it is of.
+
+    It goes where notes go, as text. Those of several parts are merged by kind and amount.
+
+    Attributes
+    ----------
+    kind
+        "clipped" or "renormalised".
+    amount
+        The largest difference that it made.
+
+    Examples
+    --------
+    >>> Event("clipped", 1e-7), Event("clipped", 1e-7).amount
+    ('Entries outside [0, 1] were clipped: off by up to 1e-07.', 1e-07)
+    """
+
+    _SENTENCES: ClassVar[dict[str, str]] = {
+        "clipped": "Entries outside [0, 1] were clipped: off by up to {:.1g}.",
+        "renormalised": "Rows were renormalised: sums were off by up to {:.1g}.",
+    }
+    kind: str
+    amount: float
+
+    def __new__(cls, kind: str, amount: float) -> Event:
+        """Make the sentence."""
+        event = super().__new__(cls, cls._SENTENCES[kind].format(amount))
+        event.kind, event.amount = kind, amount
+        return event
+
+    def __getnewargs__(self) -> tuple[str, float]:  # type: ignore[override]
+        return self.kind, self.amount
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +280,7 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     notes: list[str] = []
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
-        notes.append(f"Entries outside [0, 1] were clipped: off by up to {max(-low, high - 1):.1g}.")
+        notes.append(Event("clipped", max(-low, high - 1)))
     if binary:
         ones = values.reshape(-1).astype(np.float64)
         rows = np.column_stack([1 - ones, ones])
@@ -258,24 +291,23 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     if off.max() > tolerance:
         raise probs_error(Suspect(Table(values, table.names), tolerance))
     if off.max() > _WORTH_A_NOTE:
-        notes.append(f"Rows were renormalised: sums were off by up to {off.max():.1g}.")
+        notes.append(Event("renormalised", float(off.max())))
     return _renormalised(values, sums), table.names, tuple(notes)
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return what notes on several parts of one table say of it: each once, with the largest number.
+    """Return what notes on several parts of one table say of it: each once, the largest of an event.
 
     Examples
     --------
-    >>> merged_notes(["Sums were off by up to 2e-08.", "A note.", "Sums were off by up to 3e-07."])
-    ('Sums were off by up to 3e-07.', 'A note.')
+    >>> merged_notes([Event("renormalised", 2e-8), "A note.", Event("renormalised", 3e-7), "A note."])
+    ('Rows were renormalised: sums were off by up to 3e-07.', 'A note.')
     """
     found: dict[str, str] = {}
     for note in notes:
-        amount = _AMOUNT.fullmatch(note)
-        about = amount[1] if amount else note
-        known = _AMOUNT.fullmatch(found[about]) if amount and about in found else None
-        if amount is None or known is None or float(amount[2]) > float(known[2]):
+        about = note.kind if isinstance(note, Event) else note
+        known = found.get(about)
+        if not (isinstance(known, Event) and isinstance(note, Event) and known.amount >= note.amount):
             found[about] = note
     return tuple(found.values())
 
@@ -318,8 +350,14 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
     )
     advice = f"{align}, or call .reset_index(drop=True) on both if rows correspond by position"
     raise InputError(
-        f"the pandas indexes of {first_name} and {second_name} differ: {row_at(row)} is "
-        f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}; {advice}."
+        "the pandas indexes of {first} and {second} differ: {row} is {found} in {first} and {other} in "
+        "{second}; {do}.",
+        row=row,
+        found=quoted(one[row]),
+        do=advice,
+        first=first_name,
+        second=second_name,
+        other=quoted(other[row]),
     )
 
 

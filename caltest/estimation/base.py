@@ -141,7 +141,7 @@ class Smoother(ABC):
         """Return h at predictions (e, m)."""
 
 
-class HasGram(Protocol):
+class ErrorGram(Protocol):
     """Any calibration estimation function: its diagonal, and its values for pairs."""
 
     def diagonal(self, probs: Array) -> Array:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._arguments import choose
-from caltest._prose import short
 from caltest._quoted import quoted
 from caltest.estimation.base import EstimationFunction
 from caltest.estimation.functions import DirichletKernelDensity, HistogramBinning, Temperature
 from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKernelRidge
 from caltest.exceptions import InputError
+from caltest.text.numbers import short
 
 FunctionLike: TypeAlias = (
     "str | EstimationFunction | type[EstimationFunction] | tuple[EstimationFunction, Sequence[Any]]"

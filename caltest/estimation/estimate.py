@@ -27,7 +27,7 @@ from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens, seen
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.testing import test
 
 PValue: TypeAlias = Literal["held_out", "pipeline", "none"]

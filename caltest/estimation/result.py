@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
-from caltest._frozen import freeze_arrays
-from caltest._prose import plain
 from caltest._visible import visible
 from caltest.estimation.base import Array
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult, Result, freeze_arrays, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,9 +126,17 @@ class FunctionRisk:
         """Whether the best value is the first or the last of several."""
         return len(self.values) > 1 and self.best in (0, len(self.values) - 1)
 
+    @arguments()
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON, what is derived too."""
+        names = [each.name for each in fields(self)]
+        derived = ["value", "risk", "risk_error", "root_risk", "root_risk_error"]
+        derived += ["estimate", "standard_error", "estimate_error", "sampling_error"]
+        return {name: plain(getattr(self, name)) for name in names + derived}
+
 
 @dataclass(frozen=True, eq=False)
-class SquaredErrorEstimate:
+class SquaredErrorEstimate(Result):
     """Estimates of the squared calibration error, and the risk by which to choose among them.
 
     Attributes
@@ -174,9 +180,6 @@ class SquaredErrorEstimate:
     n_folds: int
     seed: int
     warnings: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def recommended(self) -> FunctionRisk:
@@ -258,28 +261,8 @@ class SquaredErrorEstimate:
     @arguments()
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        shown = {each.name: getattr(self, each.name) for each in fields(self)}
-        shown["functions"] = [_plain_function(each) for each in self.functions]
-        shown["test"] = self.test.to_dict() if self.test else None
-        found = {"recommended": self.recommended.label, "estimate": self.estimate, "root": self.root}
-        return {key: plain(value) for key, value in (found | shown).items()}
-
-    @arguments()
-    def summary(self) -> str:
-        """Return in plain language what the error is, by which function, and why by that."""
-        from caltest.estimation.words import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-
-def _plain_function(function: FunctionRisk) -> dict[str, Any]:
-    names = [each.name for each in fields(function)]
-    derived = ["value", "risk", "risk_error", "root_risk", "root_risk_error"]
-    derived += ["estimate", "standard_error", "estimate_error", "sampling_error"]
-    return {name: plain(getattr(function, name)) for name in names + derived}
+        told = {"recommended": self.recommended.label, "estimate": self.estimate, "root": self.root}
+        return {**plain(told), **super().to_dict()}
 
 
 def _error(values: Array) -> float:

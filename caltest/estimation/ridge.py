@@ -29,7 +29,7 @@ from caltest.estimation.base import (
     Surface,
     coordinates,
 )
-from caltest.estimation.spectrum import Features, Spectrum
+from caltest.estimation.spectrum import EigenFeatures, Spectrum
 from caltest.kernels import Gaussian, Kernel
 
 Scaling: TypeAlias = Literal["usual", "published"]
@@ -80,7 +80,7 @@ class _RidgeSmoother(Smoother):
     constant: float
 
     @abstractmethod
-    def surface(self, features: Features) -> Surface:
+    def surface(self, features: EigenFeatures) -> Surface:
         """Return h where the features are known."""
 
     def at(self, probs: Array) -> Surface:
@@ -135,7 +135,7 @@ class TwoStepKernelRidge(_Ridge):
 
 
 class _TwoStep(_RidgeSmoother):
-    def surface(self, features: Features) -> _TwoStepCurve:
+    def surface(self, features: EigenFeatures) -> _TwoStepCurve:
         return _TwoStepCurve(self.spectrum, self.constant, features)
 
 
@@ -143,7 +143,7 @@ class _TwoStep(_RidgeSmoother):
 class _TwoStepCurve(PlugIn):
     spectrum: Spectrum
     constant: float
-    features: Features
+    features: EigenFeatures
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ class KroneckerKernelRidge(_Ridge):
 
 
 class _Kronecker(_RidgeSmoother):
-    def surface(self, features: Features) -> _KroneckerSurface:
+    def surface(self, features: EigenFeatures) -> _KroneckerSurface:
         return _KroneckerSurface(self.spectrum, self.constant, features)
 
 
@@ -208,7 +208,7 @@ class _Kronecker(_RidgeSmoother):
 class _KroneckerSurface(Surface):
     spectrum: Spectrum
     constant: float
-    features: Features
+    features: EigenFeatures
 
     @property
     def notes(self) -> tuple[str, ...]:

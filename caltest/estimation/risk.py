@@ -17,12 +17,12 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._quoted import quoted
 from caltest._tiles import sum_over_tiles
 from caltest.data import sample
-from caltest.estimation.base import Array, Fitted, HasGram, residuals
+from caltest.estimation.base import Array, ErrorGram, Fitted, residuals
 from caltest.exceptions import InputError
 
 
 def _has_values(name: str, value: object) -> object:
-    """Return an object that has what :class:`HasGram` says."""
+    """Return an object that has what :class:`ErrorGram` says."""
     if all(callable(getattr(value, each, None)) for each in ("diagonal", "gram")) and not isinstance(
         value, type
     ):
@@ -34,7 +34,7 @@ def _has_values(name: str, value: object) -> object:
 
 
 @arguments(h=_has_values)
-def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
+def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
     """Return the U-statistic of the risk, (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
 
     Parameters
@@ -76,7 +76,7 @@ def risk(h: HasGram, probs: object, labels: object, *, n_jobs: int | None = None
 
 
 @arguments(h=_has_values)
-def linear_risk(h: HasGram, probs: object, labels: object) -> float:
+def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     """Return the mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the disjoint pairs (0, 1), (2, 3), …
 
     Parameters
@@ -119,7 +119,7 @@ def _rows(probs: object, labels: object) -> tuple[Array, Array]:
     return rows, residuals(rows, checked.labels[None, :])
 
 
-def _tile(h: HasGram, probs: Array, own: Array, rows: slice, columns: slice) -> float:
+def _tile(h: ErrorGram, probs: Array, own: Array, rows: slice, columns: slice) -> float:
     gaps = own[rows] @ own[columns].T - h.gram(probs[rows], probs[columns])
     if rows == columns:
         np.fill_diagonal(gaps, 0.0)
@@ -132,7 +132,7 @@ def _tile(h: HasGram, probs: Array, own: Array, rows: slice, columns: slice) -> 
     return total
 
 
-def _paired(h: HasGram, first: Array, second: Array, size: int = 64) -> Array:
+def _paired(h: ErrorGram, first: Array, second: Array, size: int = 64) -> Array:
     """Return h(p_i, p'_i): the diagonals of small blocks of its values."""
     parts = [
         np.diagonal(h.gram(first[start : start + size], second[start : start + size]))

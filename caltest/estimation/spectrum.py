@@ -92,13 +92,13 @@ class Spectrum:
             self._last.update(residuals=residuals, outer=b @ b.T)
         return self._last["outer"]
 
-    def at(self, points: Array) -> Features:
+    def at(self, points: Array) -> EigenFeatures:
         """Return the features of points (e, d)."""
-        return Features(self.kernel(points, self.anchors) @ self.transform)
+        return EigenFeatures(self.kernel(points, self.anchors) @ self.transform)
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class EigenFeatures:
     """Features φ (e, r) of some predictions."""
 
     values: Array

@@ -15,59 +15,59 @@ from caltest._quoted import quoted
 from caltest.data.columns import check_unique, chosen_probs
 from caltest.data.containers import Table, read_table, shape_of
 from caltest.exceptions import InputError
+from caltest.files.content import Content, Roles, check_held, unread_note
 from caltest.files.npy import MAGIC, Header, read_array, read_header
 from caltest.files.npz import Archive
-from caltest.files.wanted import Content, Wanted, check_held, unread_note
 
 _ZIP = b"PK"
 
 
-def read_npz(file: BufferedReader, wanted: Wanted) -> Content:
+def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
     if _begins_with(file, MAGIC):
         raise InputError("this is a single array, not an NPZ archive; rename it to .npy.")
-    _check_no_columns(wanted)
+    _check_no_columns(roles)
     with Archive(file) as archive:
         names = archive.names
-        key = wanted.found(names, chosen_probs)
+        key = roles.found(names, chosen_probs)
         others = [name for name in names if name not in (key, "classes")]
-        truth = wanted.found_label(others, "array")
-        wanted.check_groups([name for name in names if name != key], truth, "array")
+        truth = roles.found_label(others, "array")
+        roles.check_groups([name for name in names if name != key], truth, "array")
         shape = archive.header(key).shape
         check_held(shape[0] if shape else 1, math.prod(shape[1:]))
         table = read_table(archive.array(key), "probs")
         if "classes" in names:
             table = _with_classes(table, archive.array("classes"))
         labels = None if truth is None else archive.array(truth)
-        groups = {name: archive.array(name) for name in wanted.groups}
+        groups = {name: archive.array(name) for name in roles.groups}
     unread = [name for name in others if name != truth and name not in groups]
     return Content(table, labels, _frame(groups, len(table.values)), unread_note("arrays", unread))
 
 
-def read_npy(file: BufferedReader, wanted: Wanted) -> Content:
+def read_npy(file: BufferedReader, roles: Roles) -> Content:
     """Read a single array, a table with a column of labels."""
-    if wanted.groups:
+    if roles.groups:
         raise InputError(
-            f"an array has no names, so there is no column {quoted(wanted.groups[0])} to group by; "
+            f"an array has no names, so there is no column {quoted(roles.groups[0])} to group by; "
             "save probs, labels and groups as CSV, Parquet or NPZ."
         )
-    header = array_header(file, wanted)
-    if wanted.may_lack_labels:
+    header = array_header(file, roles)
+    if roles.may_lack_labels:
         _check_held(header)
         return Content(read_array(file, header), None, pd.DataFrame())
     check_table(header)
-    index = column_of_labels(wanted.label, header.shape[1])
+    index = column_of_labels(roles.label, header.shape[1])
     _check_held(header)
     table = read_array(file, header)
     groups = _frame({}, len(table))
     return Content(np.delete(table, index, axis=1), table[:, index], groups)
 
 
-def array_header(file: BufferedReader, wanted: Wanted) -> Header:
+def array_header(file: BufferedReader, roles: Roles) -> Header:
     """Read what the file of a single array announces."""
     if _begins_with(file, _ZIP):
         raise InputError("this is an NPZ archive, not a single array; rename it to .npz.")
-    _check_no_columns(wanted)
+    _check_no_columns(roles)
     return read_header(file, size_of(file))
 
 
@@ -103,8 +103,8 @@ def _begins_with(file: BufferedReader, bytes_: bytes) -> bool:
     return found
 
 
-def _check_no_columns(wanted: Wanted) -> None:
-    if wanted.columns is not None:
+def _check_no_columns(roles: Roles) -> None:
+    if roles.columns is not None:
         raise InputError("columns is for CSV and Parquet; leave it out.")
 
 

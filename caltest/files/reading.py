@@ -13,8 +13,8 @@ from caltest._quoted import quoted
 from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz
+from caltest.files.content import Content, Reader, Roles
 from caltest.files.tables import read_csv, read_parquet
-from caltest.files.wanted import Content, Reader, Wanted
 
 #: By suffix, what a file should be and who reads it.
 _READERS: dict[str, tuple[str, Reader]] = {
@@ -114,7 +114,7 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with named(called(path)):
-        content = _read(path, Wanted.of(label, columns, groups))
+        content = _read(path, Roles.of(label, columns, groups))
         return content.checked(), content.groups
 
 
@@ -151,11 +151,11 @@ def read_pilot(
     ('dry', 'rain')
     """
     with named(called(path)):
-        content = _read(path, Wanted.of(label, columns, needs_labels=False))
+        content = _read(path, Roles.of(label, columns, needs_labels=False))
         return content.checked_predictions() if content.labels is None else content.checked()
 
 
-def _read(path: str | Path, wanted: Wanted) -> Content:
+def _read(path: str | Path, roles: Roles) -> Content:
     """Let the reader of the file's suffix read it."""
     check_file(path)
     suffix = Path(path).suffix
@@ -168,4 +168,4 @@ def _read(path: str | Path, wanted: Wanted) -> Content:
     with opened(path, kind) as file:
         if size_of(file) == 0:
             raise InputError("the file is empty; write it anew.")
-        return reader(file, wanted)
+        return reader(file, roles)

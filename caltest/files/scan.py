@@ -20,10 +20,10 @@ from caltest.data.columns import check_unique
 from caltest.data.containers import is_framed, listed, read_table
 from caltest.exceptions import InputError
 from caltest.files.arrays import array_header, check_table, column_of_labels
+from caltest.files.content import Roles
 from caltest.files.npy import Header, read_header, read_rows
 from caltest.files.stored import Stored
 from caltest.files.tables import from_frame
-from caltest.files.wanted import Wanted
 
 _NUMPY = "NumPy"
 _PARQUET = (".parquet", ".pq")
@@ -74,13 +74,13 @@ def scan(
     ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
     (20, 0.12)
     """
-    name, wanted = called(path), Wanted.of(label, columns)
+    name, roles = called(path), Roles.of(label, columns)
     with named(name):
         if not is_folder(path) or path == "":
             check_file(path)
         if Path(path).suffix.lower() == ".npy":
-            return _scan_npy(Path(path), name, wanted)
-        return _scan_arrow(Path(path), name, wanted)
+            return _scan_npy(Path(path), name, roles)
+        return _scan_arrow(Path(path), name, roles)
 
 
 def can_scan(path: str | Path) -> bool:
@@ -101,12 +101,12 @@ class StoredTable(Stored):
     ----------
     dataset
         As pyarrow opens it.
-    wanted
+    roles
         Which columns are what.
     """
 
     dataset: Any
-    wanted: Wanted
+    roles: Roles
 
     @property
     def width(self) -> int:
@@ -136,14 +136,14 @@ class StoredTable(Stored):
 
     @property
     def _check(self) -> Callable[[Any], Sample]:
-        return partial(_of_table, self.wanted)
+        return partial(_of_table, self.roles)
 
 
-def _of_table(wanted: Wanted, block: Any) -> Sample:
-    return from_frame(block, wanted).checked(part=True)
+def _of_table(roles: Roles, block: Any) -> Sample:
+    return from_frame(block, roles).checked(part=True)
 
 
-def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
+def _scan_arrow(path: Path, name: str, roles: Roles) -> StoredTable:
     try:
         import pyarrow.dataset as ds
     except ImportError as error:
@@ -163,7 +163,7 @@ def _scan_arrow(path: Path, name: str, wanted: Wanted) -> StoredTable:
     check_unique(dataset.schema.names)
     if n == 0:
         raise InputError("there are no rows; write them anew.")
-    return StoredTable(name, n, dataset, wanted)
+    return StoredTable(name, n, dataset, roles)
 
 
 def _files(path: Path) -> tuple[list[Path], str]:
@@ -248,13 +248,13 @@ class StoredFile(Stored):
         return _of_arrays
 
 
-def _scan_npy(path: Path, name: str, wanted: Wanted) -> StoredFile:
+def _scan_npy(path: Path, name: str, roles: Roles) -> StoredFile:
     with opened(path, _NUMPY) as file:
-        header = array_header(file, wanted)
+        header = array_header(file, roles)
     check_table(header)
     if header.shape[0] == 0:
         raise InputError("there are no rows; write them anew.")
-    label = column_of_labels(wanted.label, header.shape[1])
+    label = column_of_labels(roles.label, header.shape[1])
     return StoredFile(name, header.shape[0], path, header, label)
 
 

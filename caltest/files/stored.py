@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,9 +13,7 @@ from caltest._door import named
 from caltest._sampling import ROWS
 from caltest.data import Sample, merged_notes
 from caltest.exceptions import InputError
-from caltest.files.wanted import check_held
-
-_ROW = re.compile(r"(row )(\d+)( \(counting from 0\))")
+from caltest.files.content import check_held
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +48,14 @@ class Stored(ABC):
     def width(self) -> int:
         """Numbers in a row."""
 
-    def tasks(self) -> Tasks:
+    def tasks(self) -> StoredBlocks:
         """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
-        return Tasks(self)
+        return StoredBlocks(self)
 
     @property
-    def checked(self) -> Checked:
+    def checked(self) -> BlockCheck:
         """What checks a block, given its number and the block."""
-        return Checked(self.name, self.n_samples, self._check)
+        return BlockCheck(self.name, self.n_samples, self._check)
 
     def load(self) -> Sample:
         """Read all rows into memory.
@@ -79,7 +76,7 @@ class Stored(ABC):
 
 
 @dataclass(frozen=True)
-class Checked:
+class BlockCheck:
     """Checks blocks of stored rows. It goes to other processes, where the data are not.
 
     Attributes
@@ -99,12 +96,11 @@ class Checked:
         try:
             return self.check(block)
         except InputError as error:
-            told = _ROW.sub(lambda row: f"{row[1]}{int(row[2]) + number * ROWS}{row[3]}", str(error))
-            raise InputError(f"{self.name}: {told}") from error
+            raise error.moved(number * ROWS).within(self.name) from error
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks:
+class StoredBlocks:
     """The blocks of stored rows, with their numbers: as many as it says, read one after the other.
 
     Attributes

@@ -18,16 +18,16 @@ from caltest._door import size_of
 from caltest._memory import check_fits
 from caltest._quoted import quoted
 from caltest.data.columns import check_columns, check_unique, chosen_columns, is_number
-from caltest.data.containers import listed, row_at
-from caltest.exceptions import InputError
-from caltest.files.wanted import Content, Wanted, check_held, unread_note
+from caltest.data.containers import listed
+from caltest.exceptions import InputError, Row
+from caltest.files.content import Content, Roles, check_held, unread_note
 
 _COPIES = 4.0  # of a CSV file's bytes that its table takes while it is read
 _LONGEST_LINE = 2**24  # characters: names of a million classes
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
-def read_csv(file: BufferedReader, wanted: Wanted) -> Content:
+def read_csv(file: BufferedReader, roles: Roles) -> Content:
     """Read a CSV file; groups stay the text that they are ("007", "1.50")."""
     size = size_of(file)
     check_fits(_COPIES * size, f"a CSV file of {size / 1e6:.0f} MB", "take fewer rows, or Parquet")
@@ -44,9 +44,9 @@ def read_csv(file: BufferedReader, wanted: Wanted) -> Content:
         low_memory=False,
         keep_default_na=False,
         na_values=[""],
-        dtype={name: str for name in wanted.groups if name in header},
+        dtype={name: str for name in roles.groups if name in header},
     )
-    return from_frame(frame, wanted, swallowed)
+    return from_frame(frame, roles, swallowed)
 
 
 #: First bytes of what is called .csv and is none, and what to do with it.
@@ -143,7 +143,7 @@ def _check_header(header: list[str]) -> None:
     check_unique(header)
 
 
-def read_parquet(file: BufferedReader, wanted: Wanted) -> Content:
+def read_parquet(file: BufferedReader, roles: Roles) -> Content:
     """Read a Parquet file, with pyarrow."""
     try:
         import pyarrow.parquet as pq
@@ -159,39 +159,41 @@ def read_parquet(file: BufferedReader, wanted: Wanted) -> Content:
         table = parquet.read()
     table.validate(full=True)
     check_unique(table.column_names)
-    return from_frame(table, wanted)
+    return from_frame(table, roles)
 
 
-def from_frame(native: Any, wanted: Wanted, swallowed: Mapping[str, int] = _NONE) -> Content:
+def from_frame(native: Any, roles: Roles, swallowed: Mapping[str, int] = _NONE) -> Content:
     """Say which columns of a data frame, or of a part of its rows, are what.
 
     Parameters
     ----------
     native
         A frame that narwhals knows.
-    wanted
+    roles
         What is asked for.
     swallowed
         By name of a column with a cell that seems to hold further rows, the first such row.
     """
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
     names = frame.columns
-    truth = wanted.found_label(names, "column")
-    wanted.check_groups(names, truth, "column")
-    others = [name for name in names if name != truth and name not in wanted.groups]
-    chosen = others if wanted.columns is None else chosen_columns(others, wanted.columns)
+    truth = roles.found_label(names, "column")
+    roles.check_groups(names, truth, "column")
+    others = [name for name in names if name != truth and name not in roles.groups]
+    chosen = others if roles.columns is None else chosen_columns(others, roles.columns)
     unread = [name for name in others if name not in chosen]
     for name, row in swallowed.items():
         if name not in unread:
             raise InputError(
-                f"the cell of column {quoted(name)} at {row_at(row)} seems to hold further rows, as if "
-                "a quote were not closed; correct it, or take the line breaks out of the cell."
+                "the cell of column {column} at {row} seems to hold further rows, as if a quote were "
+                "not closed; correct it, or take the line breaks out of the cell.",
+                column=quoted(name),
+                row=row,
             )
-    check_columns(frame.select(chosen), given=wanted.columns is not None)
+    check_columns(frame.select(chosen), given=roles.columns is not None)
     return Content(
         frame.select(chosen),
         None if truth is None else frame.get_column(truth),
-        _groups(frame, wanted),
+        _groups(frame, roles),
         (*unread_note("columns", unread), *_swallowed_notes(swallowed)),
         f"probs were read from {listed(chosen)}"
         if truth is None
@@ -201,15 +203,15 @@ def from_frame(native: Any, wanted: Wanted, swallowed: Mapping[str, int] = _NONE
 
 def _swallowed_notes(swallowed: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(
-        f"A cell of column {quoted(name)} seems to hold further rows, the first in {row_at(row)}: if a "
+        f"A cell of column {quoted(name)} seems to hold further rows, the first in {Row(row)}: if a "
         "quote is not closed there, rows are missing."
         for name, row in swallowed.items()
     )
 
 
-def _groups(frame: nw.DataFrame[Any], wanted: Wanted) -> pd.DataFrame:
+def _groups(frame: nw.DataFrame[Any], roles: Roles) -> pd.DataFrame:
     """Return the group columns as they are: whole numbers beside a missing cell stay whole."""
-    columns = {name: frame.get_column(name).to_list() for name in wanted.groups}
+    columns = {name: frame.get_column(name).to_list() for name in roles.groups}
     return pd.DataFrame(
         {name: pd.Series(cells, dtype=object) for name, cells in columns.items()},
         index=pd.RangeIndex(len(frame)),

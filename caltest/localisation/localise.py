@@ -21,9 +21,8 @@ from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.lenses import Lens, find_lens, seen
 from caltest.localisation.field import Field
-from caltest.localisation.places import Places, Rows, cover, given_points, kernels_of
+from caltest.localisation.places import Places, Rows, cover, given_points, kernels_of, places_told
 from caltest.localisation.result import Witness
-from caltest.localisation.telling import places_told
 from caltest.multiplicity import StepDown
 from caltest.predictive import recognised
 

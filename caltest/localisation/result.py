@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, flag, level_of_confidence
-from caltest._frozen import freeze_arrays
-from caltest._prose import plain
 from caltest._tiles import Array
 from caltest._visible import visible
+from caltest.results import Result, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +20,7 @@ _LONG = ("rows", "centres", "values", "standardised", "pvalues", "stated", "shar
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class Witness(Result):
     """Where which classes are over- and under-predicted. Arrays are read-only.
 
     A place is a point seen with one kernel: L = points times kernels, kernel by kernel.
@@ -94,9 +93,6 @@ class Witness:
     n_resamples: int
     seed: int
     warnings: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_places(self) -> int:
@@ -180,9 +176,7 @@ class Witness:
             Include the arrays of all places. Default False: they are long; the places told are
             there with their claims in any case, under ``findings``.
         """
-        skipped = () if arrays else _LONG
-        data = {e.name: plain(getattr(self, e.name)) for e in fields(self) if e.name not in skipped}
-        return data | {
+        return self._plain(*(() if arrays else _LONG)) | {
             "pvalue": self.pvalue,
             "n_places": self.n_places,
             "findings": [self._finding(place) for place in self.told],
@@ -206,13 +200,3 @@ class Witness:
             "weight": float(self.weights[place]),
             "claims": claims,
         }
-
-    @arguments()
-    def summary(self) -> str:
-        """Return in plain language what was found: near what, which classes, by how much."""
-        from caltest.localisation.words import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()

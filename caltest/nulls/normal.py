@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from caltest._arguments import Whole, arguments
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, HasCumulantGenerator, HasTerms
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
 from caltest.nulls.saddlepoint import nearly_normal
@@ -81,8 +81,10 @@ class Normal(Null):
     def _of_terms(self, terms: Array, question: Question) -> Answer:
         if len(terms) <= self.ddof:
             raise InputError(
-                f"the normal null estimates a standard deviation and has {len(terms)} "
-                f"pair(s) of rows; give more rows, or use null='monte_carlo'."
+                "the normal null estimates a standard deviation and has {found} pair(s) of rows; give "
+                "more rows, or use {null}.",
+                found=len(terms),
+                null=Argument("null", "monte_carlo"),
             )
         deviation = float(np.std(terms, ddof=self.ddof))
         if deviation <= max(1e-12 * float(np.max(np.abs(terms))), question.form.resolution):

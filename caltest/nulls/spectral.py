@@ -10,7 +10,7 @@ from scipy.linalg import eigvalsh
 
 from caltest._arguments import arguments
 from caltest._tiles import blocks
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.nulls.base import Answer, Question, from_sides
 from caltest.nulls.gram import GramNull, gram_of
 from caltest.nulls.saddlepoint import tail
@@ -45,8 +45,12 @@ class Spectral(GramNull):
         n = len(question.labels)
         if n > _MOST_ROWS:
             raise InputError(
-                f"the spectral null needs all eigenvalues of an n×n matrix, and n = {n} exceeds "
-                f"{_MOST_ROWS}; use null='moments' or null='monte_carlo', which need no such matrix."
+                "the spectral null needs all eigenvalues of an n×n matrix, and n = {found} exceeds "
+                "{most}; use {one} or {other}, which need no such matrix.",
+                found=n,
+                most=_MOST_ROWS,
+                one=Argument("null", "moments"),
+                other=Argument("null", "monte_carlo"),
             )
         tile = gram_of(question)
         gram = np.empty((n, n))

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, ndtr, ndtri, xlogy
 
-from caltest._prose import plain
+from caltest.results import plain
 
 Array = NDArray[np.float64]
 

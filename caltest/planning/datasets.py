@@ -21,7 +21,7 @@ from caltest.nulls import Null
 from caltest.planning.models import Model, check_rows_drawn, drawn_by
 from caltest.planning.result import PowerPoint
 from caltest.predictive import recognised
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.testing import test
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05

@@ -14,12 +14,15 @@ from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import chdtri, expit, logit, softmax
 
 from caltest._arguments import choose
-from caltest._prose import points
 from caltest.cox import Recalibration, recalibration
 from caltest.data import Predictions, Sample
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.planning.truths import Array, Truth, mean_distance, tempered
 from caltest.testing import test
+from caltest.text.numbers import points
+
+#: What is asked for where a fit's careful end is, and what is advised where there is no fit.
+CAREFUL, _STATED = Argument("careful", True), Argument("temperature", 0.8)
 
 _STEEPEST = 100.0  # temperature that is looked for, and one over it
 _LEVEL = 0.05  # of the intervals of fits, and of the tests whether there is anything to fit
@@ -74,7 +77,8 @@ def _fitted_temperature(stated: Array, labels: NDArray[np.intp]) -> tuple[float,
     if abs(log_t) > 0.99 * end or information < 1e-9:
         raise InputError(
             "no temperature fits the pilot's labels: they do not tell how steep the probabilities "
-            "should be; state an error instead, temperature=0.8 for instance."
+            "should be; state an error instead, {instance} for instance.",
+            instance=_STATED,
         )
     most = surprise(log_t) + 0.5 * _allowed(1)
     low, high = (_crossing(surprise, most, log_t, side * end) for side in (-1.0, 1.0))
@@ -101,7 +105,8 @@ def by_line(pilot: Sample) -> Truth:
     if np.isnan(a):
         raise InputError(
             "no logistic recalibration fits the pilot's labels, which are separated by the "
-            "probabilities or all of one class; state an error instead, temperature=0.8 for instance."
+            "probabilities or all of one class; state an error instead, {instance} for instance.",
+            instance=_STATED,
         )
     p = pilot.predictions.probs[:, 1]
     fit = _line_text(a, b)
@@ -168,8 +173,9 @@ def by_isotonic(pilot: Sample) -> Truth:
 def _check_two(predictions: Predictions, name: str) -> None:
     if predictions.n_classes != 2:
         raise InputError(
-            f"recalibration={name!r} is for two classes, and the pilot has {predictions.n_classes}; "
-            "give 'temperature'."
+            "{given} is for two classes, and the pilot has {found}; give 'temperature'.",
+            given=Argument("recalibration", name),
+            found=predictions.n_classes,
         )
 
 
@@ -204,7 +210,9 @@ def estimated(known: Sample | None, recalibration: str | None, careful: bool) ->
         choose("recalibration", recalibration, RECALIBRATIONS)
     if known is None:
         raise InputError(
-            f"recalibration is {recalibration!r}, which needs the pilot's labels; give them."
+            "{argument} is {found}, which needs the pilot's labels; give them.",
+            argument="recalibration",
+            found=repr(recalibration),
         )
     kind = recalibration or ("logistic" if known.predictions.n_classes == 2 else "temperature")
     made = RECALIBRATIONS[kind](known)
@@ -212,13 +220,16 @@ def estimated(known: Sample | None, recalibration: str | None, careful: bool) ->
         return made
     if kind == "isotonic":
         raise InputError(
-            "careful=True needs a fit with an interval, and an isotonic regression has none; give "
-            "recalibration='logistic'."
+            "{careful} needs a fit with an interval, and an isotonic regression has none; give "
+            "{other}.",
+            careful=CAREFUL,
+            other=Argument("recalibration", "logistic"),
         )
     if made.careful is None:
         raise InputError(
-            "careful=True has nothing to plan for: the pilot does not show that its model is "
-            "miscalibrated; state the smallest error that matters instead, temperature=0.8 for "
-            "instance."
+            "{careful} has nothing to plan for: the pilot does not show that its model is "
+            "miscalibrated; state the smallest error that matters instead, {instance} for instance.",
+            careful=CAREFUL,
+            instance=_STATED,
         )
     return made.careful._replace(notes=made.notes[:-1])  # the last says that there is this

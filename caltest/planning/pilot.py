@@ -20,13 +20,12 @@ from caltest._arguments import (
     real_array,
     whole_number,
 )
-from caltest._frozen import freeze_arrays
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
 from caltest.data import Predictions, Sample, sample
-from caltest.exceptions import InputError
-from caltest.planning.fits import estimated
+from caltest.exceptions import Argument, InputError, Phrase
+from caltest.planning.fits import CAREFUL, estimated
 from caltest.planning.truths import (
     Array,
     Truth,
@@ -35,14 +34,20 @@ from caltest.planning.truths import (
     of_overconfidence,
     of_temperature,
 )
+from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
 
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]
 Assumption: TypeAlias = "Callable[[Array], object] | NDArray[np.float64]"
 
-_WAYS = (
-    "temperature=0.8, bias=0.5, overconfidence=0.05 or, with the pilot's labels, "
-    "recalibration='temperature'"
+_WAYS = Phrase(
+    "{temperature}, {bias}, {overconfidence} or, with the pilot's labels, {recalibration}",
+    {
+        "temperature": Argument("temperature", 0.8),
+        "bias": Argument("bias", 0.5),
+        "overconfidence": Argument("overconfidence", 0.05),
+        "recalibration": Argument("recalibration", "temperature"),
+    },
 )
 
 
@@ -176,8 +181,10 @@ def pilot(
         stated["bias"] = partial(_with_bias, predictions, bias, target)
     elif target is not None:
         raise InputError(
-            f"target is {quoted(target)}, which is the class of a bias; give bias=0.5 too, or leave it "
-            "out."
+            "{argument} is {found}, which is the class of a bias; give {bias} too, or leave it out.",
+            argument="target",
+            found=quoted(target),
+            bias=Argument("bias", 0.5),
         )
     if overconfidence is not None:
         stated["overconfidence"] = partial(_with_overconfidence, predictions, overconfidence)
@@ -186,12 +193,20 @@ def pilot(
     if recalibration is not None or (not stated and known is not None):
         stated["recalibration"] = partial(estimated, known, recalibration, careful)
     if len(stated) != 1:
-        both = " and ".join(f"{name}=" for name in stated)
+        both = " and ".join(f"{{{name}}}" for name in stated)
         found = f"both {both} are assumed" if stated else "nothing is assumed to be true"
-        raise InputError(f"{found} of the pilot; give one of {_WAYS}.")
+        raise InputError(
+            "{found} of the pilot; give one of {ways}.",
+            found=Phrase(found, {name: Argument(name, ...) for name in stated}),
+            ways=_WAYS,
+        )
     if careful and "recalibration" not in stated:
         (way,) = stated
-        raise InputError(f"careful=True is for an error as fitted, and {way}= states one; give one.")
+        raise InputError(
+            "{careful} is for an error as fitted, and {way} states one; give one.",
+            careful=CAREFUL,
+            way=Argument(way, ...),
+        )
     (made,) = (make() for make in stated.values())
     return Pilot(predictions, made.probs, made.assumed, (*predictions.notes, *made.notes))
 
@@ -264,10 +279,12 @@ def _column(predictions: Predictions, target: int | str | None) -> int:
     column = whole_number(target)
     if column is not None and column < m:
         return column
-    named = " or a class's name" if names else ""
-    what = (
-        f"target is {quoted(target)}"
-        if target is not None
-        else "a bias needs the class it is of (target=)"
+    raise InputError(
+        "{what}, and the pilot has {m} classes; give a column from 0 to {last}{named}.",
+        what=Phrase("a bias needs the class it is of ({target})", {"target": Argument("target", ...)})
+        if target is None
+        else Phrase("{target} is {found}", {"target": Argument("target"), "found": quoted(target)}),
+        m=m,
+        last=m - 1,
+        named=" or a class's name" if names else "",
     )
-    raise InputError(f"{what}, and the pilot has {m} classes; give a column from 0 to {m - 1}{named}.")

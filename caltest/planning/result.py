@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from caltest import _tail
 from caltest._arguments import arguments
-from caltest._prose import plain
 from caltest.exceptions import InputError
 from caltest.planning.curve import PowerCurve
+from caltest.results import Result, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ class PowerPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class Simulation(Result):
     """What power and sample size have in common.
 
     Attributes
@@ -113,13 +113,6 @@ class Simulation:
     warnings: tuple[str, ...] = ()
 
     @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        found["points"] = [point.to_dict() for point in self.points]
-        return {name: plain(value) for name, value in found.items()}
-
-    @arguments()
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each number of rows simulated.
 
@@ -140,16 +133,6 @@ class Simulation:
             rows.append(made)
         order = ["n", "n_datasets", "rejections", "power", "low", "high"]
         return pd.DataFrame(rows)[[*order, "false_rejections", "size", "size_low", "size_high"]]
-
-    @arguments()
-    def summary(self) -> str:
-        """Return the result in plain language."""
-        from caltest.planning.words import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,8 +213,3 @@ class SampleSizeResult(Simulation):
     min_n: int
     max_n: int
     curve: PowerCurve = field(repr=False)
-
-    @arguments()
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for strict JSON."""
-        return {**super().to_dict(), "curve": self.curve.to_dict()}

@@ -18,7 +18,7 @@ import numpy as np
 from caltest._arguments import Number, anything, arguments, count_of_datasets
 from caltest._parallel import Workers
 from caltest._seeds import Rng, seed_of
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
 from caltest.named import StatisticLike
 from caltest.nulls import Null
@@ -108,7 +108,13 @@ def sample_size(
     wanted = _checked_power(power, asked.alpha)
     least, most = check_rows("min_n", min_n), check_rows("max_n", max_n)
     if least >= most:
-        raise InputError(f"min_n is {min_n} and max_n {max_n}; give a smaller and a larger number.")
+        raise InputError(
+            "{argument} is {found} and {other} {most}; give a smaller and a larger number.",
+            argument="min_n",
+            found=min_n,
+            other=Argument("max_n"),
+            most=max_n,
+        )
     datasets = int(n_datasets)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     check_repeatable(chosen, least, seed)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from caltest._prose import points
+from caltest.text.numbers import points
 
 Array = NDArray[np.float64]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import OneOf, Whole, arguments
-from caltest._prose import confidence_text, points
 from caltest._quoted import quoted
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
 from caltest.exceptions import InputError
 from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
+from caltest.text.numbers import confidence_text, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, choose
-from caltest._prose import confidence_text
 from caltest.bounds import Certificate
-from caltest.bounds.certificate_words import at_most
 from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
+from caltest.text.certificate import at_most
+from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

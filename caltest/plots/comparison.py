@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments, axes, level_of_confidence
-from caltest._prose import confidence_text
 from caltest.comparison import Comparison
-from caltest.comparison.words import resamples_of, shown_names
 from caltest.exceptions import InputError
 from caltest.plots.lettering import NAME, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, PALE, VERMILION
+from caltest.text.comparison import resamples_of, shown_names
+from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

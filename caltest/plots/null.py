@@ -14,7 +14,7 @@ from caltest.exceptions import InputError
 from caltest.plots.bands import Array
 from caltest.plots.lettering import lettering
 from caltest.plots.style import BLUE, PALE, VERMILION, is_narrow
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ class NullDisplay:
     axes_: Axes | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    @arguments(result=OneOf("caltest.result:CalibrationResult", "give what caltest.test returns"))
+    @arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
     def from_result(cls, result: CalibrationResult, *, ax: Axes | None = None) -> NullDisplay:
         """Draw the null distribution of a result.
 

@@ -17,7 +17,7 @@ from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.plots.bands import Array, curve_bands, rounded
-from caltest.result import CalibrationResult
+from caltest.results import CalibrationResult
 from caltest.statistics import ECE, BrierMCB, Statistic
 from caltest.testing import test
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
-from caltest._prose import confidence_text
 from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import Binning, EqualWidth
@@ -20,6 +19,7 @@ from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.drawing import add_legend, add_legend_inside, draw_panel, grid_of_axes
 from caltest.plots.panel import Panel, Plan
 from caltest.plots.style import is_narrow
+from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
-from caltest._prose import percents
 from caltest.localisation import Witness
-from caltest.localisation.words import centre_text, extent, row_text
 from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, VERMILION
+from caltest.text.localisation import centre_text, extent, row_text
+from caltest.text.numbers import percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caltest import _tail
 from caltest.auditing.result import Audit, Reliability
-from caltest.report._numbers import number
+from caltest.text.numbers import number
 
 _SIDE, _LEFT, _TOP = 252.0, 52.0, 12.0  # of the square of a reliability diagram
 _STEPS = (0.25, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree
 
-from caltest._prose import counted
 from caltest._visible import visible
-from caltest.auditing import words
 from caltest.auditing.result import Audit, Check
 from caltest.report._text import sentence
+from caltest.text import audit as words
+from caltest.text.names import lens_name
+from caltest.text.numbers import counted
 
 _QUOTES = ("'", '"')
 
@@ -79,7 +80,7 @@ def _case(
 
 def _name(check: Check) -> str:
     """Return the name of a case: no two checks have the same one, whatever groups are called."""
-    name, group = words.lens_name(check.view), check.view.group
+    name, group = lens_name(check.view), check.view.group
     if group:
         name += f" in {_apart(group.column, '=')} = {_apart(group.value)}"
     return f"{name}: {_apart(check.statistic, ': ')}"

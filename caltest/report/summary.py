@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, counted, points, pvalue
 from caltest._visible import visible, visible_page
-from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, View
-from caltest.report._guarantees import Fact, facts
-from caltest.report._numbers import number
 from caltest.report._text import Name, sentence
 from caltest.report.charts import Histogram, histogram
 from caltest.report.views import (
@@ -24,6 +20,10 @@ from caltest.report.views import (
     with_diagram,
     worst_first,
 )
+from caltest.text import audit as words
+from caltest.text.audit_advice import advice
+from caltest.text.guarantees import Fact, facts, findings_counted
+from caltest.text.numbers import confidence_text, number, points, pvalue
 
 _WORST = 4  # views in words, on the first screen
 _GAUGES = 20
@@ -162,11 +162,11 @@ def summarise(
     return Report(
         title=visible(title) if title else "Calibration audit",
         verdict=sentence(words.verdict(audit)),
-        advice=tuple(sentence(text) for text in words.advice(audit)),
+        advice=tuple(sentence(text) for text in advice(audit)),
         gate=None if gate is None else sentence(gate),
         rejected=audit.rejected,
         facts=facts(audit),
-        impossible=_impossible(audit),
+        impossible=words.impossible(audit),
         findings=tuple(_finding(each, audit) for each in found[:_WORST]),
         more_findings=max(len(found) - _WORST, 0),
         found_views=tuple(view_row(each, audit, scale) for each in found[:_LISTED]),
@@ -182,7 +182,7 @@ def summarise(
         left_out=len(audit.checks) - len(checks),
         tolerance=None if audit.tolerance is None else points(audit.tolerance),
         correction=audit.correction,
-        counted=_counted(audit),
+        counted=findings_counted(audit),
         measures=_measures(audit),
         skipped=_skipped(audit),
         more_skipped=max(len(audit.skipped) - _SKIPPED, 0),
@@ -193,13 +193,6 @@ def summarise(
         versions=_versions(audit),
         confidence=confidence_text(audit.confidence),
     )
-
-
-def _impossible(audit: Audit) -> str | None:
-    if not audit.impossible:
-        return None
-    rows = counted(audit.impossible, "row")
-    return f"In {rows} a label came true that has probability 0, which a calibrated model never has."
 
 
 def _finding(each: Looked, audit: Audit) -> str:
@@ -219,16 +212,6 @@ def _check_row(check: Check, audit: Audit) -> CheckRow:
         interval=f"{low:.2g} to {high:.2g}",
         adjusted=pvalue(check.adjusted, audit.alpha),
         found=check.found,
-    )
-
-
-def _counted(audit: Audit) -> str:
-    found = len(audit.found)
-    right = "calibrated" if audit.tolerance is None else "within the tolerance"
-    return (
-        f"A check is one hypothesis: that what is looked at is {right}, by one statistic. "
-        f"Of {counted(len(audit.checks), 'check')}, {found:,} found an error: the adjusted p-value "
-        f"is at or below alpha = {audit.alpha:g}."
     )
 
 

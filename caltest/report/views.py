@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caltest._prose import counted, percents, points, pvalue
 from caltest._visible import visible
-from caltest.auditing import words
 from caltest.auditing.result import Audit, Check, Group, View
 from caltest.forms import Side
-from caltest.report._numbers import signed_points
 from caltest.report._text import Name
 from caltest.report.charts import Diagram, Gauge, diagram, gauge
+from caltest.text.audit import telling
+from caltest.text.directions import TOO, shown_directions
+from caltest.text.names import lens_name, narrow_name
+from caltest.text.numbers import counted, percents, points, pvalue, signed_points
 
 _DIAGRAMS = 6
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the line of a gauge
@@ -70,12 +71,12 @@ def worst_first(audit: Audit) -> list[Looked]:
     checks: dict[tuple[str, Group | None], list[Check]] = {}
     for check in audit.checks:
         checks.setdefault(check.view.key, []).append(check)
-    shown = words.shown_directions(audit)
+    shown = shown_directions(audit)
     looked = [
         Looked(
             each[0].view,
             each[0],
-            words.telling(each),
+            telling(each),
             any(check.found for check in each),
             shown.get(key),
         )
@@ -121,9 +122,7 @@ def _proved(each: Looked) -> str:
     if view.over is None and view.under is None:
         return "not sought"
     sides = (("over", view.over), ("under", view.under))
-    return (
-        "; ".join(f"{points(bound)} {words.TOO[side]}" for side, bound in sides if bound) or "not shown"
-    )
+    return "; ".join(f"{points(bound)} {TOO[side]}" for side, bound in sides if bound) or "not shown"
 
 
 def named(view: View) -> Name:
@@ -131,11 +130,11 @@ def named(view: View) -> Name:
 
     What is too long is shortened part by part: of a class and of a group something is always seen.
     """
-    name = words.lens_name(view)
+    name = lens_name(view)
     if name.startswith("class ") and view.event:
         name = f"class {view.event.removeprefix('the label is ').removeprefix('class ')}"
     whole = visible(f"{name} in {view.group.label}" if view.group else name)
-    short = words.narrow_name(view, _NAME)
+    short = narrow_name(view, _NAME)
     return Name(_capital(short), None if short == whole else _capital(whole))
 
 

@@ -16,8 +16,8 @@ from caltest._quoted import quoted
 from caltest._seeds import MOST_SEED
 from caltest._tiles import blocks
 from caltest.data import Predictions
-from caltest.data.containers import read_table, row_at
-from caltest.exceptions import InputError
+from caltest.data.containers import read_table
+from caltest.exceptions import InputError, Row
 from caltest.forms import (
     DenseWeights,
     FeatureSquares,
@@ -97,7 +97,7 @@ class Groups:
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise InputError(
-                f"groups has the entry {values[wrong[0]]} in {row_at(int(wrong[0]))}; "
+                f"groups has the entry {values[wrong[0]]} in {Row(int(wrong[0]))}; "
                 "give finite numbers, or names."
             )
         quantity = values.astype(np.float64)

@@ -41,6 +41,7 @@ PARTS = {
     "auditing.result": ("View", "Check", "Skipped"),
     "bounds.result": ("ViewBounds", "SideBound", "Place"),
     "planning.result": ("Simulation",),
+    "results": ("Result",),
 }
 
 _INDEX = """Reference

@@ -8,9 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from caltest._arguments import level_of_confidence
-from caltest._prose import confidence_text, page, paragraph, percent, short, table
 from caltest._visible import shown
 from caltest.comparison.result import Comparison
+from caltest.text.layout import page, paragraph, table
+from caltest.text.numbers import confidence_text, percent, short
 
 _NAMED_PAIRS = 12
 _NAME = 32  # characters of a model's name

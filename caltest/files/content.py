@@ -1,4 +1,4 @@
-"""What is asked of a file: which columns are what."""
+"""The content of a file: which columns are labels, probabilities and groups, and what was read."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The names that a user gives.
+class Roles:
+    """Which columns of a file are what: the names that a user gives.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Wanted:
         columns: Sequence[str] | None,
         groups: Sequence[str] = (),
         needs_labels: bool = True,
-    ) -> Wanted:
+    ) -> Roles:
         """Take names as users give them; one name is one."""
         return cls(
             None if label is None else str(label),
@@ -160,10 +160,10 @@ class Content:
         except InputError as error:
             if self.origin is None:
                 raise
-            raise InputError(f"{str(error).removesuffix('.')}; {self.origin}.") from error
+            raise error.explained(self.origin) from error
 
 
-Reader: TypeAlias = "Callable[[BufferedReader, Wanted], Content]"
+Reader: TypeAlias = "Callable[[BufferedReader, Roles], Content]"
 
 
 def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:

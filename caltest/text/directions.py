@@ -1,14 +1,21 @@
-"""Which way what was found errs, where that can be told."""
+"""Which way a model errs: where that is shown, and the words for it.
+
+Whether a view of an audit is called over-confident is decided by :func:`shown_direction`, or, of a
+probability vector, by :func:`signed`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from caltest.auditing.result import Audit, Check, Group, View
 from caltest.forms import Side
 
 #: How a model errs whose confidence does.
-TENDS = {"over": "over-confident", "under": "under-confident"}
+TENDS: Mapping[str, str] = {"over": "over-confident", "under": "under-confident"}
+#: How any one probability errs.
+TOO: Mapping[str, str] = {"over": "too much", "under": "too little"}
 #: The statistic that says which way probabilities err: above 0 they are too sure.
 SIGNED = "ecd"
 

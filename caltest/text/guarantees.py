@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from caltest._prose import confidence_text, counted, points, pvalue
 from caltest.auditing.result import Audit
 from caltest.multiplicity import CORRECTIONS
+from caltest.text.numbers import confidence_text, counted, points, pvalue
 
 
 @dataclass(frozen=True)
@@ -74,3 +74,14 @@ def _looked_at(audit: Audit) -> Fact:
     skipped = f"; {len(audit.skipped):,} skipped" if audit.skipped else ""
     note = f"{counted(len(audit.views), 'view')} of {rows}{skipped}."
     return Fact("Looked at", counted(len(audit.checks), "check"), note)
+
+
+def findings_counted(audit: Audit) -> str:
+    """Return how many checks there are, and how many found an error."""
+    found = len(audit.found)
+    right = "calibrated" if audit.tolerance is None else "within the tolerance"
+    return (
+        f"A check is one hypothesis: that what is looked at is {right}, by one statistic. "
+        f"Of {counted(len(audit.checks), 'check')}, {found:,} found an error: the adjusted p-value "
+        f"is at or below alpha = {audit.alpha:g}."
+    )

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from scipy.special import ndtri
 
-from caltest._prose import counted, points
-from caltest.auditing.directions import DEVIATIONS, TENDS, beyond_noise, deviation, shown_directions
-from caltest.auditing.names import group_name, lens_name, of_class, view_name
 from caltest.auditing.result import Audit, Group, View
 from caltest.forms import Side
+from caltest.text.directions import DEVIATIONS, TENDS, beyond_noise, deviation, shown_directions
+from caltest.text.names import group_name, lens_name, of_class, view_name
+from caltest.text.numbers import counted, points
 
 _Directions: TypeAlias = dict[tuple[str, Group | None], Side | None]
 

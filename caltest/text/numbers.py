@@ -1,42 +1,11 @@
-"""Results in words: the one place that lays text out, and turns values into plain data."""
+"""Numbers as they are written: shares in percent, differences in points, p-values, counts."""
 
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from caltest._visible import line, message
-
 _MOST_DIGITS = 4  # of percentages
-_PARAGRAPH = 4000  # characters
-
-
-def page(lines: Iterable[str]) -> str:
-    """Return a text of these lines, each of which is one line to whatever shows it.
-
-    Every summary is made here, so no name that comes with the data is obeyed by a terminal or a log.
-    """
-    return "\n".join(map(line, lines))
-
-
-def row(name: str, text: str) -> list[str]:
-    """Return the lines of a row of a table: a name, and a text that may wrap."""
-    whole = message(text, _PARAGRAPH)
-    return textwrap.wrap(whole, 96, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
-
-
-def table(rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the lines of a table of names and texts."""
-    return [each for name, text in rows for each in row(name, text)]
-
-
-def paragraph(text: str) -> list[str]:
-    """Return the lines of a paragraph."""
-    return textwrap.wrap(message(text, _PARAGRAPH), 96)
 
 
 def short(value: Any) -> str:
@@ -44,19 +13,19 @@ def short(value: Any) -> str:
     return f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)  # −0 is 0
 
 
-def plain(value: Any) -> Any:
-    """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-    if isinstance(value, np.ndarray):
-        return [plain(v) for v in value.tolist()]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(v) for v in value]
-    return value
+def number(value: float) -> str:
+    """Write a number with four digits.
+
+    Examples
+    --------
+    >>> number(0.012345), number(-2.0), number(-0.0), number(float("inf"))
+    ('0.01235', '−2', '0', '∞')
+    """
+    if math.isnan(value):
+        return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value or 0.0:.4g}".replace("-", "−")
 
 
 def points(error: float) -> str:
@@ -69,6 +38,21 @@ def points(error: float) -> str:
     """
     number = f"{100.0 * error:.4g}"
     return f"{number} point{'' if number == '1' else 's'}"
+
+
+def signed_points(gap: float) -> str:
+    """Write a difference of probabilities in percentage points, with its sign.
+
+    Examples
+    --------
+    >>> signed_points(0.0423), signed_points(-0.11), signed_points(0.0), signed_points(0.0001)
+    ('+4.2', '−11.0', '0.0', '+0.01')
+    """
+    for digits in (1, 2, 3):
+        text = f"{100.0 * gap:+.{digits}f}"
+        if float(text) != 0.0:
+            return text.replace("-", "−")
+    return "0.0"
 
 
 def percent(share: float, digits: int) -> str:

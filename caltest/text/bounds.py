@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from caltest._prose import confidence_text, page, paragraph, percents, points, table
 from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.bounds.result import MiscalibrationBounds, Place, SideBound, ViewBounds
+from caltest.text.directions import TENDS, TOO
+from caltest.text.layout import page, paragraph, table
+from caltest.text.numbers import confidence_text, percents, points
 
 _NAMED = 5  # places of a side
 _CLASSES_DESCRIBED = 3  # of many, those with the largest bounds
-_TOO = {"over": "too much", "under": "too little"}
-_TENDS = {"over": "Over-confident", "under": "Under-confident"}
 
 
 def summary(bounds: MiscalibrationBounds) -> str:
@@ -35,13 +35,13 @@ def sentence(side: SideBound, confidence: float) -> str:
     sure = f"With {confidence_text(confidence)} confidence"
     if not side.found:
         return (
-            f"The scan does not show that the model claims {_TOO[side.side]} anywhere "
+            f"The scan does not show that the model claims {TOO[side.side]} anywhere "
             f"(p = {side.pvalue:.2g})."
         )
     if side.bound == 0.0:
-        text = f"{sure}, the model claims {_TOO[side.side]} somewhere; by how much is not shown."
+        text = f"{sure}, the model claims {TOO[side.side]} somewhere; by how much is not shown."
     else:
-        text = f"{sure}, the model claims at least {points(side.bound)} {_TOO[side.side]} somewhere."
+        text = f"{sure}, the model claims at least {points(side.bound)} {TOO[side.side]} somewhere."
     if side.places:
         text += f" {_place(side, side.places[0])}."
     return text
@@ -58,7 +58,7 @@ def _place(side: SideBound, place: Place) -> str:
     text = f"in {place.rows:,} predictions it says {says} on average, and {share} came true"
     if place.somewhere_by == 0.0:
         return f"It shows most {where}: {text}"
-    amount = f"somewhere there by at least {points(place.somewhere_by)} {_TOO[side.side]}"
+    amount = f"somewhere there by at least {points(place.somewhere_by)} {TOO[side.side]}"
     return f"Proved worst {where}, {amount}: {text}"
 
 
@@ -66,7 +66,7 @@ def _one(b: MiscalibrationBounds) -> list[str]:
     (view,) = b.views
     lines: list[str] = []
     for side in view.sides:
-        lines += ["", *paragraph(f"{_TENDS[side.side]}: {sentence(side, b.confidence)}")]
+        lines += ["", *paragraph(f"{TENDS[side.side].capitalize()}: {sentence(side, b.confidence)}")]
         named = [place for place in side.places if place.named]
         if len(named) > 1:
             lines += ["", *_places(side, named)]

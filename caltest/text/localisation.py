@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caltest._prose import page, paragraph, percent, percents, short, table
 from caltest._visible import shown
 from caltest.localisation.result import Witness
+from caltest.text.layout import page, paragraph, table
+from caltest.text.numbers import percent, percents, short
 
 _CLASSES_TOLD = 4
 _CLASSES_OF_CENTRE = 3

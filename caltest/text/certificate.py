@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from caltest._prose import confidence_text, page, paragraph, table
 from caltest._visible import CLAUSE, shown
-from caltest.bounds.certificate_plan import CHANCE, SHARE
-from caltest.bounds.certificate_result import Certificate, Proved
+from caltest.bounds.certificate_result import CHANCE, SHARE, Certificate, Proved
 from caltest.bounds.isotonic import Segment
+from caltest.text.directions import TENDS
+from caltest.text.layout import page, paragraph, table
+from caltest.text.numbers import confidence_text
 
 _NAMED_RANGES = 6
 _SHARES = (0.9, 0.5)
@@ -58,8 +59,8 @@ def _reading(c: Certificate) -> str:
             "so miscalibration is proved."
         )
     sides = (
-        f"over-confident by at most {at_most(c.over)} points, "
-        f"under-confident by at most {at_most(c.under)}"
+        f"{TENDS['over']} by at most {at_most(c.over)} points, "
+        f"{TENDS['under']} by at most {at_most(c.under)}"
     )
     event = shown(c.event, CLAUSE)
     k = int(c.distances.argmax())
@@ -96,7 +97,7 @@ def _proofs(c: Certificate) -> str:
 
 def _proof(each: Proved) -> str:
     return (
-        f"{scores_between(each.low, each.high)} {each.direction}-confident by "
+        f"{scores_between(each.low, each.high)} {TENDS[each.direction]} by "
         f"{at_least(each.at_least)} ({each.rows:,} row{'s' * (each.rows != 1)})"
     )
 

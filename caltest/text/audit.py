@@ -1,24 +1,24 @@
-"""The audit in words: one place for printer, report and command line."""
+"""An audit in words: its verdict, how sure it is, what was found, and the page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
 
-from caltest._prose import confidence_text, counted, percents, points, pvalue
-from caltest.auditing.advice import advice as advice
-from caltest.auditing.advice import hidden as hidden
-from caltest.auditing.directions import SIGNED, TENDS, shown_direction, signed
-from caltest.auditing.directions import shown_directions as shown_directions
-from caltest.auditing.names import group_name as group_name
-from caltest.auditing.names import lens_name as lens_name
-from caltest.auditing.names import narrow_name as narrow_name
-from caltest.auditing.names import view_name as view_name
+from caltest._visible import line, shortened, shown, shown_column, visible
 from caltest.auditing.result import Audit, Check, Group, View
 from caltest.multiplicity import CORRECTIONS
+from caltest.text.audit_advice import advice
+from caltest.text.directions import SIGNED, TENDS, TOO, shown_direction, signed
+from caltest.text.layout import page, paragraph, row, table
+from caltest.text.names import narrow_name, view_name
+from caltest.text.numbers import confidence_text, counted, percents, points, pvalue
 
+MOST_FINDINGS = 10
+_WIDTH = 100  # of a line of a table
+_NARROWEST = 16  # of a view's name there
+_SKIPPED = 8  # lines
 MOST_WORST = 5
-
-TOO = {"over": "too much", "under": "too little"}
 
 _NOT_TOLD = "these means are not told apart"
 
@@ -109,6 +109,14 @@ def verdict(audit: Audit) -> str:
     )
 
 
+def impossible(audit: Audit) -> str | None:
+    """Return in how many rows a label of probability 0 came true, as a sentence; None if in none."""
+    if not audit.impossible:
+        return None
+    rows = counted(audit.impossible, "row")
+    return f"In {rows} a label came true that has probability 0, which a calibrated model never has."
+
+
 def certainty(audit: Audit) -> str:
     """Return how sure the answer is, in a sentence or two."""
     true = "calibrated" if audit.tolerance is None else "within the tolerance"
@@ -160,3 +168,117 @@ def _size(view: View) -> float:
     if view.says is None or view.share is None:
         return 0.0
     return max(abs(view.says - view.share), view.over or 0.0, view.under or 0.0)
+
+
+# ------------------------------------------------------------------ the page
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One finding, as cells of a table but for the view's name, which takes what room is left."""
+
+    rows: str
+    statistic: str
+    says: str
+    share: str
+    adjusted: str
+    at_least: str
+
+
+_HEAD = _Finding("rows", "by", "says", "true", "adj. p", "points at least")
+
+
+def _cells(check: Check, alpha: float) -> _Finding:
+    """Return the cells of one check."""
+    view = check.view
+    says, share = ("–", "–")
+    if view.says is not None and view.share is not None:
+        says, share = percents(view.says, view.share)
+    bounds = [f"{100.0 * bound:.4g} {side}" for side, bound in _sides(view) if bound]
+    return _Finding(
+        rows=f"{view.rows:,}",
+        statistic=shortened(visible(check.statistic), 10),
+        says=says,
+        share=share,
+        adjusted=pvalue(check.adjusted, alpha),
+        at_least=", ".join(bounds) or ("–" if view.over is None else "not shown"),
+    )
+
+
+def _sides(view: View) -> tuple[tuple[str, float | None], tuple[str, float | None]]:
+    return ("over", view.over), ("under", view.under)
+
+
+def summary(audit: Audit) -> str:
+    """Return the verdict, how sure it is, where the model is wrong, and what to do next."""
+    lenses = ", ".join(map(shown, audit.lenses))
+    rows = [
+        (
+            "looked at",
+            f"{audit.n_samples:,} predictions of {audit.n_classes} classes, through {lenses}",
+        ),
+        ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
+        (
+            "checks",
+            f"{len(audit.checks):,} in {counted(len(audit.views), 'view')}, together at level "
+            f"{audit.alpha:g}",
+        ),
+    ]
+    lines = ["Calibration audit", *table(rows), ""]
+    lines += [*paragraph(verdict(audit)), *paragraph(certainty(audit))]
+    for check in worst(audit):
+        text = " ".join(t for t in (finding(check), proved(check.view, audit.confidence)) if t)
+        lines += ["", *paragraph(text)]
+    if audit.found:
+        lines += ["", *_table(audit)]
+    lines += ["", "What to do next"]
+    for text in advice(audit):
+        lines += row("", text)
+    lines += _skipped(audit)
+    for warning in audit.warnings:
+        lines += ["", *paragraph(f"Note: {warning}")]
+    return page(lines)
+
+
+def _table(audit: Audit) -> list[str]:
+    shown = audit.found[:MOST_FINDINGS]
+    cells = _aligned([_HEAD, *(_cells(check, audit.alpha) for check in shown)])
+    room = max(_NARROWEST, _WIDTH - 4 - max(map(len, cells)))
+    names = ["found", *(narrow_name(check.view, room) for check in shown)]
+    width = max(map(len, names))
+    lines = [f"  {name:<{width}}  {each}" for name, each in zip(names, cells, strict=True)]
+    more = len(audit.found) - MOST_FINDINGS
+    if more > 0:
+        lines.append(f"  and {more:,} more, in to_frame()")
+    return lines
+
+
+def _aligned(lines: Sequence[_Finding]) -> list[str]:
+    """Lay cells out in columns: numbers to the right, text to the left, nothing after the last."""
+    columns = list(zip(*(astuple(each) for each in lines), strict=True))
+    padded = []
+    for name, column in zip((each.name for each in fields(_Finding)), columns, strict=True):
+        width = max(map(len, column))
+        text = name == "statistic"
+        padded.append([cell.ljust(width) if text else cell.rjust(width) for cell in column])
+    padded[-1] = list(columns[-1])
+    return ["  ".join(row) for row in zip(*padded, strict=True)]
+
+
+def _skipped(audit: Audit) -> list[str]:
+    if not audit.skipped:
+        return []
+    lines = ["", "Not looked at"]
+    for each in audit.skipped[:_SKIPPED]:
+        rows = f" ({each.rows:,} rows)" if each.rows is not None else ""
+        lines += row("", f"{each.what}{rows}: {each.reason}")
+    more = len(audit.skipped) - _SKIPPED
+    return lines + (row("", f"and {more:,} more, in skipped") if more > 0 else [])
+
+
+def failure(audit: Audit) -> str:
+    """Return what a failed test of one's own says: the verdict, the page, and how to repeat it."""
+    beyond = "" if audit.tolerance is None else f" beyond the tolerance of {audit.tolerance:g}"
+    p = pvalue(audit.pvalue, audit.alpha)
+    verdict = f"the model is miscalibrated{beyond}, p = {p} at alpha = {audit.alpha:g}"
+    return f"{verdict}\n\n{audit.summary().rstrip()}\n\nTo repeat it: {line(audit.call)}"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from caltest._visible import shortened
+from caltest._visible import shortened, shown_class, shown_column, shown_group, shown_value
 from caltest.auditing.result import Group, View
-from caltest.auditing.shown import shown_class, shown_column, shown_group, shown_value
 
 _WHOLE = {"canonical": "the full probabilities", "sorted": "the ordered probabilities"}
 _BETWEEN = len(" in  = ")

@@ -1,0 +1,185 @@
+"""Results: what all of them have in common, and that of a test.
+
+A result holds facts. What is written of it is made by :mod:`caltest.text`, which is looked up when
+something is printed: results import no words.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import arguments, flag
+from caltest._tail import Alternative
+from caltest.forms import Side
+from caltest.nulls import Guarantee, Part
+
+
+def freeze_arrays(found: Any) -> None:
+    """Make the arrays among the fields of a dataclass read-only."""
+    for each in fields(found):
+        value = getattr(found, each.name)
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
+def plain(value: Any) -> Any:
+    """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
+
+    Examples
+    --------
+    >>> plain({"a": np.array([1.0, np.inf]), 2: (True, None)})
+    {'a': [1.0, 'inf'], '2': [True, None]}
+    """
+    if isinstance(value, np.ndarray):
+        return [plain(each) for each in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        if hasattr(value, "to_dict"):
+            return value.to_dict()
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):  # with names
+        return plain(value._asdict())
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a function found: frozen, its arrays read-only. It prints itself, and gives plain data."""
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @arguments()
+    def summary(self) -> str:
+        """Return the result in plain language: what was done, found, and may be concluded."""
+        return self._written("summary")
+
+    @arguments()
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        return self._plain()
+
+    def _plain(self, *without: str) -> dict[str, Any]:
+        """Return the fields as plain data, but for some."""
+        names = [each.name for each in fields(self) if each.name not in without]
+        return {name: plain(getattr(self, name)) for name in names}
+
+    def _written(self, what: str) -> str:
+        """Return what :mod:`caltest.text` writes of it."""
+        text: str = import_module("caltest.text").written(self, what)
+        return text
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """Return the summary as notebooks show it."""
+        return f'<pre style="white-space: pre-wrap">{html.escape(self.summary())}</pre>'
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationResult(Result):
+    """What a calibration test found.
+
+    Attributes
+    ----------
+    statistic
+        Value of the statistic.
+    pvalue
+        In (0, 1]: probability of a value at least as extreme if the model is calibrated.
+    name
+        Registered name of the statistic.
+    null
+        Registered name of the null.
+    guarantee
+        "exact", "bound", "asymptotic" or "approximate".
+    alternative
+        "greater", "less" or "two-sided"; of a test with a tolerance, "over", "under" or "two-sided".
+    n_samples, n_classes
+        Rows, and classes as the lens shows them; no classes (None) if distributions of numbers were
+        predicted.
+    lens
+        Label of the lens; None for the full probability vector.
+    parameters
+        Options in force, a fitted bandwidth for instance.
+    n_resamples
+        Resamples used; None where there are none.
+    exceedances
+        Resamples at least as extreme as observed, of two sides the fewer; None where there are none.
+    pvalue_interval
+        95% Clopper–Pearson interval of the p-value that infinitely many resamples would give;
+        Monte Carlo only.
+    null_distribution
+        Statistics of the resamples, or None.
+    warnings
+        Sentences a reader should know.
+    seed
+        Integer that, given as ``rng``, repeats the numbers; None where none were drawn.
+    measures
+        What the statistic measures, in words.
+    claim
+        The hypothesis of a test with a tolerance, in words; None for calibration itself.
+    parts
+        Of a combined statistic ("omnibus") with the exact null, each part's name, value, own p-value
+        and p-value adjusted for their number; else empty.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.test(sure.probs, sure.labels, "ecd", rng=0)
+    >>> round(found.statistic, 2), found.pvalue, found.guarantee, found.rejects(0.05)
+    (0.69, 0.002, 'exact', True)
+    >>> found.null_distribution.shape, found.seed
+    ((999,), 0)
+    """
+
+    statistic: float
+    pvalue: float
+    name: str
+    null: str
+    guarantee: Guarantee
+    alternative: Alternative | Side
+    n_samples: int
+    n_classes: int | None
+    lens: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    n_resamples: int | None = None
+    exceedances: int | None = None
+    pvalue_interval: tuple[float, float] | None = None
+    null_distribution: NDArray[np.float64] | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
+    seed: int | None = None
+    measures: str = field(default="", repr=False)
+    claim: str | None = field(default=None, repr=False)
+    parts: tuple[Part, ...] = field(default=(), repr=False)
+
+    @arguments()
+    def rejects(self, alpha: float) -> bool:
+        """Say whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
+        return self.pvalue <= alpha
+
+    @arguments(draws=flag)
+    def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
+
+        Parameters
+        ----------
+        draws
+            Include the null distribution. Default False: it is long.
+        """
+        return self._plain(*(() if draws else ("null_distribution",)))
