@@ -36,7 +36,7 @@ from caltest.forms.events import Classes, OfEvents, classes, of_events
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
-Rows: TypeAlias = NDArray[np.intp]
+Places: TypeAlias = NDArray[np.intp]
 Reduce: TypeAlias = Callable[[Labels, slice], Labels]
 
 _BYTES = 2**27  # of drawn labels that a form which takes many draws at once is given
@@ -51,7 +51,7 @@ _PLACE = 1  # key of the seed that says where the observed labels are hidden
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class LabelView:
     """What full labels become: those of some rows, as a lens shows them.
 
     Attributes
@@ -67,7 +67,7 @@ class View:
         Of its rows, in which that class is expected.
     """
 
-    rows: Rows | None = None
+    rows: Places | None = None
     reduce: Reduce | None = None
     event: int | None = None
     share: float = 1.0
@@ -78,20 +78,20 @@ class View:
         return reduced if self.rows is None else reduced.take(self.rows, axis=1)
 
 
-EVERYTHING = View()
+EVERYTHING = LabelView()
 
 
 class Column(NamedTuple):
     """One statistic of one view."""
 
-    view: View
+    view: LabelView
     form: Form
 
 
 def columns_of(form: Form) -> tuple[Column, ...]:
     """Return a statistic of all rows as columns: of a combined one, its parts."""
     if isinstance(form, Combined):
-        return tuple(Column(View(reduce=part.seen), part.form) for part in form.components)
+        return tuple(Column(LabelView(reduce=part.seen), part.form) for part in form.components)
     return (Column(EVERYTHING, form),)
 
 
@@ -296,7 +296,7 @@ class _Block:
     @classmethod
     def of(cls, columns: Sequence[Column]) -> _Block:
         """Order them, and set apart what is evaluated from the rows in which a class came true."""
-        found: list[tuple[Rows | None, int, OfEvents, int]] = []
+        found: list[tuple[Places | None, int, OfEvents, int]] = []
         others: dict[int, dict[int, list[int]]] = {}
         for place, (view, form) in enumerate(columns):
             events = None if view.event is None else of_events(form, view.share)
@@ -349,7 +349,7 @@ class Sums(NamedTuple):
 
     sums: tuple[Array, ...]
     rounding: Array
-    impossible: Rows
+    impossible: Places
     notes: tuple[str, ...]
 
 
@@ -367,7 +367,7 @@ class RowTable:
 
     values: Array
     rounding: Array
-    impossible: Rows
+    impossible: Places
     notes: tuple[str, ...]
 
 
@@ -466,7 +466,7 @@ def _merged(parts: Iterable[Sums]) -> Sums:
 # ------------------------------------------------------------------ rows that come a block at a time
 
 
-class Check(Protocol):
+class RowCheck(Protocol):
     """Checks a block, without the data of the others: it goes to all workers."""
 
     def __call__(self, number: int, block: Any) -> Sample:
@@ -487,7 +487,7 @@ class StoredRows(Protocol):
         ...
 
     @property
-    def checked(self) -> Check:
+    def checked(self) -> RowCheck:
         """Checks a block, given its number; returns it as a lens shows it."""
         ...
 
@@ -514,7 +514,7 @@ def table_of_blocks(
 
 
 def _of_stored_block(
-    columns_of: ColumnsOfRows, checked: Check, seed: int, part: slice, number: int, block: Any
+    columns_of: ColumnsOfRows, checked: RowCheck, seed: int, part: slice, number: int, block: Any
 ) -> Sums:
     sample = checked(number, block)
     predictions = sample.predictions

@@ -36,7 +36,7 @@ from caltest.named import (
 )
 from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
 from caltest.predictive import Predictive, PredictiveSample, recognised
-from caltest.resampling import Check, Column, adds_up, columns_of, table_of_blocks
+from caltest.resampling import Column, RowCheck, adds_up, columns_of, table_of_blocks
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
@@ -334,7 +334,7 @@ def _result(
 class _CheckSeen:
     """Checks a block, and shows it through a lens."""
 
-    check: Check
+    check: RowCheck
     lens: str | Lens | None
     default: str | None
 

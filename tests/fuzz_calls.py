@@ -228,7 +228,7 @@ ON_OPTIONS: Mapping[str, Options] = {
     "caltest.simulation.true_ece_tv": {"alpha": sources("(.1, .1)"), "beta": sources("(1, 2)", "None"),
     "pi": values.fractions},
     "caltest.simulation.mean_tv_dirichlet": {"alpha": sources("(.1, .1)", "[1, 2]")},
-    "caltest.predictive.Gaussian": {"mean": sources("[[0., 1.]]", "[0.]"),
+    "caltest.predictive.GaussianPredictions": {"mean": sources("[[0., 1.]]", "[0.]"),
     "covariance": sources("[np.eye(2)]", "[1.]", "[-1.]")},
     "caltest.predictive.Ensemble": {"members": sources("[[0., 1.]]", "np.zeros((2, 3))"),
     "bandwidth": words("scott")},

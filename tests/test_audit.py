@@ -10,8 +10,7 @@ from support import binomial_limits
 
 import caltest
 from caltest._tail import count, pvalue
-from caltest.auditing.draws import Drawn
-from caltest.auditing.joint import answers
+from caltest.auditing.answers import Drawn, answers
 from caltest.data import sample
 from caltest.evidence import evidence_of_draws
 from caltest.multiplicity import adjusted, step_down
@@ -186,7 +185,7 @@ def test_the_same_for_every_number_of_workers():
 def test_batches_change_nothing(monkeypatch):
     probs, labels, group = one_bad_group(600, 4, 1)
     whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
-    monkeypatch.setattr("caltest.auditing.draws._HELD", 1)
+    monkeypatch.setattr("caltest.auditing.answers._HELD", 1)
     monkeypatch.setattr("caltest.resampling._BYTES", 1)
     for most in (2**28, 1):  # bytes of drawn labels kept
         monkeypatch.setattr("caltest.resampling._MOST_HELD", most)

@@ -8,11 +8,9 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.auditing.draws import draw_all
+from caltest.auditing.answers import draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.looks import Source
-from caltest.auditing.plan import make_plan
-from caltest.auditing.wanted import Wanted
+from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import Predictions
 from caltest.forms import events
 from caltest.forms.events import of_events

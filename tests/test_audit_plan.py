@@ -10,12 +10,10 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing.bounded import family
+from caltest.auditing.answers import check_resolution, checked_correction
+from caltest.auditing.engine import family
 from caltest.auditing.groups import read_groups
-from caltest.auditing.joint import check_resolution, checked_correction
-from caltest.auditing.looks import Source
-from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, make_plan
-from caltest.auditing.wanted import Wanted
+from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, Source, Wanted, make_plan
 from caltest.data import Predictions
 
 LENSES = ("canonical", "top_label", "classwise")
@@ -372,10 +370,10 @@ def test_whose_error_is_bounded(monkeypatch):
         ("top_label", "group"),
     ]
     assert family(planned(dirichlet(100, 3, 0), lenses="canonical").looks, 0.05) == ()
-    monkeypatch.setattr("caltest.auditing.bounded._MOST_WORK", 499 * 3 * 6200.0)
+    monkeypatch.setattr("caltest.auditing.engine._MOST_WORK", 499 * 3 * 6200.0)
     assert [look.key[0] for look in family(plan.looks, 0.05)] == ["top_label", "class:11", "class:10"]
-    monkeypatch.setattr("caltest.auditing.bounded._MOST_FOR_ONE", 1.0)
-    monkeypatch.setattr("caltest.auditing.bounded._MOST_WORK", 1.0)
+    monkeypatch.setattr("caltest.auditing.engine._MOST_FOR_ONE", 1.0)
+    monkeypatch.setattr("caltest.auditing.engine._MOST_WORK", 1.0)
     assert family(plan.looks, 0.05) == ()
 
 

@@ -14,8 +14,7 @@ from support import binomial_limits, dirichlet, labels_from
 import caltest
 from caltest import InputError
 from caltest.auditing import Group, View, engine
-from caltest.auditing.bounded import NOTHING, Bounded
-from caltest.auditing.described import bins_of
+from caltest.auditing.engine import NOTHING, Bounded, bins_of
 from caltest.multiplicity import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text import audit_advice

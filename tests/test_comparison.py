@@ -17,7 +17,7 @@ import caltest
 from caltest import InputError
 from caltest.comparison.resampling import Resampling, signs
 from caltest.kernels import Exponential
-from caltest.predictive import Gaussian
+from caltest.predictive import GaussianPredictions
 from caltest.statistics import STATISTICS, UnbiasedSKCE
 
 # ------------------------------------------------------------------ ranking
@@ -179,7 +179,7 @@ REFUSED = [
         "a has 6 rows of 3 classes, b 6 of 4",
     ),
     (
-        {"models": {"a": P6, "b": Gaussian(np.zeros(6), np.ones(6))}},
+        {"models": {"a": P6, "b": GaussianPredictions(np.zeros(6), np.ones(6))}},
         "model 'b': these are distributions of numbers",
     ),
     ({"statistic": "ckse"}, "did you mean 'ckce'"),

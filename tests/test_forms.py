@@ -16,7 +16,7 @@ from caltest.forms import (
     HasTailBound,
     HasTerms,
     LabelFunction,
-    Linear,
+    LinearSum,
     Pairwise,
     Term,
 )
@@ -127,7 +127,7 @@ def test_linear_form_is_a_sum_of_table_entries():
     rng = np.random.default_rng(0)
     probs = dirichlet(9000, 3, 1)  # three blocks of rows
     table, labels = rng.normal(size=(9000, 3)), rng.integers(0, 3, (4, 9000)).astype(np.uint8)
-    form = Linear(table, probs)
+    form = LinearSum(table, probs)
     expected = [sum(table[i, k] for i, k in enumerate(y)) for y in labels]
     assert form.of_labels(labels) == pytest.approx(expected, rel=1e-10)
     assert form.of_labels(labels, ALONE)[2] == form.value(labels[2])

@@ -9,7 +9,7 @@ from support import every_outcome
 
 import caltest
 from caltest._sums import law_of_sum, tail_of_sum
-from caltest.forms import Linear
+from caltest.forms import LinearSum
 
 rng = np.random.default_rng(0)
 SCORES = {
@@ -61,7 +61,7 @@ def test_steps_of_any_number():
     """Three classes that add 0, 1 or 3 steps; a class that cannot be; rows that cannot move."""
     probs = np.array([[0.2, 0.3, 0.5], [0.6, 0.0, 0.4], [1.0, 0.0, 0.0], [0.1, 0.8, 0.1]])
     table = 0.5 * np.array([[0, 0, 1], [1, np.inf, 0], [3, 9, 9], [2, 1, 2]]) - 0.1
-    form = Linear(table, probs)
+    form = LinearSum(table, probs)
     start, span, masses = form.lattice_terms(100)
     assert (start, span) == pytest.approx((1.6, 0.5))
     outcomes, chances = every_outcome(probs)
@@ -70,7 +70,7 @@ def test_steps_of_any_number():
     law = np.bincount(steps, weights=chances[possible])
     assert law_of_sum(masses)[: len(law)] == pytest.approx(law)
     assert form.lattice_terms(1) is None
-    assert Linear(np.pi * table**2, probs).lattice_terms(100) is None
+    assert LinearSum(np.pi * table**2, probs).lattice_terms(100) is None
 
 
 @pytest.mark.parametrize("n", [1, 7, 60, 700])

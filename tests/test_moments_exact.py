@@ -9,7 +9,7 @@ from support import central_moments, dirichlet, every_outcome, kernels_for
 import caltest
 from caltest._parallel import ALONE, Workers
 from caltest.data import Predictions
-from caltest.forms import HasMoments, KernelWeights, Linear, PairMean, Pairwise, Term, _pair_moments
+from caltest.forms import HasMoments, KernelWeights, LinearSum, PairMean, Pairwise, Term, _pair_moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
@@ -105,7 +105,7 @@ def test_linear_form_cumulants_with_impossible_classes():
     probs = mixed(4, 3)
     with np.errstate(divide="ignore"):
         table = -np.log(probs)  # infinite where a class is impossible
-    form = Linear(table, probs)
+    form = LinearSum(table, probs)
     outcomes, chances = every_outcome(probs)
     possible = chances > 0
     values = form.of_labels(outcomes[possible])

@@ -24,7 +24,7 @@ import caltest
 from caltest._seeds import generator
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Linear, Moments
+from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
 from caltest.nulls import Bound, MonteCarlo, Normal
 from caltest.nulls.moments import pearson3_tail
@@ -102,7 +102,7 @@ def test_saddlepoint_of_weighted_chi_squares(x):
 
 
 def linear_of(table, probs):
-    return Linear(np.asarray(table, float), np.asarray(probs, float))
+    return LinearSum(np.asarray(table, float), np.asarray(probs, float))
 
 
 @pytest.mark.parametrize("chances", [np.full(60, 0.3), np.linspace(0.05, 0.6, 60)])

@@ -33,7 +33,7 @@ HUGE = 10**5000
         lambda x: caltest.statistics.CKCE(groups=x),
         lambda x: caltest.files.scan_arrays(x, LABELS),
         lambda x: caltest.files.scan_arrays(PROBS, x),
-        lambda x: caltest.predictive.Gaussian(x, [1.0]),
+        lambda x: caltest.predictive.GaussianPredictions(x, [1.0]),
         lambda x: caltest.simulation.mixture(2, x, pi=0.5),
         lambda x: caltest.planning.pilot(PROBS, truth=x),
         lambda x: caltest.data.Predictions(x),

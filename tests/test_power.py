@@ -65,7 +65,7 @@ def test_a_tolerance_and_a_lens():
 def test_predicted_distributions_of_numbers():
     def wide(n, rng):
         mean = rng.normal(size=n)
-        return caltest.predictive.Gaussian(mean, np.full(n, 2.0)), rng.normal(mean, 1.0)
+        return caltest.predictive.GaussianPredictions(mean, np.full(n, 2.0)), rng.normal(mean, 1.0)
 
     found = caltest.power(wide, 60, "nees", n_datasets=60, rng=0, under_null=True)
     low, high = binomial_limits(60, 0.05)

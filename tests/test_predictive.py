@@ -11,7 +11,7 @@ from support import binomial_limits
 
 import caltest
 from caltest import InputError
-from caltest.predictive import Ensemble, FromScipy, Gaussian, recognised
+from caltest.predictive import Ensemble, FromScipy, GaussianPredictions, recognised
 
 RNG = np.random.default_rng(5)
 N, D = 40, 3
@@ -28,11 +28,11 @@ def separate(n=N):
 
 def models():
     return {
-        "gaussian": Gaussian(LOCATION, SCALE**2),
-        "gaussian, one variance": Gaussian(LOCATION, 2.0),
-        "gaussian vectors": Gaussian(MEAN, COVARIANCE),
-        "gaussian vectors, one covariance": Gaussian(MEAN, COVARIANCE[0]),
-        "vectors of one entry": Gaussian(LOCATION[:, None], SCALE[:, None, None] ** 2),
+        "gaussian": GaussianPredictions(LOCATION, SCALE**2),
+        "gaussian, one variance": GaussianPredictions(LOCATION, 2.0),
+        "gaussian vectors": GaussianPredictions(MEAN, COVARIANCE),
+        "gaussian vectors, one covariance": GaussianPredictions(MEAN, COVARIANCE[0]),
+        "vectors of one entry": GaussianPredictions(LOCATION[:, None], SCALE[:, None, None] ** 2),
         "student": FromScipy(scipy.stats.t(4.0, LOCATION, SCALE)),
         "poisson": FromScipy(scipy.stats.poisson(SCALE * 4)),
         "list": FromScipy([scipy.stats.norm(m, s) for m, s in zip(LOCATION, SCALE, strict=True)]),
@@ -69,11 +69,11 @@ def test_entropy_is_the_mean_surprise_of_draws(name):
 
 
 def test_gaussians_are_scipys():
-    model, drawn = Gaussian(MEAN, COVARIANCE), MEAN + 0.3
+    model, drawn = GaussianPredictions(MEAN, COVARIANCE), MEAN + 0.3
     each = [d.logpdf(x) for d, x in zip(separate(), drawn, strict=True)]
     assert model.log_density(drawn) == pytest.approx(each, rel=1e-10)
     assert model.entropy() == pytest.approx([d.entropy() for d in separate()], rel=1e-12)
-    drawn = Gaussian(MEAN[:2], COVARIANCE[:2]).draw(np.random.default_rng(0), 40_000)
+    drawn = GaussianPredictions(MEAN[:2], COVARIANCE[:2]).draw(np.random.default_rng(0), 40_000)
     for i in range(2):
         assert np.cov(drawn[:, i].T) == pytest.approx(COVARIANCE[i], abs=0.25)
 
@@ -102,7 +102,7 @@ def test_gaussian_identity():
 
 def test_ecd_of_the_same_distribution_in_three_ways():
     outcomes = LOCATION + 0.7 * SCALE
-    one = caltest.estimate(Gaussian(LOCATION, SCALE**2), outcomes, "ecd")
+    one = caltest.estimate(GaussianPredictions(LOCATION, SCALE**2), outcomes, "ecd")
     frozen = scipy.stats.norm(LOCATION, SCALE)
     assert caltest.estimate(FromScipy(frozen), outcomes, "ecd") == pytest.approx(one, rel=1e-12)
     assert caltest.estimate(frozen, outcomes, "ecd") == pytest.approx(one, rel=1e-12)
@@ -112,7 +112,7 @@ def test_ecd_of_the_same_distribution_in_three_ways():
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("statistic", ["ecd", "nees"])
 def test_chi2_is_the_exact_law(statistic, alternative):
-    model = Gaussian(MEAN, COVARIANCE)
+    model = GaussianPredictions(MEAN, COVARIANCE)
     for stretch in (0.8, 1.0, 1.2):
         outcomes = MEAN + stretch * (model.draw(np.random.default_rng(2), 1)[0] - MEAN)
         options = {"alternative": alternative, "rng": 0}
@@ -187,11 +187,14 @@ def test_recognised():
 
 
 WRONG = {
-    "shape": (lambda: Gaussian(MEAN, SCALE), "the covariance has shape"),
-    "asymmetric": (lambda: Gaussian(MEAN, FACTOR), "row 0 .* is not symmetric"),
-    "negative": (lambda: Gaussian(LOCATION, -(SCALE**2)), "row 0 .* is not positive definite"),
-    "not finite": (lambda: Gaussian([0.0, np.nan], 1.0), "the mean holds nan in row 1"),
-    "words": (lambda: Gaussian(["a", "b"], 1.0), "the mean could not be read"),
+    "shape": (lambda: GaussianPredictions(MEAN, SCALE), "the covariance has shape"),
+    "asymmetric": (lambda: GaussianPredictions(MEAN, FACTOR), "row 0 .* is not symmetric"),
+    "negative": (
+        lambda: GaussianPredictions(LOCATION, -(SCALE**2)),
+        "row 0 .* is not positive definite",
+    ),
+    "not finite": (lambda: GaussianPredictions([0.0, np.nan], 1.0), "the mean holds nan in row 1"),
+    "words": (lambda: GaussianPredictions(["a", "b"], 1.0), "the mean could not be read"),
     "no distribution": (lambda: FromScipy(3.0), "is 3.0, which is no frozen distribution"),
     "no rows": (lambda: FromScipy(scipy.stats.norm(0, 1)), "does not say how many rows"),
     "bad scale": (lambda: FromScipy(scipy.stats.norm(0, [1.0, -1.0])), "has the entropy nan at row 1"),
@@ -217,11 +220,14 @@ WRONG = {
         lambda: FromScipy([scipy.stats.wishart(3, np.eye(2))] * 3),
         "the distribution of row 0",
     ),
-    "complex": (lambda: Gaussian([1.0, 2j], 1.0), "could not be read as an array of real"),
-    "masked": (lambda: Gaussian(np.ma.array([1.0, 2.0], mask=[0, 1]), 1.0), "holds nan in row 1"),
+    "complex": (lambda: GaussianPredictions([1.0, 2j], 1.0), "could not be read as an array of real"),
+    "masked": (
+        lambda: GaussianPredictions(np.ma.array([1.0, 2.0], mask=[0, 1]), 1.0),
+        "holds nan in row 1",
+    ),
     "another order of rows": (
         lambda: caltest.test(
-            Gaussian(pd.Series([0.0, 1.0], index=["a", "b"]), 1.0),
+            GaussianPredictions(pd.Series([0.0, 1.0], index=["a", "b"]), 1.0),
             pd.Series([1.0, 0.0], index=["b", "a"]),
             "ecd",
         ),

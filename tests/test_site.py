@@ -94,7 +94,7 @@ def test_an_added_statistic_has_its_name_everywhere(monkeypatch, capsys):
 def test_the_table_of_forms_is_right():
     """Which nulls a form has besides the exact one."""
     text = page("docs/extend/statistic.md")
-    (row,) = re.findall(r"`Linear` \| (.*) \|", text)
+    (row,) = re.findall(r"`LinearSum` \| (.*) \|", text)
     digits = caltest.datasets.load_digits_predictions("platt_svm")
     for null in re.findall(r"`(\w+)`", row):
         assert caltest.test(digits.probs, digits.labels, "brier", null=null).null == null

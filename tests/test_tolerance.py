@@ -13,7 +13,7 @@ from caltest import InputError
 from caltest.data import Predictions
 from caltest.lenses import ClassSets
 from caltest.nulls import MonteCarlo
-from caltest.predictive import Gaussian
+from caltest.predictive import GaussianPredictions
 from caltest.statistics import STATISTICS, LargestBinError, Scan
 from caltest.tolerance import shifted
 
@@ -210,7 +210,7 @@ def test_refusals(options, words):
 
 def test_densities_are_refused():
     with pytest.raises(InputError, match="a tolerance is about probabilities of classes"):
-        caltest.test(Gaussian([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], tolerance=0.1)
+        caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], tolerance=0.1)
 
 
 EXTREMES = {

@@ -16,7 +16,7 @@ from caltest.data import Predictions
 from caltest.kernels import Exponential, Gaussian, Kernel, Linear, LinearGaussian
 from caltest.localisation import field
 from caltest.localisation.places import Places, cover, kernels_of, places_told
-from caltest.predictive import Gaussian as GaussianPredictions
+from caltest.predictive import GaussianPredictions
 from caltest.simulation import classwise, local, m1
 
 NARROW = Exponential(0.05)

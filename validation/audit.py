@@ -38,12 +38,9 @@ import caltest
 from caltest._parallel import ALONE
 from caltest._seeds import seed_of
 from caltest.auditing import engine
-from caltest.auditing.draws import draw_all
+from caltest.auditing.answers import answers, draw_all
 from caltest.auditing.groups import read_groups
-from caltest.auditing.joint import answers
-from caltest.auditing.looks import Source
-from caltest.auditing.plan import make_plan
-from caltest.auditing.wanted import Wanted
+from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import sample
 from caltest.simulation import tempered
 from validation._study import CONFIDENCE, ROOT, command_line, markdown, write_csv

@@ -2,28 +2,277 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._seeds import Rng, seed_of
+from caltest._seeds import Rng, child_seed, seed_of
 from caltest._tail import Alternative
-from caltest.auditing.asked import call_text
-from caltest.auditing.bounded import NOTHING, Bounded, bounds, family
-from caltest.auditing.described import bins_of, described
-from caltest.auditing.draws import draw_all
+from caltest.auditing.answers import (
+    Answers,
+    answers,
+    check_resolution,
+    checked_correction,
+    draw_all,
+    key_of,
+    tolerated,
+)
 from caltest.auditing.groups import Grouping, equal_to_labels, read_groups
-from caltest.auditing.joint import Answers, answers, check_resolution, checked_correction
-from caltest.auditing.looks import Look, Source
-from caltest.auditing.plan import Plan, make_plan
-from caltest.auditing.result import Audit, Check, View
-from caltest.auditing.tolerated import tolerated
-from caltest.auditing.wanted import LENSES, Lenses, Statistics, Wanted
-from caltest.binning import ConsistencyBand, joint_bands, share_bands
+from caltest.auditing.plan import (
+    CANONICAL,
+    LENSES,
+    Lenses,
+    Look,
+    Plan,
+    Source,
+    Statistics,
+    Wanted,
+    make_plan,
+)
+from caltest.auditing.result import Audit, Check, Reliability, View
+from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
+from caltest.bounds.lower import BoundsPlan, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
+from caltest.forms import Side
+from caltest.tolerance import event
+
+# ------------------------------------------------------------------ asked
+
+
+def call_text(
+    groups: tuple[object, tuple[str, ...]], seed: int, **options: tuple[object, object]
+) -> str:
+    """Write a call of :func:`caltest.audit`, with the options that are not the defaults.
+
+    Parameters
+    ----------
+    groups
+        What was given, and the names of its columns.
+    seed
+        What repeats the numbers, given as ``rng``.
+    options
+        By name: what was given, and the default.
+
+    Examples
+    --------
+    >>> call_text((None, ()), 7, alpha=(0.1, 0.05), min_rows=(50, 50))
+    'caltest.audit(probs, labels, alpha=0.1, rng=7)'
+    """
+    parts = ["probs", "labels"]
+    given, columns = groups
+    if given is not None:
+        native: Any = nw.from_native(given, eager_only=True, allow_series=True, pass_through=True)
+        frame = isinstance(native, nw.DataFrame)
+        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
+    for name, (value, default) in options.items():
+        if not _same(value, default):
+            parts.append(f"{name}={_written(value)}")
+    return f"caltest.audit({', '.join([*parts, f'rng={seed}'])})"
+
+
+def _same(value: object, default: object) -> bool:
+    if isinstance(value, list | tuple) and isinstance(default, tuple):
+        return len(value) == len(default) and all(
+            isinstance(one, str) and one == other for one, other in zip(value, default, strict=True)
+        )
+    return value is default or (isinstance(value, int | float | np.generic) and value == default)
+
+
+def _written(value: object) -> str:
+    """Write a value as it would be typed; functions by their name."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name!r}: {_written(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_written(each) for each in value) + "]"
+    if isinstance(value, tuple):
+        return (
+            "(" + ", ".join(_written(each) for each in value) + ("," if len(value) == 1 else "") + ")"
+        )
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
+        return str(value.__name__)
+    return repr(value)
+
+
+# ------------------------------------------------------------------ bounded
+
+
+MOST_GROUPS = 30
+MOST_CLASSES = 10
+_DRAWS = 499
+_MOST_WORK = 1e9  # rows times draws: a minute or two at worst on one core
+_MOST_FOR_ONE = 1e10
+_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
+_TOP_LABEL = "top_label"
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """What is proved of one look: it claims at least this much too much, or too little, somewhere."""
+
+    over: float
+    under: float
+
+
+#: What is proved of a look in which no check found an error.
+NOTHING = Bounded(0.0, 0.0)
+
+
+def family(looks: Iterable[Look], alpha: float) -> tuple[Look, ...]:
+    """Return the looks whose error is bounded, chosen from the predictions alone.
+
+    The top label on all rows (or what one probability the audit looks at on all rows), the classes
+    with the most expected events on all rows, and the top label in the largest groups: as many of
+    them, in this order, as can be bounded in minutes.
+    """
+    single = [look for look in looks if look.event is not None]
+    overall = [look for look in single if look.group is None]
+    first = [look for look in overall if look.scope.column is None and look.scope.label != CANONICAL]
+    first += [look for look in overall if look.scope.label == CANONICAL]
+    classes = [look for look in overall if look.scope.column is not None]
+    classes.sort(key=lambda look: (-look.expected, look.key))
+    named = first[0].scope.label if first else None
+    label = _TOP_LABEL if any(look.scope.label == _TOP_LABEL for look in single) else named
+    groups = [look for look in single if look.group and look.scope.label == label]
+    groups.sort(key=lambda look: (-look.n_rows, look.key))
+    wanted = [*first, *groups[:MOST_GROUPS], *classes[:MOST_CLASSES]]
+    kept = [*first, *classes[:MOST_CLASSES], *groups[:MOST_GROUPS]]
+    while kept and _work(kept, alpha) > (_MOST_WORK if len(kept) > 1 else _MOST_FOR_ONE):
+        kept.pop()
+    return tuple(look for look in wanted if look in kept)
+
+
+def _work(looks: Sequence[Look], alpha: float) -> float:
+    return _draws(len(looks), alpha) * sum(look.n_rows + _ROWS_OF_A_DRAW for look in looks)
+
+
+def _draws(count: int, alpha: float) -> int:
+    return max(_DRAWS, draws_needed(alpha / (2 * count)))
+
+
+def bounds(
+    source: Source,
+    labels: NDArray[np.intp],
+    looks: Sequence[Look],
+    alpha: float,
+    seed: int,
+    workers: Workers,
+) -> dict[Look, Bounded]:
+    """Bound the error of every look, all bounds together with confidence 1 − alpha (Bonferroni).
+
+    The draws of a look are its own: another look changes the level only.
+    """
+    if not looks:
+        return {}
+    level, n_draws = alpha / (2 * len(looks)), _draws(len(looks), alpha)
+    found = {}
+    for look in looks:
+        plan = BoundsPlan(
+            level=level,
+            family=2 * len(looks),
+            n_draws=n_draws,
+            seed=child_seed(seed, *key_of("bounds", *look.key)),
+            workers=workers,
+        )
+        view = source.sample(look, labels)
+        lens = None if look.scope.lens is None else look.scope.label
+        each = plan.view(event(lens, view.predictions), view, lens)
+        found[look] = Bounded(each.over.bound, each.under.bound)
+    return found
+
+
+# ------------------------------------------------------------------ described
+
+
+_MOST_BINS = 15
+_ROWS_OF_A_BIN = 20
+_ROUNDING = 1e-12  # of means of probabilities
+
+
+def described(
+    look: Look, sample: Sample, bounded: Bounded | None, band: ConsistencyBand | None
+) -> View:
+    """Return the view of a look.
+
+    Parameters
+    ----------
+    look, sample
+        What is looked at, with its predictions and labels.
+    bounded
+        Its bounds, if it has any.
+    band
+        The band of its reliability diagram; None: no diagram.
+    """
+    if look.event is None:
+        return View(
+            lens=look.scope.label,
+            event=None,
+            group=look.group,
+            rows=look.n_rows,
+            direction=_direction(_entropic(sample)),
+        )
+    p = sample.predictions.probs[:, 1]
+    says, share = float(p.mean()), float(sample.labels.mean())
+    return View(
+        lens=look.scope.label,
+        event=look.event,
+        group=look.group,
+        rows=look.n_rows,
+        says=says,
+        share=share,
+        direction=_direction(says - share),
+        over=bounded.over if bounded else None,
+        under=bounded.under if bounded else None,
+        reliability=None if band is None else reliability(sample, band),
+    )
+
+
+def _entropic(sample: Sample) -> float:
+    """Return the entropic calibration difference, above 0 where the model claims too much."""
+    table = sample.predictions.surprises()
+    return float(table[np.arange(len(table)), sample.labels].mean())
+
+
+def _direction(error: float) -> Side | None:
+    if math.isnan(error) or abs(error) <= _ROUNDING:
+        return None
+    return "over" if error > 0.0 else "under"
+
+
+def _binning(n_rows: int) -> EqualMass:
+    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
+    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
+
+
+def bins_of(probs: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the bin of every row of two classes, from left to right, as in the diagram."""
+    return _binning(len(probs)).cells(probs)
+
+
+def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
+    """Return the reliability diagram of one probability, with a band of its bins."""
+    probs = sample.predictions.probs
+    curve = reliability_curve(probs, sample.labels, _binning(len(probs)))
+    return Reliability(
+        says=tuple(curve.predicted.tolist()),
+        share=tuple(curve.observed.tolist()),
+        rows=tuple(curve.counts.tolist()),
+        low=tuple(band.low.tolist()),
+        high=tuple(band.high.tolist()),
+    )
+
+
+# ------------------------------------------------------------------ engine
+
 
 ALPHA = 0.05
 MIN_ROWS = 50

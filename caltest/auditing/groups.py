@@ -19,7 +19,7 @@ from caltest.data.containers import check_named, listed, native_of
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
 
-Rows: TypeAlias = NDArray[np.intp]
+Places: TypeAlias = NDArray[np.intp]
 
 MISSING = "(missing)"
 EMPTY = "(empty)"
@@ -45,7 +45,7 @@ class Grouping:
 
     column: str
     values: tuple[str, ...]
-    rows: tuple[Rows, ...]
+    rows: tuple[Places, ...]
 
 
 def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping, ...]:
@@ -89,7 +89,7 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
     return tuple(_grouping(name, cells, n_rows) for name, cells in columns.items())
 
 
-def equal_to_labels(groupings: Iterable[Grouping], labels: Rows) -> tuple[str, ...]:
+def equal_to_labels(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
     """Warn of columns that group the rows as the labels do, a sentence a column.
 
     Examples
@@ -254,7 +254,7 @@ def _place(text: str, missing: bool) -> tuple[int, float, str]:
     return (0, number, text) if number == number else (1, 0.0, text)
 
 
-def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[str, Rows]], list[Skipped]]:
+def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[str, Places]], list[Skipped]]:
     """Split groups into those to look at and those that are too small, named with the reason."""
     column = shown_column(grouping.column)
     if len(grouping.values) == 1:

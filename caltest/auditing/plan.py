@@ -1,20 +1,306 @@
-"""What an audit looks at: decided by predictions and group columns alone, before any label is seen."""
+"""The plan of an audit: which lenses, on which rows, by which statistics; nothing here sees a label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest import lenses as registered
+from caltest._arguments import choose
+from caltest._quoted import quoted
 from caltest._visible import shown_group
-from caltest.auditing.groups import Grouping, Rows, large_enough
-from caltest.auditing.looks import CANONICAL, CLASSWISE, Look, Scope, Source, class_scope
+from caltest.auditing.groups import Grouping, Places, large_enough
 from caltest.auditing.result import Group, Skipped
-from caltest.auditing.wanted import OF_VECTOR, Wanted
-from caltest.data import Predictions
+from caltest.data import Predictions, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.statistics import Statistic
+from caltest.forms.pairs import sums_of_others
+from caltest.lenses import ClassWise, Lens, Reducer, find_lens
+from caltest.named import StatisticLike, find_statistic
+from caltest.nulls import MonteCarlo
+from caltest.statistics import ECD, Statistic, UnbiasedSKCE
+from caltest.tolerance import check_possible, event
+
+# ------------------------------------------------------------------ looks
+
+
+CANONICAL = "canonical"
+CLASSWISE = "classwise"
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A lens, with what it makes of the predictions of all rows.
+
+    Attributes
+    ----------
+    asked
+        Under which name it was asked for: "canonical", "classwise", or the lens's label.
+    label
+        The lens's label; "canonical" for the full probability vector.
+    lens
+        None for the full probability vector.
+    column
+        The class it looks at, of a class-wise lens.
+    """
+
+    asked: str
+    label: str
+    lens: Lens | None
+    column: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A lens on all rows, or on a group.
+
+    Attributes
+    ----------
+    scope
+        The lens.
+    group, rows
+        The group and its rows; None for all.
+    n_rows
+        How many there are.
+    expected
+        Mean number of events and of rows without; the smaller. Infinite without an event.
+    event
+        What the one probability is of, as a clause; None where there is more than one.
+    """
+
+    scope: Scope
+    group: Group | None
+    rows: Places | None
+    n_rows: int
+    expected: float
+    event: str | None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from all other looks of an audit."""
+        return (
+            self.scope.label,
+            self.group.column if self.group else "",
+            self.group.value if self.group else "",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """All predictions, seen through any lens on any rows. Nothing here depends on labels.
+
+    Attributes
+    ----------
+    predictions
+        The full ones.
+    """
+
+    predictions: Predictions
+
+    @cached_property
+    def _others(self) -> NDArray[np.float64]:
+        """Return what every row says of all classes but one, (n, m), without a subtraction."""
+        return np.minimum(sums_of_others(self.predictions.probs), 1.0)
+
+    @cached_property
+    def _reduced(self) -> dict[str, Predictions]:
+        return {}
+
+    def seen(self, scope: Scope) -> Predictions:
+        """Return the predictions of all rows through a lens."""
+        if scope.lens is None:
+            return self.predictions
+        if scope.column is not None:
+            return self._one_class(scope.column)
+        if scope.label not in self._reduced:
+            self._reduced[scope.label] = scope.lens.reduce(self.predictions)
+        return self._reduced[scope.label]
+
+    def _one_class(self, column: int, rows: Places | slice = slice(None)) -> Predictions:
+        """Return (P(another), P(this class)), as :class:`caltest.lenses.ClassWise` does."""
+        whole = self.predictions
+        name = whole.classes[column] if whole.classes else f"class {column}"
+        pair = np.column_stack([self._others[rows, column], whole.probs[rows, column]])
+        return whole.shown_as(pair, ("another", name), rows)
+
+    def at(self, look: Look) -> Predictions:
+        """Return the predictions of a look."""
+        if look.rows is None:
+            return self.seen(look.scope)
+        if look.scope.column is not None:
+            return self._one_class(look.scope.column, look.rows)
+        whole = self.seen(look.scope)
+        return whole.take(look.rows)
+
+    def reducer(self, scope: Scope) -> Reducer | None:
+        """Return what takes full labels to those of the lens; None where they stay."""
+        if scope.lens is None or scope.label in self._reducers:
+            return self._reducers.get(scope.label)
+        return self._reducers.setdefault(scope.label, scope.lens.reducer(self.predictions))
+
+    @cached_property
+    def _reducers(self) -> dict[str, Reducer]:
+        return {}
+
+    def sample(self, look: Look, labels: NDArray[Any]) -> Sample:
+        """Return predictions and observed labels of a look."""
+        reducer = self.reducer(look.scope)
+        reduced = reducer(labels) if reducer else labels
+        return Sample(self.at(look), reduced if look.rows is None else reduced[look.rows])
+
+    def look(self, scope: Scope, group: Group | None = None, rows: Places | None = None) -> Look:
+        """Return a lens on all rows, or on a group."""
+        whole = self.seen(scope) if scope.column is None else None
+        n = self.predictions.n_samples if rows is None else len(rows)
+        probs = self.predictions.probs[:, scope.column] if whole is None else whole.probs[:, 1]
+        if whole is not None and whole.n_classes > 2:
+            return Look(scope, group, rows, n, float("inf"), None)
+        p = probs if rows is None else probs[rows]
+        expected = float(min(p.sum(), n - p.sum()))
+        about = event(None if scope.lens is None else scope.label, self._about(scope, whole))
+        return Look(scope, group, rows, n, expected, about)
+
+    def _about(self, scope: Scope, whole: Predictions | None) -> Predictions:
+        return self._one_class(int(scope.column or 0), slice(0, 1)) if whole is None else whole
+
+
+def class_scope(predictions: Predictions, column: int) -> Scope:
+    """Return the class-wise lens of a column: by its name, if it has one, which no other has."""
+    lens = ClassWise(predictions.classes[column] if predictions.classes else column)
+    return Scope(CLASSWISE, lens.label, lens, column)
+
+
+# ------------------------------------------------------------------ wanted
+
+
+Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"
+Statistics: TypeAlias = (
+    "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
+)
+
+_TOP_LABEL = "top_label"
+LENSES = (CANONICAL, _TOP_LABEL, CLASSWISE)
+#: Of the full probability vector by default: with a kernel of low rank where rows are many.
+OF_VECTOR = UnbiasedSKCE(approximation="auto")
+_ECD = "ecd"
+_OF_VECTORS: tuple[StatisticLike, ...] = (OF_VECTOR, _ECD)
+_OF_ONE: tuple[StatisticLike, ...] = ("ks", _ECD)
+_NAMED: dict[str, object] = {CANONICAL: None, CLASSWISE: None}
+_WITH_TOLERANCE: tuple[StatisticLike, ...] = ("scan",)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for, checked as far as it can be without data.
+
+    Attributes
+    ----------
+    lenses
+        By the name under which they were asked for.
+    statistics
+        By lens; None under a lens means the default.
+    with_tolerance
+        Whether only one probability at a time can be looked at.
+    """
+
+    lenses: dict[str, Lens | None]
+    statistics: dict[str, tuple[Statistic, ...] | None]
+    with_tolerance: bool
+
+    @classmethod
+    def of(cls, lenses: Lenses, statistics: Statistics | None, with_tolerance: bool) -> Wanted:
+        """Look names up.
+
+        Raises
+        ------
+        InputError
+            If there is no such lens or statistic.
+        """
+        each = [lenses] if isinstance(lenses, str | Lens | type) else _several(lenses)
+        found: dict[str, Lens | None] = {}
+        for one in each:
+            if isinstance(one, str) and ":" not in one:
+                choose("lens", one, _NAMED | registered.LENSES)
+            if isinstance(one, str) and one in _NAMED:
+                found[one] = None
+            else:
+                lens = find_lens(one)
+                if lens is None:
+                    raise InputError("lenses holds None; the full probability vector is 'canonical'.")
+                found[lens.label] = lens
+        if not found:
+            raise InputError("lenses is empty; give one at least, such as 'top_label'.")
+        if isinstance(statistics, Mapping):
+            for name in statistics:
+                choose("lens among those asked for", name, found)
+            by_lens = {name: _statistics(statistics.get(name)) for name in found}
+        else:
+            by_lens = dict.fromkeys(found, _statistics(statistics))
+        if with_tolerance:
+            for each_statistic in [one for those in by_lens.values() for one in those or ()]:
+                check_possible(each_statistic, MonteCarlo(), None)
+        return cls(found, by_lens, with_tolerance)
+
+    @property
+    def has_default_lenses(self) -> bool:
+        """Return whether the lenses are the default ones."""
+        return tuple(self.lenses) == LENSES
+
+    def is_default(self, scope: Scope) -> bool:
+        """Return whether nobody asked for the statistics of a lens."""
+        return self.statistics[scope.asked] is None
+
+    @property
+    def _vector_has_ecd(self) -> bool:
+        """Return whether the full probability vector is looked at by the ECD."""
+        if CANONICAL not in self.lenses:
+            return False
+        asked = self.statistics[CANONICAL]
+        return asked is None or ECD() in asked
+
+    def of_scope(self, scope: Scope, n_classes: int, of_classes: int) -> tuple[Statistic, ...]:
+        """Return the statistics that fit a lens that leaves so many classes of so many.
+
+        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
+        default it is looked at once.
+        """
+        asked = self.statistics[scope.asked]
+        if asked is not None:
+            return tuple(each for each in asked if n_classes == 2 or each.default_lens is None)
+        if self.with_tolerance:
+            names = _WITH_TOLERANCE
+        else:
+            vectors = n_classes > 2 or scope.label == CANONICAL
+            names = (*(_OF_VECTORS if vectors else ()), *(_OF_ONE if n_classes == 2 else ()))
+            if scope.label == _TOP_LABEL and of_classes == 2 and self._vector_has_ecd:
+                names = tuple(name for name in names if name != _ECD)
+        return tuple(find_statistic(name) for name in dict.fromkeys(names))
+
+
+def _several(lenses: Any) -> list[Any]:
+    if lenses is None or not np.iterable(lenses):
+        names = ", ".join(map(repr, LENSES))
+        raise InputError(f"lenses is {quoted(lenses)}; give names such as {names}, or leave it out.")
+    return list(lenses)
+
+
+def _statistics(given: Any) -> tuple[Statistic, ...] | None:
+    if given is None:
+        return None
+    single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
+    found = tuple(find_statistic(each) for each in ([given] if single else given))
+    if not found:
+        raise InputError("statistics is empty; give one at least, or leave it out.")
+    return found
+
+
+# ------------------------------------------------------------------ plan
+
 
 _Statistics: TypeAlias = tuple[Statistic, ...]
 
@@ -148,8 +434,8 @@ def make_plan(
 
 def _groups(
     groupings: Sequence[Grouping], min_rows: int
-) -> tuple[list[tuple[Group, Rows]], list[Skipped]]:
-    kept: list[tuple[Group, Rows]] = []
+) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
+    kept: list[tuple[Group, Places]] = []
     skipped: list[Skipped] = []
     for grouping in groupings:
         large, small = large_enough(grouping, min_rows)

@@ -23,7 +23,7 @@ from caltest.exceptions import InputError
 from caltest.statistics import Statistic
 
 Kind: TypeAlias = Literal["subsampling", "bootstrap"]
-Rows: TypeAlias = NDArray[np.intp]
+Places: TypeAlias = NDArray[np.intp]
 
 RESAMPLINGS = dict.fromkeys(("subsampling", "bootstrap"), True)
 _RANGE = "give from 2 to 100,000"
@@ -109,7 +109,7 @@ class Resampling:
             f"a {'subsample' if self.kind == 'subsampling' else 'bootstrap sample'} of {self.size} rows"
         )
 
-    def draw(self, number: int, n: int) -> Rows:
+    def draw(self, number: int, n: int) -> Places:
         """Return the rows of one resample, in increasing order."""
         stream = generator(self.seed, number)
         if self.kind == "bootstrap":
@@ -151,7 +151,7 @@ def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int
     return np.array([[_value(plan, c, rows) for c in candidates] for rows in resamples])
 
 
-def _value(plan: Resampling, candidate: ModelStatistic, rows: Rows) -> float:
+def _value(plan: Resampling, candidate: ModelStatistic, rows: Places) -> float:
     predictions, labels = candidate.view.predictions, candidate.view.labels
     drawn = predictions.take(rows)
     with about_model(candidate.name, f"on {plan.described}, "):

@@ -19,7 +19,7 @@ from caltest.estimation.pipeline import (
     TEST_SIZE,
     CalibrationPipeline,
     Path,
-    Rows,
+    Places,
     Split,
     recommended,
 )
@@ -45,7 +45,7 @@ def estimate_squared_error(
     n_resamples: int | None = None,
     test_size: float = 0.2,
     n_folds: int = 5,
-    order: Sequence[int] | Rows | None = None,
+    order: Sequence[int] | Places | None = None,
     regularization_scaling: Scaling = "usual",
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -199,7 +199,7 @@ def _row(path: Path, n_test: int) -> FunctionRisk:
     )
 
 
-def _risk_of_zero(view: Sample, rows: Rows) -> float:
+def _risk_of_zero(view: Sample, rows: Places) -> float:
     """Return the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j."""
     own = residuals(view.predictions.probs[rows], view.labels[None, rows])
     products = own[:, 0].T @ own[:, 0]

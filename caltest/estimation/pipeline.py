@@ -24,7 +24,7 @@ from caltest.estimation.candidates import Candidate, FunctionLike, candidates, s
 from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
 
-Rows: TypeAlias = NDArray[np.intp]
+Places: TypeAlias = NDArray[np.intp]
 
 N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
 TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
@@ -38,10 +38,10 @@ _SPREAD_ROWS = 500  # tell a standard deviation well enough, and a mean needs no
 class Split(NamedTuple):
     """Rows by their use: folds of the tuning part, and the test part."""
 
-    folds: tuple[Rows, ...]
-    test: Rows
+    folds: tuple[Places, ...]
+    test: Places
 
-    def training(self, fold: int) -> Rows:
+    def training(self, fold: int) -> Places:
         """Return the tuning rows that are not in a fold."""
         return np.concatenate([rows for number, rows in enumerate(self.folds) if number != fold])
 
@@ -147,7 +147,7 @@ class CalibrationPipeline:
         return found
 
     def split(
-        self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Rows | None = None
+        self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Places | None = None
     ) -> Split:
         """Cut the rows, in the given order (default: shuffled by the seed), into folds and test part.
 
@@ -200,8 +200,8 @@ class _Lessons:
 
     probs: Array
     labels: Labels
-    training: Rows
-    held_out: Rows
+    training: Places
+    held_out: Places
 
     @cached_property
     def _parts(self) -> list[slice]:
@@ -250,7 +250,7 @@ def _one_fold(
     return found, notes
 
 
-def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
+def _checked_order(order: Sequence[int] | Places, n_samples: int) -> Places:
     rows = real_array("order", order, f"give each of the rows 0 to {n_samples - 1} once")
     whole = rows.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
     if not whole or not np.array_equal(np.sort(rows), np.arange(n_samples)):
@@ -258,4 +258,4 @@ def _checked_order(order: Sequence[int] | Rows, n_samples: int) -> Rows:
             f"order has to hold each of the rows 0 to {n_samples - 1} once; it decides which rows are "
             "tuned on and which are tested. Leave it out to have them shuffled."
         )
-    return cast("Rows", rows.astype(np.intp))
+    return cast("Places", rows.astype(np.intp))

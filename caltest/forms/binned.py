@@ -26,7 +26,7 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.sums import Additive, Linear
+from caltest.forms.sums import Additive, LinearSum
 
 # ------------------------------------------------------------------ binned
 
@@ -92,7 +92,7 @@ class Binned(HasLeadingSum, Additive):
         """All rows of a bin add the same: labels are only counted."""
         return float(self.n_samples)
 
-    def leading(self, workers: Workers = ALONE) -> Linear:
+    def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the count of one class in one bin, that of the largest variance."""
         uncertain = np.stack(
             [np.bincount(self.cells, weights=v) for v in (self.probs * (1 - self.probs)).T]
@@ -100,7 +100,7 @@ class Binned(HasLeadingSum, Additive):
         k, b = np.unravel_index(uncertain.argmax(), uncertain.shape)
         table = np.zeros_like(self.probs)
         table[self.cells == b, k] = 1.0
-        return Linear(table, self.probs)
+        return LinearSum(table, self.probs)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Count the labels of every bin, (B, K, m)."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import blocks
-from caltest.forms import CumulativeDifference, Form, Linear
+from caltest.forms import CumulativeDifference, Form, LinearSum
 
 Array: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = NDArray[np.intp]
+Places: TypeAlias = NDArray[np.intp]
 
 _FEWEST_ROWS = 2048  # in fewer, calls take longer than rows
 _ENTRIES = 2**22  # labels of the draws that are sorted at a time, 32 MB
@@ -28,7 +28,7 @@ _MOST_EVENTS = 1 / 8  # of the rows; of more, sorting them takes longer than loo
 class OfEvents(Protocol):
     """A statistic of one draw."""
 
-    def value(self, rows: Rows) -> float:
+    def value(self, rows: Places) -> float:
         """Return its value, the event being true in these rows, in increasing order."""
         ...
 
@@ -57,7 +57,7 @@ class _Cumulative:
         expected = np.append(0.0, np.cumsum(sizes * scores))
         return cls(places.astype(np.int32), expected, form.functional == "range")
 
-    def value(self, rows: Rows) -> float:
+    def value(self, rows: Places) -> float:
         places = self.places.take(rows)
         places.sort()
         count = len(places)
@@ -71,7 +71,7 @@ class _Cumulative:
 
 @dataclass(frozen=True, eq=False)
 class _Sum:
-    """`Linear`, up to rounding: what it would be without an event, and what every event adds.
+    """`LinearSum`, up to rounding: what it would be without an event, and what every event adds.
 
     Attributes
     ----------
@@ -85,11 +85,11 @@ class _Sum:
     added: Array
 
     @classmethod
-    def of(cls, form: Linear) -> _Sum:
+    def of(cls, form: LinearSum) -> _Sum:
         table = form.table
         return cls(float(table[:, 0].sum()), np.ascontiguousarray(table[:, 1] - table[:, 0]))
 
-    def value(self, rows: Rows) -> float:
+    def value(self, rows: Places) -> float:
         return self.without + float(self.added.take(rows).sum())
 
 
@@ -107,7 +107,7 @@ def of_events(form: Form, share: float) -> OfEvents | None:
         return None
     if type(form) is CumulativeDifference and len(form.scores) >= _FEWEST_ROWS:
         return _Cumulative.of(form)
-    if type(form) is Linear and len(form.table) >= _FEWEST_ROWS and np.isfinite(form.table).all():
+    if type(form) is LinearSum and len(form.table) >= _FEWEST_ROWS and np.isfinite(form.table).all():
         return _Sum.of(form)
     return None
 
@@ -126,7 +126,7 @@ class Classes:
         The statistics, and their columns among all values.
     """
 
-    rows: Rows | None
+    rows: Places | None
     columns: tuple[int, ...]
     statistics: tuple[OfEvents, ...]
     places: tuple[int, ...]
@@ -151,10 +151,10 @@ class Classes:
 
 
 def classes(
-    found: Iterable[tuple[Rows | None, int, OfEvents, int]],
+    found: Iterable[tuple[Places | None, int, OfEvents, int]],
 ) -> tuple[Classes, ...]:
     """Put statistics of the same rows together: each with rows, class and place."""
-    parts: dict[int, list[tuple[Rows | None, int, OfEvents, int]]] = {}
+    parts: dict[int, list[tuple[Places | None, int, OfEvents, int]]] = {}
     for each in found:
         parts.setdefault(id(each[0]), []).append(each)
     return tuple(

@@ -24,7 +24,7 @@ from caltest.forms.base import (
 )
 from caltest.forms.features import ComputedFeatures, Features, exact_rows, longest
 from caltest.forms.pairs import Pairwise, leading_sum
-from caltest.forms.sums import Additive, Linear
+from caltest.forms.sums import Additive, LinearSum
 from caltest.kernels.bandwidth import fixed_order
 
 # ------------------------------------------------------------------ feature squares
@@ -104,7 +104,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         """How many rows share their predictions, on average over what they add to the variance."""
         return self.pairs.repeats
 
-    def leading(self, workers: Workers = ALONE) -> Linear:
+    def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the sum whose square carries most of the variance."""
         features, matrix = self.features[:], self.matrix
 
@@ -143,7 +143,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         by_label[:, :-1] -= (probs.T @ features).ravel()
         by_label[:, -1] = 0.0
         if not self.diagonal:
-            by_label[:, -1] = Linear(self._own_of(rows, features), probs).of_labels(labels)
+            by_label[:, -1] = LinearSum(self._own_of(rows, features), probs).of_labels(labels)
         return by_label
 
     def finish(self, sums: Array) -> Array:

@@ -55,7 +55,7 @@ from caltest.forms.base import (
     effective_surprises,
     repeats,
 )
-from caltest.forms.sums import Linear, tilted_cumulants
+from caltest.forms.sums import LinearSum, tilted_cumulants
 from caltest.kernels.tiles import GaussianTile
 
 # ------------------------------------------------------------------ pairwise
@@ -218,7 +218,7 @@ class Pairwise(HasMoments, HasLeadingSum):
         cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
         return Moments.of_cumulants(*cumulants, self.surprises).scaled(self.scale)
 
-    def leading(self, workers: Workers = ALONE) -> Linear:
+    def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the sum whose square carries most of the variance, by the power method."""
 
         def images(vectors: Array) -> Array:
@@ -286,7 +286,7 @@ class Pairwise(HasMoments, HasLeadingSum):
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
 
-def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:
+def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
     """Return Σ_i ⟨a_i, D_i⟩, a the leading direction of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
 
     It is asked for where one direction carries nearly all of the variance, so that few rounds do.
@@ -308,7 +308,7 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> Linear:
         if size == 0.0:
             break
         vectors /= size
-    return Linear(vectors, probs)
+    return LinearSum(vectors, probs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,7 +465,7 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
         if len(self.first) * m**2 > _OUTCOMES:
             return Lattice()  # so many outcomes of a pair crowd
         values, chances = self._outcomes(slice(None))
-        return Linear(values / len(values), chances).lattice
+        return LinearSum(values / len(values), chances).lattice
 
     @cached_property
     def surprises(self) -> float:

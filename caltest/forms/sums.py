@@ -36,7 +36,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit
-from caltest.predictive import Gaussian, Predictive
+from caltest.predictive import GaussianPredictions, Predictive
 
 # ------------------------------------------------------------------ additive
 
@@ -81,7 +81,7 @@ class Additive(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, Additive):
+class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, Additive):
     """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
@@ -203,7 +203,7 @@ class Linear(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, A
         """How many rows share their predictions, on average over the uncertainty."""
         return repeats(self.probs)
 
-    def leading(self, workers: Workers = ALONE) -> Linear:
+    def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return itself: it is one sum."""
         return self
 
@@ -274,7 +274,7 @@ class Standardised(Additive):
         """Return the sum over the rows and its variance, (B, 2)."""
         table, probs = self.table[rows], self.probs[rows]
         sums = np.empty((len(labels), 2))
-        sums[:, 0] = Linear(table, probs).of_labels(labels)
+        sums[:, 0] = LinearSum(table, probs).of_labels(labels)
         sums[:, 1] = np.einsum("ik,ik,ik->", probs, table, table)
         return sums
 
@@ -494,7 +494,7 @@ class MeanSquare(HasChiSquare, DensityForm):
         Scale and shift; the factor is positive.
     """
 
-    predictive: Gaussian
+    predictive: GaussianPredictions
     factor: float = 1.0
     offset: float = 0.0
 

@@ -21,7 +21,7 @@ from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.lenses import Lens, find_lens, seen
 from caltest.localisation.field import Field
-from caltest.localisation.places import Places, Rows, cover, given_points, kernels_of, places_told
+from caltest.localisation.places import Places, RowPlaces, cover, given_points, kernels_of, places_told
 from caltest.localisation.result import Witness
 from caltest.multiplicity import StepDown
 from caltest.predictive import recognised
@@ -195,7 +195,7 @@ def _view(probs: object, labels: object, lens: str | Lens | None) -> tuple[Sampl
 
 def _points(
     points: ArrayLike | None, count: int, kernels: tuple[Kernel, ...], probs: Array
-) -> tuple[Array, Rows]:
+) -> tuple[Array, RowPlaces]:
     if points is not None:
         return given_points(points, probs)
     rows = cover(probs, count, kernels[min(1, len(kernels) - 1)])

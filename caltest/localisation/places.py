@@ -16,7 +16,7 @@ from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel
 from caltest.kernels.bandwidth import fixed_order
 
-Rows: TypeAlias = NDArray[np.intp]
+RowPlaces: TypeAlias = NDArray[np.intp]
 
 REACH = 0.05
 SCALES = (1.0, 0.25, 0.0625)
@@ -88,7 +88,7 @@ def kernels_of(kernel: Kernel | Sequence[Kernel] | None, probs: Array) -> tuple[
     return tuple(each.fitted(probs) for each in given)
 
 
-def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
+def given_points(points: ArrayLike, probs: Array) -> tuple[Array, RowPlaces]:
     """Return the (P, m) points, and the rows they are, −1 for those that are none.
 
     Raises
@@ -130,7 +130,7 @@ def given_points(points: ArrayLike, probs: Array) -> tuple[Array, Rows]:
     return numbers / sums[:, None], np.full(len(numbers), -1, dtype=np.intp)
 
 
-def cover(probs: Array, count: int, kernel: Kernel) -> Rows:
+def cover(probs: Array, count: int, kernel: Kernel) -> RowPlaces:
     """Choose rows that cover the predictions, from the predictions alone: all, if there are few.
 
     Half of the attention goes to where the rows are, half to where their labels are uncertain (a row

@@ -70,7 +70,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PanelPlan:
     """How panels are made.
 
     Attributes
@@ -139,7 +139,7 @@ def _words(view: Sample, lens: Lens | None) -> tuple[str, str, str]:
 
 
 def _binned(
-    plan: Plan,
+    plan: PanelPlan,
     view: Sample,
     words: tuple[str, str, str],
     histogram: tuple[NDArray[np.intp], Array],
@@ -163,7 +163,7 @@ def _binned(
 
 
 def _isotonic(
-    plan: Plan,
+    plan: PanelPlan,
     view: Sample,
     words: tuple[str, str, str],
     histogram: tuple[NDArray[np.intp], Array],

@@ -17,7 +17,7 @@ from caltest.data import Predictions, sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.drawing import add_legend, add_legend_inside, draw_panel, grid_of_axes
-from caltest.plots.panel import Panel, Plan
+from caltest.plots.panel import Panel, PanelPlan
 from caltest.plots.style import is_narrow
 from caltest.text.numbers import confidence_text
 
@@ -155,7 +155,7 @@ class ReliabilityDisplay:
         checked = sample(probs, labels)
         lenses = _lenses(lens, classes, checked.predictions)
         alpha = level_of_confidence(confidence)
-        plan = Plan(
+        plan = PanelPlan(
             binning=_binning(binning, curve),
             alpha=alpha,
             joint=alpha / len(lenses),

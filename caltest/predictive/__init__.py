@@ -5,7 +5,7 @@ vectors. The claim is the same, that the outcome is a draw from what was predict
 null: draw outcomes from the predicted distributions, which are held fixed. Give one of these objects
 instead of probabilities::
 
-    caltest.test(caltest.predictive.Gaussian(mean, covariance), outcomes, "ecd")
+    caltest.test(caltest.predictive.GaussianPredictions(mean, covariance), outcomes, "ecd")
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ from caltest._quoted import has
 from caltest.predictive.base import Predictive, PredictiveSample
 from caltest.predictive.ensemble import Ensemble
 from caltest.predictive.frozen import FromScipy
-from caltest.predictive.gaussian import Gaussian
+from caltest.predictive.gaussian import GaussianPredictions
 
-__all__ = ["Ensemble", "FromScipy", "Gaussian", "Predictive", "PredictiveSample", "recognised"]
+__all__ = [
+    "Ensemble",
+    "FromScipy",
+    "GaussianPredictions",
+    "Predictive",
+    "PredictiveSample",
+    "recognised",
+]
 
 
 @arguments()

@@ -11,7 +11,7 @@ from caltest._arguments import Number, arguments
 from caltest._tiles import blocks
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive, numbers
-from caltest.predictive.gaussian import Gaussian
+from caltest.predictive.gaussian import GaussianPredictions
 
 _CELLS = 2**22  # numbers held at a time
 _POINTS = 256  # at most, about every member, to integrate an entropy
@@ -79,7 +79,7 @@ class Ensemble(Predictive):
                 f"the members of row {row} (counting from 0) do not vary"
                 f"{'' if d == 1 else ' in every direction'}; give more members, or leave the row out."
             )
-        self._kernel = Gaussian(np.zeros((n, d)), h**2 * covariance)
+        self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
 
     @property
     def n_samples(self) -> int:

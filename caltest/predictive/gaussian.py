@@ -10,7 +10,7 @@ from caltest.predictive.base import Array, Predictive, numbers
 
 
 @arguments()
-class Gaussian(Predictive):
+class GaussianPredictions(Predictive):
     """Gaussian predictions.
 
     Parameters
@@ -31,7 +31,7 @@ class Gaussian(Predictive):
     >>> import numpy as np, caltest
     >>> rng = np.random.default_rng(0)
     >>> mean = rng.normal(size=200)
-    >>> predicted = caltest.predictive.Gaussian(mean, 1.0)
+    >>> predicted = caltest.predictive.GaussianPredictions(mean, 1.0)
     >>> outcomes = rng.normal(mean, 1.5)  # the model is over-confident
     >>> result = caltest.test(predicted, outcomes, "nees", null="chi2")
     >>> round(result.statistic, 2), result.guarantee, result.pvalue < 1e-6

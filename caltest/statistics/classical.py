@@ -12,7 +12,7 @@ from caltest._arguments import arguments, choose, positive_integer
 from caltest._tail import Alternative
 from caltest.binning import EqualMass
 from caltest.data import Predictions
-from caltest.forms import Linear, LogisticRecalibration, PearsonGroups, Standardised
+from caltest.forms import LinearSum, LogisticRecalibration, PearsonGroups, Standardised
 from caltest.forms.base import CERTAIN, Array
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 from caltest.statistics.ece import two_classes
@@ -107,14 +107,14 @@ class CalibrationInTheLarge(Statistic):
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> Linear:
+    def given(self, predictions: Predictions) -> LinearSum:
         """Fix the predictions."""
         two_classes(self, predictions)
         probs = predictions.probs
         variance = float(probs.prod(axis=1).sum())
         if variance <= CERTAIN:
             return _AllCertain(_errors_of_certainty(probs), probs)
-        return Linear(_errors(probs) / np.sqrt(variance), probs)
+        return LinearSum(_errors(probs) / np.sqrt(variance), probs)
 
     def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
@@ -130,7 +130,7 @@ def _errors(probs: Array) -> Array:
     return np.column_stack([-probs[:, 1], probs[:, 0]])
 
 
-class _AllCertain(Linear):
+class _AllCertain(LinearSum):
     """Σ (y_i − p_i) of certain predictions, over a standard deviation of 0."""
 
     def finish(self, sums: Array) -> Array:

@@ -27,7 +27,7 @@ GRID = 1024
 
 
 @dataclass(frozen=True)
-class _Cumulative(Statistic):
+class _PathStatistic(Statistic):
     functional: ClassVar[BrownianFunctional]
     default_lens: ClassVar[str | None] = "top_label"
 
@@ -47,7 +47,7 @@ class _Cumulative(Statistic):
 
 @arguments()
 @dataclass(frozen=True)
-class KolmogorovSmirnov(_Cumulative):
+class KolmogorovSmirnov(_PathStatistic):
     """Kolmogorov–Smirnov calibration error: max_x |C(x)|, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i).
 
     The largest absolute error of the rows below any score, added up and divided by n: in units of
@@ -83,7 +83,7 @@ class KolmogorovSmirnov(_Cumulative):
 
 @arguments()
 @dataclass(frozen=True)
-class Kuiper(_Cumulative):
+class Kuiper(_PathStatistic):
     """Kuiper calibration error: max_x C(x) − min_x C(x), with C and the start C = 0 as of "ks".
 
     The largest absolute error of the rows between any two scores, added up and divided by n: in

@@ -11,8 +11,8 @@ from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Linear, MeanSquare, MeanSurprise
-from caltest.predictive import Gaussian, Predictive
+from caltest.forms import LinearSum, MeanSquare, MeanSurprise
+from caltest.predictive import GaussianPredictions, Predictive
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 
 
@@ -61,7 +61,7 @@ class ECD(Statistic):
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> Linear:
+    def given(self, predictions: Predictions) -> LinearSum:
         """Fix the predictions: a sum of one entry a row."""
         return self._of_rows(predictions.n_samples, predictions)
 
@@ -69,16 +69,16 @@ class ECD(Statistic):
         """There is nothing to fit."""
         return Partwise(self, partial(self._of_rows, whole))
 
-    def _of_rows(self, whole: int, predictions: Predictions) -> Linear:
+    def _of_rows(self, whole: int, predictions: Predictions) -> LinearSum:
         table = predictions.surprises(self.clip)
         table /= whole
-        return Linear(table, predictions.probs)
+        return LinearSum(table, predictions.probs)
 
     def given_densities(self, predictive: Predictive) -> MeanSurprise | MeanSquare:
         """Fix predicted distributions; of Gaussian ones, ECD = ½ (NEES − d)."""
         if self.clip is not None:
             raise InputError("clip goes with probabilities of classes; leave it out for densities.")
-        if isinstance(predictive, Gaussian):
+        if isinstance(predictive, GaussianPredictions):
             return MeanSquare(predictive, 0.5, -0.5 * (predictive.dimension or 1))
         return MeanSurprise(predictive)
 
@@ -95,7 +95,7 @@ class NEES(Statistic):
 
     It is d on average if the predictions are calibrated, more if they are over-confident, less if
     under-confident: NEES = d + 2 ECD. Its law is known: n·NEES is χ² with n·d degrees of freedom,
-    so ``null="chi2"`` is exact. The predictions are a :class:`caltest.predictive.Gaussian`.
+    so ``null="chi2"`` is exact. The predictions are a :class:`caltest.predictive.GaussianPredictions`.
 
     References
     ----------
@@ -104,7 +104,7 @@ class NEES(Statistic):
     Examples
     --------
     >>> import caltest
-    >>> predicted = caltest.predictive.Gaussian([0.0, 1.0, 2.0], [1.0, 1.0, 4.0])
+    >>> predicted = caltest.predictive.GaussianPredictions([0.0, 1.0, 2.0], [1.0, 1.0, 4.0])
     >>> caltest.estimate(predicted, [1.0, 1.0, 4.0], "nees")
     0.6666666666666666
     """
@@ -116,13 +116,13 @@ class NEES(Statistic):
     def given(self, predictions: Predictions) -> MeanSquare:
         """Refuse: these are classes."""
         raise InputError(
-            "'nees' looks at Gaussian predictions of numbers; give a caltest.predictive.Gaussian, "
-            "or use 'ecd' for probabilities of classes."
+            "'nees' looks at Gaussian predictions of numbers; give a "
+            "caltest.predictive.GaussianPredictions, or use 'ecd' for probabilities of classes."
         )
 
     def given_densities(self, predictive: Predictive) -> MeanSquare:
         """Fix the predictions."""
-        if not isinstance(predictive, Gaussian):
+        if not isinstance(predictive, GaussianPredictions):
             raise InputError(
                 f"'nees' looks at Gaussian predictions, and these are {type(predictive).__name__}; "
                 "use 'ecd', which looks at any."

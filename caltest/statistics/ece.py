@@ -15,7 +15,7 @@ from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import BinnedDistance, BinnedSquares, Gridded, GriddedBins, Linear
+from caltest.forms import BinnedDistance, BinnedSquares, Gridded, GriddedBins, LinearSum
 from caltest.forms.base import Array
 from caltest.forms.binned import Distance
 from caltest.forms.sums import Cells
@@ -307,7 +307,7 @@ class ESCE(Statistic):
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> Linear:
+    def given(self, predictions: Predictions) -> LinearSum:
         """Fix the predictions: T = Σ_i (y_i − p_i)/n."""
         return self._of_rows(predictions.n_samples, predictions)
 
@@ -315,9 +315,9 @@ class ESCE(Statistic):
         """There is nothing to fit."""
         return Partwise(self, partial(self._of_rows, whole))
 
-    def _of_rows(self, whole: int, predictions: Predictions) -> Linear:
+    def _of_rows(self, whole: int, predictions: Predictions) -> LinearSum:
         p = two_classes(self, predictions)
-        return Linear(np.column_stack([-p, 1.0 - p]) / whole, predictions.probs)
+        return LinearSum(np.column_stack([-p, 1.0 - p]) / whole, predictions.probs)
 
 
 def _share(predictions: Predictions) -> float:

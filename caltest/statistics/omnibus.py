@@ -18,7 +18,7 @@ from caltest._seeds import generator
 from caltest._tail import Alternative
 from caltest.data import Predictions
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference, Linear
+from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference, LinearSum
 from caltest.forms.base import ROUNDING, Labels, Moments
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order
@@ -93,7 +93,7 @@ def _seen(lens: Lens, predictions: Predictions, labels: Labels, rows: slice) -> 
 
 
 @dataclass(frozen=True)
-class Look:
+class ScaledPart:
     """One part of the omnibus of very many rows: what it is standardised by is known beforehand.
 
     Attributes
@@ -129,21 +129,21 @@ class Look:
         return self.known
 
 
-def look_of_pairs(statistic: UnbiasedSKCE, name: str, glimpse: Predictions, whole: int) -> Look:
+def part_of_pairs(statistic: UnbiasedSKCE, name: str, glimpse: Predictions, whole: int) -> ScaledPart:
     """Fit a kernel statistic to a glimpse of ``whole`` rows."""
     given = statistic.in_parts(whole, lambda: glimpse).given
     form: Any = given(glimpse)
-    return Look(name, given, _as_of_pairs(form, slice(0, _SAMPLE), whole, ALONE))
+    return ScaledPart(name, given, _as_of_pairs(form, slice(0, _SAMPLE), whole, ALONE))
 
 
-def look_of_surprises(glimpse: Predictions, whole: int) -> Look:
+def part_of_surprises(glimpse: Predictions, whole: int) -> ScaledPart:
     """Fit the ECD's moments to a glimpse of ``whole`` rows."""
     given = ECD().in_parts(whole, lambda: glimpse).given
     form: Any = given(glimpse)
-    return Look("ecd", given, _as_of_rows(form, whole), "two-sided", ROUNDING)
+    return ScaledPart("ecd", given, _as_of_rows(form, whole), "two-sided", ROUNDING)
 
 
-def _as_of_rows(form: Linear, whole: int) -> Moments:
+def _as_of_rows(form: LinearSum, whole: int) -> Moments:
     """Return the moments that a sum over some rows gives the sum over all."""
     found, share = form.moments(), form.n_samples / whole
     return replace(
@@ -151,17 +151,17 @@ def _as_of_rows(form: Linear, whole: int) -> Moments:
     )
 
 
-def look_along_scores(glimpse: Predictions, whole: int) -> Look:
+def part_along_scores(glimpse: Predictions, whole: int) -> ScaledPart:
     """Fit Kuiper's statistic to a glimpse of ``whole`` rows."""
     lens = _of_more_classes(glimpse)
     view = glimpse if lens is None else lens.reduce(glimpse)
     given = Kuiper().in_parts(whole, lambda: view).given
     form: GriddedDifference = given(view)  # type: ignore[assignment]
     name = "kuiper" if lens is None else f"kuiper, {lens.label}"
-    return Look(name, given, form.moments(), lens=lens)
+    return ScaledPart(name, given, form.moments(), lens=lens)
 
 
-def combined(looks: tuple[Look, ...], rows: Predictions) -> Combined:
+def combined(looks: tuple[ScaledPart, ...], rows: Predictions) -> Combined:
     """Return all looks at some rows as one form."""
     return Combined(tuple(look.of(rows) for look in looks))
 
@@ -290,10 +290,10 @@ class Omnibus(Statistic):
         fitted = replace(self, kernel=self.kernel.fitted(rows.probs), approximation=method)
         return Partwise(fitted, partial(combined, fitted._looks(whole, rows)))
 
-    def _looks(self, whole: int, glimpse: Predictions) -> tuple[Look, ...]:
+    def _looks(self, whole: int, glimpse: Predictions) -> tuple[ScaledPart, ...]:
         fitted = replace(self, kernel=self.kernel.fitted(glimpse.probs))
-        kernels = (look_of_pairs(*part, glimpse, whole) for part in fitted._kernel_statistics())
-        return (*kernels, look_of_surprises(glimpse, whole), look_along_scores(glimpse, whole))
+        kernels = (part_of_pairs(*part, glimpse, whole) for part in fitted._kernel_statistics())
+        return (*kernels, part_of_surprises(glimpse, whole), part_along_scores(glimpse, whole))
 
     def _kernel_statistics(self) -> list[tuple[UnbiasedSKCE, str]]:
         """Return the kernel statistics and their names."""

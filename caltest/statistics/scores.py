@@ -12,7 +12,7 @@ import numpy as np
 from caltest._arguments import arguments
 from caltest._tail import Alternative
 from caltest.data import Predictions
-from caltest.forms import Linear, Standardised
+from caltest.forms import LinearSum, Standardised
 from caltest.forms.base import CERTAIN, Array
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 from caltest.statistics.ecd import ECD
@@ -47,7 +47,7 @@ class Brier(Statistic):
     measures: ClassVar[str] = "Brier score less its expectation if calibrated"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> Linear:
+    def given(self, predictions: Predictions) -> LinearSum:
         """Fix the predictions: the mean over the rows of score less expected score."""
         return _mean_deviation(predictions.n_samples, predictions)
 
@@ -108,22 +108,22 @@ class Spiegelhalter(Statistic):
     measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> Linear:
+    def given(self, predictions: Predictions) -> LinearSum:
         """Fix the predictions."""
         probs = predictions.probs
         table = _brier_deviations(probs)
         variance = float(np.einsum("ik,ik,ik->", probs, table, table))
         if variance > CERTAIN:
-            return Linear(table / np.sqrt(variance), probs)
-        return Linear(np.where(table > 0.5, np.inf, 0.0), probs)
+            return LinearSum(table / np.sqrt(variance), probs)
+        return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
 
     def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
         return Partwise(self, _standardised_deviation)
 
 
-def _mean_deviation(whole: int, predictions: Predictions) -> Linear:
-    return Linear(_brier_deviations(predictions.probs) / whole, predictions.probs)
+def _mean_deviation(whole: int, predictions: Predictions) -> LinearSum:
+    return LinearSum(_brier_deviations(predictions.probs) / whole, predictions.probs)
 
 
 def _standardised_deviation(predictions: Predictions) -> Standardised:
