@@ -392,19 +392,19 @@ def bin_table(
     import pandas as pd
 
     view, _ = seen(sample(probs, labels), lens, "top_label")
-    if view.predictions.n_classes != 2:
+    if view.rows.n_classes != 2:
         raise InputError(
             f"a table is of one probability, and the lens {quoted(lens)} shows "
-            f"{view.predictions.n_classes} classes; give one such as 'top_label' or 'class:0'."
+            f"{view.rows.n_classes} classes; give one such as 'top_label' or 'class:0'."
         )
-    n = view.predictions.n_samples
+    n = view.rows.n_samples
     edges = _even_edges(int(bins))
-    curve = reliability_curve(view.predictions.probs, view.labels, EqualWidth(int(bins)))
+    curve = reliability_curve(view.rows.probs, view.labels, EqualWidth(int(bins)))
     table = pd.DataFrame({"count": curve.counts, "confidence": curve.predicted})
     table["frequency"] = curve.observed
     table["ece"] = np.abs(curve.observed - curve.predicted)
     table["esce"] = curve.observed - curve.predicted
-    surprise = view.predictions.surprises(clip)[np.arange(n), view.labels]
+    surprise = view.rows.surprises(clip)[np.arange(n), view.labels]
     table["ecd"] = np.bincount(curve.cells, weights=surprise) / curve.counts
     total = table.mul(table["count"] / n, axis=0).sum()
     total["count"] = n

@@ -178,10 +178,10 @@ def recalibration(probs: object, labels: object, *, lens: str | Lens | None = No
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
     """Fit the line to predictions and labels that were checked already; see :func:`recalibration`."""
     view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
-    two_classes(CoxRecalibration(), view.predictions)
+    two_classes(CoxRecalibration(), view.rows)
     with single_threaded_blas():
-        logits = Logits.of(view.predictions.probs)
-        return _fitted(logits, view.labels, lens_label, view.predictions.notes)
+        logits = Logits.of(view.rows.probs)
+        return _fitted(logits, view.labels, lens_label, view.rows.notes)
 
 
 def _fitted(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, choose, name_or_place, whole_number
 from caltest._quoted import quoted
 from caltest._relabel import equal, looked_up, ranks
-from caltest.data import Predictions, Sample
+from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 
@@ -41,29 +41,29 @@ class Lens(ABC):
         """The name by which the lens is asked for, options included."""
 
     @abstractmethod
-    def reduce(self, predictions: Predictions) -> Predictions:
+    def reduce(self, predictions: Rows) -> Rows:
         """Return the reduced predictions."""
 
     @abstractmethod
-    def reducer(self, predictions: Predictions) -> Reducer:
+    def reducer(self, predictions: Rows) -> Reducer:
         """Do the work that depends on the predictions only; return a function of the labels.
 
         It takes one label vector (n,) or a block of them (B, n), of whole numbers of any type.
         """
 
-    def reduce_labels(self, predictions: Predictions, labels: NDArray[Any]) -> Labels:
+    def reduce_labels(self, predictions: Rows, labels: NDArray[Any]) -> Labels:
         """Return the labels, (n,) or (B, n), in the reduced classes."""
         return self.reducer(predictions)(labels).astype(np.intp)
 
     def view(self, sample: Sample) -> Sample:
         """Return the sample as the lens shows it."""
         return Sample(
-            self.reduce(sample.predictions),
-            self.reduce_labels(sample.predictions, sample.labels),
+            self.reduce(sample.rows),
+            self.reduce_labels(sample.rows, sample.labels),
         )
 
 
-def _binary(columns: Columns, names: tuple[str, str], predictions: Predictions) -> Predictions:
+def _binary(columns: Columns, names: tuple[str, str], predictions: Rows) -> Rows:
     """Return (P(not event), P(event)), the event that the label is among some columns (n, k).
 
     The event is class 1, as in binary predictions. Both probabilities are sums, not one minus the
@@ -87,21 +87,21 @@ class TopLabel(Lens):
     --------
     >>> from caltest.data import sample
     >>> view = TopLabel().view(sample([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [0, 2]))
-    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    >>> view.rows.probs.tolist(), view.labels.tolist()
     ([[0.25, 0.75], [0.5, 0.5]], [1, 0])
     """
 
     says: ClassVar[str] = "the top class is right as often as its probability says"
     label: ClassVar[str] = "top_label"
 
-    def _top(self, predictions: Predictions) -> Columns:
+    def _top(self, predictions: Rows) -> Columns:
         return np.asarray(predictions.probs.argmax(axis=1, keepdims=True))
 
-    def reduce(self, predictions: Predictions) -> Predictions:
+    def reduce(self, predictions: Rows) -> Rows:
         """Return (1 − confidence, confidence)."""
         return _binary(self._top(predictions), ("wrong", "right"), predictions)
 
-    def reducer(self, predictions: Predictions) -> Reducer:
+    def reducer(self, predictions: Rows) -> Reducer:
         """Return 1 where the top class came true, else 0."""
         return partial(equal, self._top(predictions)[:, 0])
 
@@ -120,7 +120,7 @@ class ClassWise(Lens):
     --------
     >>> from caltest.data import sample
     >>> view = ClassWise(1).view(sample([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [0, 1]))
-    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    >>> view.rows.probs.tolist(), view.labels.tolist()
     ([[0.75, 0.25], [0.5, 0.5]], [0, 1])
     """
 
@@ -133,7 +133,7 @@ class ClassWise(Lens):
         """Class and column."""
         return f"class:{self.which}"
 
-    def _column(self, predictions: Predictions) -> int:
+    def _column(self, predictions: Rows) -> int:
         classes = predictions.classes or ()
         if str(self.which) in classes:
             return classes.index(str(self.which))
@@ -146,13 +146,13 @@ class ClassWise(Lens):
             f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
         )
 
-    def reduce(self, predictions: Predictions) -> Predictions:
+    def reduce(self, predictions: Rows) -> Rows:
         """Return (1 − p_k, p_k)."""
         column = self._column(predictions)
         name = predictions.classes[column] if predictions.classes else f"class {column}"
         return _binary(np.full((predictions.n_samples, 1), column), ("another", name), predictions)
 
-    def reducer(self, predictions: Predictions) -> Reducer:
+    def reducer(self, predictions: Rows) -> Reducer:
         """Return 1 where the class came true, else 0."""
         return partial(equal, self._column(predictions))
 
@@ -178,7 +178,7 @@ class TopK(Lens):
     --------
     >>> from caltest.data import sample
     >>> view = TopK(2).view(sample([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], [2, 2]))
-    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    >>> view.rows.probs.tolist(), view.labels.tolist()
     ([[0.25, 0.75], [0.0, 1.0]], [0, 1])
     """
 
@@ -195,7 +195,7 @@ class TopK(Lens):
         if not whole_number(self.k):
             raise InputError(f"the lens asks for the top {quoted(self.k)}; give a size, as in 'top:5'.")
 
-    def _size(self, predictions: Predictions) -> int:
+    def _size(self, predictions: Rows) -> int:
         if not 1 <= int(self.k) < predictions.n_classes:
             raise InputError(
                 f"the lens asks for the top {self.k} of {predictions.n_classes} classes; "
@@ -203,13 +203,13 @@ class TopK(Lens):
             )
         return int(self.k)
 
-    def reduce(self, predictions: Predictions) -> Predictions:
+    def reduce(self, predictions: Rows) -> Rows:
         """Return (the rest, sum of the k largest)."""
         size = self._size(predictions)
         members = np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size]
         return _binary(members, ("outside", "inside"), predictions)
 
-    def reducer(self, predictions: Predictions) -> Reducer:
+    def reducer(self, predictions: Rows) -> Reducer:
         """Return 1 where the label is among the k, else 0."""
         inside = ranks(predictions.probs) < self._size(predictions)
         return partial(looked_up, inside.view(np.uint8))
@@ -229,7 +229,7 @@ class ClassSets(Lens):
     --------
     >>> from caltest.data import sample
     >>> view = ClassSets([[0, 1], [2]]).view(sample([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], [2, 1]))
-    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    >>> view.rows.probs.tolist(), view.labels.tolist()
     ([[0.75, 0.25], [0.5, 0.5]], [1, 0])
     """
 
@@ -253,7 +253,7 @@ class ClassSets(Lens):
         """Sets and their columns."""
         return "sets:" + "|".join("+".join(map(str, part)) for part in self.sets)
 
-    def _membership(self, predictions: Predictions) -> Labels:
+    def _membership(self, predictions: Rows) -> Labels:
         m = predictions.n_classes
         member = np.full(m, -1, dtype=np.intp)
         for number, part in enumerate(self.sets):
@@ -272,14 +272,14 @@ class ClassSets(Lens):
             )
         return member
 
-    def reduce(self, predictions: Predictions) -> Predictions:
+    def reduce(self, predictions: Rows) -> Rows:
         """Return the sums over every set."""
         member = self._membership(predictions)
         indicator = np.eye(member.max() + 1)[member]
         sums = np.minimum(predictions.probs @ indicator, 1.0)
         return predictions.shown_as(sums, None)
 
-    def reducer(self, predictions: Predictions) -> Reducer:
+    def reducer(self, predictions: Rows) -> Reducer:
         """Return the set of every label."""
         member = self._membership(predictions)
         return member.astype(np.min_scalar_type(int(member.max()))).__getitem__
@@ -296,18 +296,18 @@ class Sorted(Lens):
     --------
     >>> from caltest.data import sample
     >>> view = Sorted().view(sample([[0.25, 0.5, 0.25], [0.0, 0.5, 0.5]], [2, 1]))
-    >>> view.predictions.probs.tolist(), view.labels.tolist()
+    >>> view.rows.probs.tolist(), view.labels.tolist()
     ([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]], [2, 0])
     """
 
     says: ClassVar[str] = "the first, second, … choice comes true as often as its probability says"
     label: ClassVar[str] = "sorted"
 
-    def reduce(self, predictions: Predictions) -> Predictions:
+    def reduce(self, predictions: Rows) -> Rows:
         """Return the rows in decreasing order."""
         return predictions.shown_as(-np.sort(-predictions.probs, axis=1), None)
 
-    def reducer(self, predictions: Predictions) -> Reducer:
+    def reducer(self, predictions: Rows) -> Reducer:
         """Return the rank of the class that came true, from 0."""
         return partial(looked_up, ranks(predictions.probs))
 
@@ -342,13 +342,11 @@ def seen(
     whole: Sample, lens: str | Lens | None, default: str | None = None
 ) -> tuple[Sample, str | None]:
     """Return the sample through a lens, and the lens's label; of more than two classes, the default."""
-    found = lens_of(whole.predictions, lens, default)
+    found = lens_of(whole.rows, lens, default)
     return (found.view(whole), found.label) if found else (whole, None)
 
 
-def lens_of(
-    predictions: Predictions, lens: str | Lens | None, default: str | None = None
-) -> Lens | None:
+def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = None) -> Lens | None:
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
     return find_lens(default) if found is None and predictions.n_classes > 2 else found

@@ -30,7 +30,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler
 from caltest._seeds import child_seed, generator
 from caltest._tiles import blocks
-from caltest.data import Predictions, Sample, merged_notes
+from caltest.data import Rows, Sample, merged_notes
 from caltest.forms import Additive, Combined, Form, LabelFunction
 from caltest.forms.events import Classes, OfEvents, classes, of_events
 
@@ -493,7 +493,7 @@ class StoredRows(Protocol):
 
 
 #: Takes the predictions of some rows, returns the columns of these rows, in units of all.
-ColumnsOfRows: TypeAlias = Callable[[Predictions], Sequence[Column]]
+ColumnsOfRows: TypeAlias = Callable[[Rows], Sequence[Column]]
 
 
 def table_of_blocks(
@@ -504,7 +504,7 @@ def table_of_blocks(
     In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
     features), a pass takes as many draws as fit.
     """
-    first = columns_of(rows.checked(*next(iter(rows.tasks()))).predictions)
+    first = columns_of(rows.checked(*next(iter(rows.tasks()))).rows)
     values: list[Array] = []
     for part in _passes(first, n_resamples):
         of_block = partial(_of_stored_block, columns_of, rows.checked, seed, part)
@@ -517,7 +517,7 @@ def _of_stored_block(
     columns_of: ColumnsOfRows, checked: RowCheck, seed: int, part: slice, number: int, block: Any
 ) -> Sums:
     sample = checked(number, block)
-    predictions = sample.predictions
+    predictions = sample.rows
     columns = columns_of(predictions)
     labels = _observed_and_drawn(predictions.sampler(seed, number), sample.labels, part, 0)
     return Sums(

@@ -16,7 +16,7 @@ from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest._tail import Alternative
 from caltest.data import (
-    Predictions,
+    Rows,
     Sample,
     glimpse,
     impossible_labels,
@@ -170,7 +170,7 @@ def test(
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load()
-        probs, labels = read.predictions, read.labels
+        probs, labels = read.rows, read.labels
     view, lens_label = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         if tolerant:
@@ -189,23 +189,23 @@ def test(
                 value=sided.value,
                 guarantee=chosen.guarantee_for(sided.form),
                 alternative=sides,
-                shape=view.predictions,
+                shape=view.rows,
                 lens=lens_label,
                 seed=seed,
                 warnings=(
-                    *view.predictions.notes,
+                    *view.rows.notes,
                     *impossible_on(view, sides, error),
                     *measure.notes,
                 ),
                 parameters={**sided.statistic.parameters, "tolerance": error, "side": sided.side},
-                claim=claim(event(lens_label, view.predictions), sides, error),
+                claim=claim(event(lens_label, view.rows), sides, error),
             )
-        measure, form = _fixed(measure, view.predictions)
+        measure, form = _fixed(measure, view.rows)
         _check_fit(measure, chosen, form)
         question = Question(
             statistic=measure,
             form=form,
-            predictions=view.predictions,
+            rows=view.rows,
             labels=view.labels,
             alternative=check_alternative(measure, chosen, cast("Alternative | None", alternative)),
             n_resamples=draws,
@@ -223,11 +223,11 @@ def test(
             value=value,
             guarantee=chosen.guarantee_for(form),
             alternative=question.alternative,
-            shape=view.predictions,
+            shape=view.rows,
             lens=lens_label,
             seed=seed,
             warnings=(
-                *view.predictions.notes,
+                *view.rows.notes,
                 *impossible_labels(view),
                 *_usual(form, view, lens_label),
                 *measure.notes,
@@ -274,7 +274,7 @@ def estimate(
     measure = find_statistic(statistic)
     view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
-        fitted, form = _fixed(measure, view.predictions)
+        fitted, form = _fixed(measure, view.rows)
         return observed_value(fitted, form, view.labels, Workers(n_jobs))
 
 
@@ -361,9 +361,9 @@ class _SeenRows:
     def checked(self) -> _CheckSeen:
         return _CheckSeen(self.stored.checked, self.lens, self.default)
 
-    def glimpse(self) -> Predictions:
+    def glimpse(self) -> Rows:
         """Go through all rows once, and return a few of them."""
-        return glimpse(self.checked(*task).predictions.probs for task in self.tasks())
+        return glimpse(self.checked(*task).rows.probs for task in self.tasks())
 
 
 def goes_through(stored: Stored, null: Null) -> bool:
@@ -394,7 +394,7 @@ def _of_stored(
     first, lens_label = seen(stored.checked(*next(iter(rows.tasks()))), lens, measure.default_lens)
     with single_threaded_blas():
         partwise = measure.in_parts(stored.n_samples, rows.glimpse)
-        form = partwise.given(first.predictions)
+        form = partwise.given(first.rows)
         if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
         found = table_of_blocks(partial(_columns_of_rows, partwise), rows, n_resamples, seed, workers)
@@ -408,7 +408,7 @@ def _of_stored(
         value=cast("float", answer.statistic),
         guarantee=null.guarantee,
         alternative=side,
-        shape=_ShapeOf(stored.n_samples, first.predictions.n_classes),
+        shape=_ShapeOf(stored.n_samples, first.rows.n_classes),
         lens=lens_label,
         seed=seed,
         warnings=(
@@ -424,7 +424,7 @@ class _ShapeOf(NamedTuple):
     n_classes: int
 
 
-def _columns_of_rows(partwise: Partwise, rows: Predictions) -> tuple[Column, ...]:
+def _columns_of_rows(partwise: Partwise, rows: Rows) -> tuple[Column, ...]:
     return columns_of(partwise.given(rows))
 
 
@@ -467,9 +467,9 @@ def _view(
     return PredictiveSample(densities, densities.outcomes(labels)), None
 
 
-def _fixed(measure: Statistic, predictions: Predictions | Predictive) -> tuple[Statistic, Form]:
+def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statistic, Form]:
     """Return the statistic with its rules fitted, and as a function of the labels."""
-    if isinstance(predictions, Predictions):
+    if isinstance(predictions, Rows):
         fitted = measure.fitted(predictions)
         return fitted, fitted.given(predictions)
     return measure, measure.given_densities(predictions)

@@ -26,7 +26,7 @@ import numpy as np
 
 from caltest._parallel import Workers
 from caltest._quoted import quoted
-from caltest.data import Predictions, Sample, impossible_labels
+from caltest.data import Rows, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
@@ -86,14 +86,14 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
     )
 
 
-def shifted(predictions: Predictions, side: Side, tolerance: float) -> Predictions:
+def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
     """Return the model that is the hardest to tell from errors of one side beyond the tolerance.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from caltest.data import Predictions
-    >>> shifted(Predictions(np.array([[0.25, 0.75], [0.9, 0.1]])), "over", 0.125).probs.tolist()
+    >>> from caltest.data import Rows
+    >>> shifted(Rows(np.array([[0.25, 0.75], [0.9, 0.1]])), "over", 0.125).probs.tolist()
     [[0.375, 0.625], [1.0, 0.0]]
     """
     column = 1 if side == "over" else 0
@@ -119,9 +119,9 @@ def sided_answer(
     found = []
     for side in sides:
         sided, counting = measure.one_sided(side)
-        hardest = shifted(view.predictions, side, tolerance)
-        sided = sided.fitted(view.predictions)
-        form = sided.given_shifted(view.predictions, hardest)
+        hardest = shifted(view.rows, side, tolerance)
+        sided = sided.fitted(view.rows)
+        form = sided.given_shifted(view.rows, hardest)
         if not null.fits(form):
             raise InputError(
                 f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
@@ -130,7 +130,7 @@ def sided_answer(
         question = Question(
             statistic=sided,
             form=form,
-            predictions=hardest,
+            rows=hardest,
             labels=view.labels,
             alternative=counting,
             n_resamples=n_resamples,
@@ -161,16 +161,16 @@ def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: fl
     return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
 
 
-def event(lens: str | None, predictions: Predictions) -> str:
+def event(lens: str | None, predictions: Rows) -> str:
     """Return what class 1 of two classes is about, as a clause.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from caltest.data import Predictions
-    >>> event(None, Predictions(np.array([[0.25, 0.75]]), ("healthy", "ill")))
+    >>> from caltest.data import Rows
+    >>> event(None, Rows(np.array([[0.25, 0.75]]), ("healthy", "ill")))
     "the label is 'ill'"
-    >>> event("sets:0+1|2", Predictions(np.array([[0.25, 0.75]])))
+    >>> event("sets:0+1|2", Rows(np.array([[0.25, 0.75]])))
     'the label is class 2'
     """
     if lens == "top_label":

@@ -319,8 +319,8 @@ def of_squared_error(found):
 
 def of_sample(sample):
     """Predictions and labels, as a check sum that no change of a row leaves."""
-    probs, labels = sample.predictions.probs, sample.labels
-    return of_rows(probs, labels) | {"classes": sample.predictions.classes}
+    probs, labels = sample.rows.probs, sample.labels
+    return of_rows(probs, labels) | {"classes": sample.rows.classes}
 
 
 def of_rows(probs, labels):

@@ -135,14 +135,14 @@ def folder():
 
 def read(name, *args, **options):
     sample = caltest.files.read(folder()[1] / name, *args, **options)
-    tested = caltest.test(sample.predictions, sample.labels, "ecd", n_resamples=DRAWS, rng=SEED)
+    tested = caltest.test(sample.rows, sample.labels, "ecd", n_resamples=DRAWS, rng=SEED)
     return of_sample(sample) | {"ecd": of_result(tested)}
 
 
 def grouped_file(name, **options):
     sample, groups = caltest.files.read_with_groups(folder()[1] / name, **options)
     found = {"lenses": "top_label", "groups": groups, "n_resamples": DRAWS, "rng": SEED}
-    return of_checks(caltest.audit(sample.predictions, sample.labels, **found))
+    return of_checks(caltest.audit(sample.rows, sample.labels, **found))
 
 
 def scanned(name, statistic, label=None, *, rng, n_jobs, **options):

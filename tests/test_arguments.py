@@ -482,12 +482,10 @@ def test_exactly_enough_draws_are_taken():
 def test_a_file_that_is_not_read_is_to_be_loaded(call, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([P, Y]))
     stored = caltest.files.scan(tmp_path / "rows.npy", label=-1)
-    with pytest.raises(
-        InputError, match=r"call \.load\(\) on it, and give the \.predictions and \.labels"
-    ):
+    with pytest.raises(InputError, match=r"call \.load\(\) on it, and give the \.rows and \.labels"):
         call(stored, Y)
     read = stored.load()
-    with pytest.raises(InputError, match=r"give its \.predictions first, and its \.labels second"):
+    with pytest.raises(InputError, match=r"give its \.rows first, and its \.labels second"):
         call(read, Y)
 
 

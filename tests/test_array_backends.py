@@ -11,7 +11,7 @@ from support import dirichlet, kernels_for
 import caltest
 from caltest import _arrays
 from caltest._arrays import ArrayLibrary, current_library
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Gaussian, Kernel
 from caltest.statistics import MMCE, BiasedSKCE, UnbiasedSKCE
@@ -62,9 +62,9 @@ def test_every_kernel(statistic, name):
     probs, _ = example(3)
     y = np.random.default_rng(1).integers(0, 3, (4, 300)).astype(np.uint8)
     measure = statistic(kernels_for(3)[name])
-    expected = measure.given(Predictions(probs)).of_labels(y)
+    expected = measure.given(Rows(probs)).of_labels(y)
     with caltest.array_library("torch", device="cpu"):
-        form = measure.given(Predictions(probs))
+        form = measure.given(Rows(probs))
     assert form.of_labels(y) == pytest.approx(expected, rel=1e-11, abs=1e-12 * np.abs(expected).max())
     assert form.value(y[0]) == pytest.approx(expected[0], rel=1e-11, abs=1e-15)
 
@@ -96,7 +96,7 @@ def test_the_rest_is_as_ever():
         with caltest.array_library("torch"):
             theirs = caltest.test(probs, y, statistic, null=null, rng=0, n_resamples=99)
         assert theirs.pvalue == pytest.approx(ours.pvalue, rel=1e-9)
-    form = MMCE().given(Predictions(probs[:, :2] / probs[:, :2].sum(axis=1, keepdims=True)))
+    form = MMCE().given(Rows(probs[:, :2] / probs[:, :2].sum(axis=1, keepdims=True)))
     with caltest.array_library("torch"):
         assert form.arrays.is_numpy
         assert current_library() == ArrayLibrary("torch")
@@ -110,9 +110,9 @@ def test_arrays_of_the_standard(small_tiles, monkeypatch):
     monkeypatch.setattr(ArrayLibrary, "put", lambda self, array: array)
     probs, y = example(4)
     for kernel in (Gaussian(), Exponential()):
-        form = UnbiasedSKCE(kernel).given(Predictions(probs))
+        form = UnbiasedSKCE(kernel).given(Rows(probs))
         with caltest.array_library("cupy"):
-            other = UnbiasedSKCE(kernel).given(Predictions(probs))
+            other = UnbiasedSKCE(kernel).given(Rows(probs))
         assert other.value(y) == pytest.approx(form.value(y), rel=1e-12)
 
 

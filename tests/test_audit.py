@@ -74,7 +74,7 @@ def test_a_plain_loop():
     labels[:40] = probs[:40].argmin(axis=1)
     group = np.arange(120) % 2
     audit = caltest.audit(probs, labels, groups=group, n_resamples=70, rng=7)
-    drawn = sample(probs, labels).predictions.sampler(7).draw(0, 70).astype(int)
+    drawn = sample(probs, labels).rows.sampler(7).draw(0, 70).astype(int)
     columns, sides = [], []
     for check in audit.checks:
         rows = slice(None) if check.view.group is None else group == int(check.view.group.value)

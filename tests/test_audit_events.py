@@ -11,7 +11,7 @@ from caltest._parallel import ALONE, Workers
 from caltest.auditing.answers import draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import events
 from caltest.forms.events import of_events
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
@@ -28,7 +28,7 @@ def probs(request):
 
 
 def pair(probs, column):
-    return Predictions(np.column_stack([1.0 - probs[:, column], probs[:, column]]))
+    return Rows(np.column_stack([1.0 - probs[:, column], probs[:, column]]))
 
 
 @pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper(), ECD(), Brier()])
@@ -49,12 +49,12 @@ def test_where_it_is_no_gain_or_not_possible(probs):
     assert of_events(form, 0.5) is None
     assert of_events(KolmogorovSmirnov().given(pair(probs[:100], 3)), 0.1) is None
     certain = np.tile([1.0, 0.0], (N, 1))
-    assert of_events(ECD().given(Predictions(certain)), 0.0) is None
+    assert of_events(ECD().given(Rows(certain)), 0.0) is None
     assert of_events(caltest.statistics.ECE().given(pair(probs, 3)), 0.1) is None
 
 
 def drawn(probs, labels, groups, workers=ALONE):
-    source = Source(Predictions(probs))
+    source = Source(Rows(probs))
     wanted = Wanted.of(("canonical", "classwise"), ("ks", "ecd", "brier"), False)
     plan = make_plan(source, read_groups(groups, len(probs)), wanted, 50)
     return draw_all(source, labels, plan.hypotheses, 99, 0, workers)

@@ -14,16 +14,14 @@ from caltest.auditing.answers import check_resolution, checked_correction
 from caltest.auditing.engine import family
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, Source, Wanted, make_plan
-from caltest.data import Predictions
+from caltest.data import Rows
 
 LENSES = ("canonical", "top_label", "classwise")
 
 
 def planned(probs, groups=None, lenses=LENSES, statistics=None, tolerance=False, min_rows=50):
     wanted = Wanted.of(lenses, statistics, tolerance)
-    return make_plan(
-        Source(Predictions(np.asarray(probs))), read_groups(groups, len(probs)), wanted, min_rows
-    )
+    return make_plan(Source(Rows(np.asarray(probs))), read_groups(groups, len(probs)), wanted, min_rows)
 
 
 def names(plan):
@@ -243,7 +241,7 @@ def test_very_many_rows_leave_out_the_kernel_statistic():
 def test_the_kernel_of_many_rows_is_of_low_rank():
     probs = dirichlet(5000, 10, 0)
     plan = planned(probs, lenses="canonical")
-    form = plan.hypotheses[0].form(Predictions(probs))
+    form = plan.hypotheses[0].form(Rows(probs))
     assert form.features.shape == (5000, 256)
 
 
@@ -282,18 +280,18 @@ def test_with_a_tolerance_one_probability_at_a_time():
 
 def test_class_names_are_no_columns():
     """Names that look like other columns' numbers are still names."""
-    source = Source(Predictions(dirichlet(100, 3, 0), ("2", "0", "1")))
+    source = Source(Rows(dirichlet(100, 3, 0), ("2", "0", "1")))
     plan = make_plan(source, (), Wanted.of("classwise", "ks", False), 50)
     for column, look in enumerate(plan.looks):
         sample = source.sample(look, np.arange(100) % 3)
-        assert np.array_equal(sample.predictions.probs[:, 1], source.predictions.probs[:, column])
+        assert np.array_equal(sample.rows.probs[:, 1], source.predictions.probs[:, column])
         assert sample.labels.sum() == ((np.arange(100) % 3) == column).sum()
 
 
 def test_looks_are_what_the_lens_shows():
     probs = np.vstack([dirichlet(30, 4, 0, 0.05), np.eye(4)])
     whole = caltest.data.sample(probs, np.arange(34) % 4)
-    source = Source(whole.predictions)
+    source = Source(whole.rows)
     rows = np.array([1, 5, 33])
     for name in ("canonical", "top_label", "top:2", "sorted", "classwise"):
         scopes = [look.scope for look in planned(probs, lenses=name, min_rows=1).looks]
@@ -301,7 +299,7 @@ def test_looks_are_what_the_lens_shows():
             seen = whole if scope.lens is None else scope.lens.view(whole)
             look = source.look(scope, None, rows)
             part = source.sample(look, whole.labels)
-            assert part.predictions.probs == pytest.approx(seen.predictions.probs[rows], rel=1e-13)
+            assert part.rows.probs == pytest.approx(seen.rows.probs[rows], rel=1e-13)
             assert part.labels.tolist() == seen.labels[rows].tolist()
 
 
@@ -329,7 +327,7 @@ def test_labels_of_columns_and_values_may_be_the_same():
 
 def test_a_cap_on_work_drops_pairs_of_class_and_group_only(monkeypatch):
     probs, groups = dirichlet(400, 3, 0), ["a", "b"] * 200
-    source, read = Source(Predictions(probs)), read_groups(groups, 400)
+    source, read = Source(Rows(probs)), read_groups(groups, 400)
     overall = 400 * 10 + 2 * 200 * 4  # rows times hypotheses, but for pairs
     cell = 200 * 2
     monkeypatch.setattr("caltest.auditing.plan.MOST_WORK", 100.0 * (overall + 4 * cell))

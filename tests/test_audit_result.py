@@ -58,7 +58,7 @@ def test_a_direction_that_is_none():
 
 
 def diagram(view, alpha):
-    probs = view.predictions.probs
+    probs = view.rows.probs
     (band,) = joint_bands([(probs[:, 1], bins_of(probs))], alpha)
     return reliability(view, band)
 

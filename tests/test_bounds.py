@@ -18,7 +18,7 @@ from caltest.binning import CountLaw
 from caltest.bounds import lower
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
 from caltest.bounds.where import largest_refuted
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.statistics import Scan
 from caltest.text.numbers import percents, points
 from caltest.tolerance import shifted
@@ -70,7 +70,7 @@ def test_all_tolerances_at_once_are_the_tests_of_each(kind, side):
     labels = drawn(scores, np.random.default_rng(0))
     errors = scan.errors(labels, side).max(axis=0)
     maxima = scan.draw(5, 0, 40)[side].maxima
-    predictions = Predictions(two_columns(scores))
+    predictions = Rows(two_columns(scores))
     for g in (0, 1, 17, 60, 120, 200, 260, 300, 339):
         hardest = shifted(predictions, side, GRID[g] / UNIT)
         form = Scan(side).given_shifted(predictions, hardest)

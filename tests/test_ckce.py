@@ -24,7 +24,7 @@ from support import (
 import caltest
 from caltest import estimate
 from caltest.binning import EqualWidth
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import (
     DenseWeights,
     FeatureSquares,
@@ -284,7 +284,7 @@ def test_moments(make, shape):
     probs = dirichlet(n, m, n + m)
     probs[0] = np.eye(m)[1]
     probs[1] = [0.99] + [0.01 / (m - 1)] * (m - 1)
-    form = make(m).given(Predictions(probs))
+    form = make(m).given(Rows(probs))
     outcomes, chances = every_outcome(probs)
     mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
@@ -329,7 +329,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
 def test_sampled_moments(m, alpha, many_rows):
     probs = dirichlet(500, m, 1, alpha)
     order = np.random.default_rng(0).permutation(500)
-    form, other = (CKCE(features=12).given(Predictions(p)) for p in (probs, probs[order]))
+    form, other = (CKCE(features=12).given(Rows(p)) for p in (probs, probs[order]))
     exact, sampled, shuffled = form.moments(), many_rows(form), many_rows(other)
     assert sampled.variance == pytest.approx(exact.variance, rel=1e-9)
     assert 0.0 < sampled.skewness_error < 0.02

@@ -18,7 +18,7 @@ from support import (
 
 import caltest
 from caltest import InputError, _memory, estimate
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import (
     FeatureSquares,
     KernelWeights,
@@ -51,7 +51,7 @@ def test_cross_validation_is_leave_one_out_in_the_mean(A):
     draws = [labels_from(probs, np.random.default_rng(seed)) for seed in range(300)]
     risks = {value: np.mean([left_out(value, y) for y in draws]) for value in ckce.GRID[::2]}
     statistic = CKCE(kernel if A is None else MatrixKernel([(kernel, A)]), "cv")
-    chosen = statistic.fitted(Predictions(probs)).regularization
+    chosen = statistic.fitted(Rows(probs)).regularization
     best = min(risks, key=risks.get)
     assert 0.09 < chosen / best < 11  # the neighbours of the best of every other value
 
@@ -60,17 +60,17 @@ def test_cross_validation_is_leave_one_out_in_the_mean(A):
 def test_cross_validation_sees_no_labels(method):
     probs = dirichlet(200, 3, 0)
     statistic = CKCE(regularization="cv", method=method)
-    fitted = statistic.fitted(Predictions(probs))
+    fitted = statistic.fitted(Rows(probs))
     assert fitted.regularization in ckce.GRID
     assert fitted.parameters["regularization_rule"] == "cv"
-    forms = [s.given(Predictions(probs)) for s in (statistic, fitted)]
+    forms = [s.given(Rows(probs)) for s in (statistic, fitted)]
     labels = some_labels(probs)
     assert forms[0].value(labels) == forms[1].value(labels)
 
 
 def test_more_rows_are_regularized_less():
     chosen = [
-        CKCE(regularization="cv").fitted(Predictions(dirichlet(n, 3, 1))).regularization
+        CKCE(regularization="cv").fitted(Rows(dirichlet(n, 3, 1))).regularization
         for n in (20, 200, 2000)
     ]
     assert chosen[0] > chosen[1] > chosen[2]
@@ -159,8 +159,8 @@ def test_parameters_say_what_was_done(monkeypatch):
     assert parameters(method="fourier", seed=5)["feature_seed"] == 5
     monkeypatch.setattr(ckce, "EXACT_UP_TO", 49)
     assert parameters()["method"] == "nystrom"
-    assert isinstance(CKCE().given(Predictions(probs)), FeatureSquares)
-    assert isinstance(CKCE(method="exact").given(Predictions(probs)), Pairwise)
+    assert isinstance(CKCE().given(Rows(probs)), FeatureSquares)
+    assert isinstance(CKCE(method="exact").given(Rows(probs)), Pairwise)
 
 
 def test_a_coarse_factorisation_is_said():
@@ -170,20 +170,20 @@ def test_a_coarse_factorisation_is_said():
 
 
 def test_options_of_a_fitted_statistic_can_be_replaced():
-    predictions = Predictions(dirichlet(50, 3, 0))
+    predictions = Rows(dirichlet(50, 3, 0))
     fitted = CKCE(features=5).fitted(predictions)
     assert fitted.fitted(predictions) is fitted
     other = replace(fitted, features=9, regularization=0.5).fitted(predictions)
     assert other.parameters["features"] == 9
     assert other.parameters["regularization_rule"] == "given"
-    elsewhere = fitted.fitted(Predictions(dirichlet(30, 3, 1)))
+    elsewhere = fitted.fitted(Rows(dirichlet(30, 3, 1)))
     assert elsewhere.regularization == fitted.regularization
     assert elsewhere.parameters["regularization_rule"] == "n^-1/4"
 
 
 def test_too_little_memory_is_said_beforehand(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 4e9)
-    predictions = Predictions(np.broadcast_to([0.5, 0.5], (20_000, 2)))
+    predictions = Rows(np.broadcast_to([0.5, 0.5], (20_000, 2)))
     message = r"of 20000 rows needs about 6.8 GB of memory, but 4 GB are available; use"
     with pytest.raises(InputError, match=message):
         CKCE(method="exact").given(predictions)
@@ -243,9 +243,9 @@ def test_calibrated_model_is_not_rejected_at_any_size():
 def test_columns_too_few_for_a_small_regularization_are_said():
     probs = dirichlet(2500, 10, 0)
     statistic = CKCE(LinearGaussian(0.3), regularization=1e-5, method="nystrom")
-    (note,) = statistic.fitted(Predictions(probs)).notes
+    (note,) = statistic.fitted(Rows(probs)).notes
     assert "much for so small a regularization" in note
-    assert CKCE(method="nystrom").fitted(Predictions(probs[:600])).notes == ()
+    assert CKCE(method="nystrom").fitted(Rows(probs[:600])).notes == ()
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0])

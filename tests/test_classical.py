@@ -10,7 +10,7 @@ from support import binomial_limits, central_moments, every_outcome
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms.solved import Logits, fit_line
 from caltest.nulls import NULLS
 from caltest.simulation import tempered
@@ -22,11 +22,11 @@ COX = (CoxRecalibration(), CoxRecalibration("wald"))
 
 def binary(p):
     p = np.asarray(p, dtype=float)
-    return Predictions(np.column_stack([1.0 - p, p]))
+    return Rows(np.column_stack([1.0 - p, p]))
 
 
 def form(statistic, p):
-    return statistic.given(p if isinstance(p, Predictions) else binary(p))
+    return statistic.given(p if isinstance(p, Rows) else binary(p))
 
 
 def draw(p, rng, size=None):
@@ -82,7 +82,7 @@ def test_groups_of_certain_rows():
 def test_groups_that_are_all_but_certain_do_not_drown_in_rounding(probs):
     rare = probs[0]
     rows = np.vstack([np.tile(probs, (50, 1)), np.tile([0.5, 0.5], (50, 1))])
-    hl = form(HosmerLemeshow(2), Predictions(rows))
+    hl = form(HosmerLemeshow(2), Rows(rows))
     labels = np.array([1] * 50 + [1] * 20 + [0] * 30)
     assert hl.value(labels) == pytest.approx(25 / 12.5 + 50 * rare, rel=1e-9)
     assert hl.resolution < 1e-9
@@ -180,7 +180,7 @@ def test_citl_of_many_certain_rows_breaks_ties_only():
 
 def test_citl_sees_probabilities_that_one_minus_loses():
     rows = np.array([[1e-20, 1.0]] * 4)
-    citl = form(CalibrationInTheLarge(), Predictions(rows))
+    citl = form(CalibrationInTheLarge(), Rows(rows))
     assert citl.value(np.ones(4, int)) == pytest.approx(2e-10)
     assert citl.value(np.array([0, 1, 1, 1])) == pytest.approx(-0.5e10)
 

@@ -99,7 +99,7 @@ def test_the_summary_is_the_audit_of_the_same_call(here):
     sample, groups = read_with_groups("wrong.csv", groups=["region", "age"])
     options = {"lenses": ["top_label", "class:bee"], "statistics": ["ks", "ecd"], "n_resamples": 399}
     expected = caltest.audit(
-        sample.predictions,
+        sample.rows,
         sample.labels,
         groups=groups,
         alpha=0.1,

@@ -60,7 +60,7 @@ def given(file):
 @pytest.fixture
 def data(file):
     sample = read(file, label="verdict", columns=CLASSES)
-    return sample.predictions, sample.labels
+    return sample.rows, sample.labels
 
 
 def test_the_output_is_the_summary(given, data):

@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, h_matrix, labels_from
 
 import caltest
 from caltest.comparison.u_statistics import standard_errors
-from caltest.data import Predictions, sample
+from caltest.data import Rows, sample
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.multiplicity import CORRECTIONS, SMALLEST, adjusted
@@ -207,12 +207,12 @@ def test_how_statistics_grow(name):
     view = sample(MODELS["sharp"], LABELS)
     lens = find_lens(STATISTICS[name].default_lens)
     view = lens.view(view) if lens else view
-    probs, labels = view.predictions.probs, view.labels
+    probs, labels = view.rows.probs, view.labels
     # A second copy of the rows has pairs like the first one's only if they are those that follow.
     chosen = LinearSKCE(pairing="rows") if name == "skce_ul" else STATISTICS[name]()
-    measure = chosen.fitted(view.predictions)
-    once = measure.given(view.predictions).value(labels)
-    twice = measure.given(Predictions(np.tile(probs, (2, 1)))).value(np.tile(labels, 2))
+    measure = chosen.fitted(view.rows)
+    once = measure.given(view.rows).value(labels)
+    twice = measure.given(Rows(np.tile(probs, (2, 1)))).value(np.tile(labels, 2))
     assert twice / once == pytest.approx(2.0**measure.growth, rel=1e-3)
 
 

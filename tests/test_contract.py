@@ -15,7 +15,7 @@ from support import dirichlet, labels_from, tied
 import caltest
 from caltest import InputError
 from caltest._parallel import Workers
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.lenses import find_lens
 from caltest.nulls import GUARANTEES, NULLS
 from caltest.statistics import STATISTICS
@@ -29,7 +29,7 @@ SMALL, FEW = PROBS[:60], LABELS[:60]
 def form_of(statistic):
     """The statistic on the small data, seen through its default lens."""
     lens = find_lens(STATISTICS[statistic].default_lens)
-    predictions = Predictions(SMALL)
+    predictions = Rows(SMALL)
     return STATISTICS[statistic]().given(lens.reduce(predictions) if lens else predictions)
 
 

@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, every_outcome, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import CumulativeDifference, HasBrownianLimit
 from caltest.nulls.brownian import tails
 from caltest.simulation import tempered
@@ -159,7 +159,7 @@ def test_lenses():
 @pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper()])
 def test_more_classes_need_a_lens(statistic):
     with pytest.raises(InputError, match="looks at one probability, and there are 3 classes"):
-        statistic.given(Predictions(dirichlet(5, 3, 0)))
+        statistic.given(Rows(dirichlet(5, 3, 0)))
 
 
 # ------------------------------------------------------------------ the exact null
@@ -396,7 +396,7 @@ def test_a_network_on_cifar10(reference, statistic):
     C = np.append(0.0, np.cumsum((right - confidence)[order])[ends]) / len(labels)
     value = np.abs(C).max() if statistic == "ks" else np.ptp(C)
     for null in ("monte_carlo", "brownian"):
-        result = caltest.test(Predictions(probs), labels, statistic, null=null, rng=0)
+        result = caltest.test(Rows(probs), labels, statistic, null=null, rng=0)
         assert result.statistic == pytest.approx(value, abs=1e-13)
         assert result.statistic == pytest.approx(0.053, abs=1e-3)
         assert result.pvalue <= 0.001

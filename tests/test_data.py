@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from caltest.data import Predictions, Sample, sample
+from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
 
 # Sums of binary fractions are exact, so rows stay as they are, bit by bit.
@@ -35,7 +35,7 @@ REFERENCE = Path(
 
 
 def same(first: Sample, second: Sample) -> bool:
-    return np.array_equal(first.predictions.probs, second.predictions.probs) and np.array_equal(
+    return np.array_equal(first.rows.probs, second.rows.probs) and np.array_equal(
         first.labels, second.labels
     )
 
@@ -64,10 +64,10 @@ CONTAINERS = {
 def test_containers_of_probabilities(probs: object) -> None:
     checked = sample(probs, LABELS)
     assert same(checked, sample(PROBS, LABELS))
-    assert checked.predictions.probs.dtype == np.float64
-    assert checked.predictions.probs.flags.c_contiguous
-    assert checked.predictions.notes == ()
-    assert (checked.predictions.n_samples, checked.predictions.n_classes) == (4, 3)
+    assert checked.rows.probs.dtype == np.float64
+    assert checked.rows.probs.flags.c_contiguous
+    assert checked.rows.notes == ()
+    assert (checked.rows.n_samples, checked.rows.n_classes) == (4, 3)
 
 
 LABEL_CONTAINERS = {
@@ -114,7 +114,7 @@ NAME_CONTAINERS = {
 def test_containers_of_class_names(labels: object) -> None:
     checked = sample(FRAME, labels)
     assert same(checked, sample(PROBS, LABELS))
-    assert checked.predictions.classes == ("cat", "dog", "owl")
+    assert checked.rows.classes == ("cat", "dog", "owl")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -142,15 +142,15 @@ BINARY = {
 @pytest.mark.parametrize("labels", [[0, 1, 0, 1], [False, True, False, True], [0.0, 1.0, 0.0, 1.0]])
 def test_one_column_is_the_probability_of_class_1(probs: object, labels: object) -> None:
     checked = sample(probs, labels)
-    np.testing.assert_array_equal(checked.predictions.probs, np.column_stack([1 - ONE, ONE]))
+    np.testing.assert_array_equal(checked.rows.probs, np.column_stack([1 - ONE, ONE]))
     np.testing.assert_array_equal(checked.labels, [0, 1, 0, 1])
-    assert checked.predictions.notes == ("One column, read as P(class 1).",)
-    assert checked.predictions.classes is None
+    assert checked.rows.notes == ("One column, read as P(class 1).",)
+    assert checked.rows.classes is None
 
 
 @pytest.mark.parametrize("probs", [[0, 1, 1], [False, True, True], [[1, 0], [0, 1], [0, 1]]])
 def test_hard_predictions_are_probabilities(probs: object) -> None:
-    assert sample(probs, [0, 1, 0]).predictions.probs.tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert sample(probs, [0, 1, 0]).rows.probs.tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_labels_find_their_column(
 ) -> None:
     checked = sample(FRAME.set_axis(columns, axis=1), labels)
     assert checked.labels.tolist() == expected
-    assert checked.predictions.classes == tuple(str(name) for name in columns)
-    assert [note in text for text in checked.predictions.notes] == [True] * (note is not None)
+    assert checked.rows.classes == tuple(str(name) for name in columns)
+    assert [note in text for text in checked.rows.notes] == [True] * (note is not None)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_booleans_find_their_column(columns: list[str], expected: list[int]) -> 
 @pytest.mark.parametrize("columns", [["no", "yes"], ["yes", "no"], ["1", "2"], ["True", "true"]])
 def test_booleans_are_never_matched_by_place(columns: list[str]) -> None:
     frame = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]], columns=columns)
-    for probs in (frame, Predictions(frame.to_numpy(), tuple(columns))):
+    for probs in (frame, Rows(frame.to_numpy(), tuple(columns))):
         with pytest.raises(InputError, match="does not say which of them True is; give labels as"):
             sample(probs, [True, False])
 
@@ -228,7 +228,7 @@ def test_one_is_true_whatever_the_order(columns: list[object], expected: list[in
     for probs in frames:
         for labels in ([1, 0], [1.0, 0.0], [True, False]):
             assert sample(probs, labels).labels.tolist() == expected
-        notes = sample(probs, [1, 0]).predictions.notes
+        notes = sample(probs, [1, 0]).rows.notes
         assert (f"Labels were matched to the column names: 1 is '{columns[0]}'." in notes) == (
             expected == [0, 1]
         )
@@ -258,7 +258,7 @@ def test_a_label_1_is_never_read_as_no(yes: str, no: str) -> None:
 
 
 def test_text_finds_the_classes_of_predictions() -> None:
-    known = Predictions(np.array([[0.25, 0.75], [0.5, 0.5]]), ("cat", "dog"))
+    known = Rows(np.array([[0.25, 0.75], [0.5, 0.5]]), ("cat", "dog"))
     assert sample(known, ["dog", "cat"]).labels.tolist() == [1, 0]
     assert sample(known, [0, 1]).labels.tolist() == [0, 1]
 
@@ -272,7 +272,7 @@ def test_frames_of_every_kind_of_number(kind: object) -> None:
         frame = pd.DataFrame({"cat": [0.25, 0.5], "dog": [0.75, 0.5]}).astype(kind)
     for whole in ("int64[pyarrow]", "Int8", "int64"):
         checked = sample(frame, pd.Series([1, 0], dtype=whole))
-        assert checked.predictions.probs.tolist() == [[0.25, 0.75], [0.5, 0.5]]
+        assert checked.rows.probs.tolist() == [[0.25, 0.75], [0.5, 0.5]]
         assert checked.labels.tolist() == [1, 0]
 
 
@@ -280,21 +280,21 @@ def test_integers_of_128_bits() -> None:
     labels = pl.Series([1, 0], dtype=pl.Int128)
     assert sample([[0.25, 0.75], [0.5, 0.5]], labels).labels.tolist() == [1, 0]
     frame = pl.DataFrame({"a": [1, 0], "b": [0, 1]}, schema={"a": pl.Int128, "b": pl.Int128})
-    assert sample(frame, [0, 1]).predictions.probs.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert sample(frame, [0, 1]).rows.probs.tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_classes_that_never_occur_are_fine() -> None:
-    assert sample(PROBS, [1, 1, 1, 1]).predictions.notes == ()
+    assert sample(PROBS, [1, 1, 1, 1]).rows.notes == ()
 
 
 def test_small_errors_are_repaired_and_noted() -> None:
     checked = sample(PROBS * (1 - 4e-7), LABELS)
-    assert checked.predictions.notes == ("Rows were renormalised: sums were off by up to 4e-07.",)
-    np.testing.assert_allclose(checked.predictions.probs, PROBS, rtol=1e-15)
+    assert checked.rows.notes == ("Rows were renormalised: sums were off by up to 4e-07.",)
+    np.testing.assert_allclose(checked.rows.probs, PROBS, rtol=1e-15)
 
     checked = sample([[1 + 1e-7, -1e-7], [0.5, 0.5]], [0, 1])
-    assert checked.predictions.probs.tolist() == [[1, 0], [0.5, 0.5]]
-    assert checked.predictions.notes == ("Entries outside [0, 1] were clipped: off by up to 1e-07.",)
+    assert checked.rows.probs.tolist() == [[1, 0], [0.5, 0.5]]
+    assert checked.rows.notes == ("Entries outside [0, 1] were clipped: off by up to 1e-07.",)
 
 
 def test_tolerance_depends_on_the_precision() -> None:
@@ -308,7 +308,7 @@ def test_tolerance_depends_on_the_precision() -> None:
         pd.DataFrame(probs, columns=CLASSES).astype({"owl": np.float32}),
         pl.DataFrame(probs.astype(np.float32)),
     ):
-        assert sample(coarse, LABELS).predictions.probs.sum(axis=1) == pytest.approx(1, abs=1e-15)
+        assert sample(coarse, LABELS).rows.probs.sum(axis=1) == pytest.approx(1, abs=1e-15)
     assert sample(PROBS * (1 - 2.9e-6), LABELS)
     with pytest.raises(InputError, match="do not sum to 1"):
         sample(PROBS * (1 - 3.1e-6), LABELS)
@@ -324,12 +324,12 @@ def test_tolerance_depends_on_the_precision() -> None:
 def test_rows_divided_by_their_sum_are_valid_and_stay(weights: np.ndarray) -> None:
     weights[:, 0] += weights.sum(axis=1) == 0
     probs = weights / weights.sum(axis=1, keepdims=True)
-    rows = sample(probs, np.zeros(len(probs), dtype=int)).predictions.probs
+    rows = sample(probs, np.zeros(len(probs), dtype=int)).rows.probs
     np.testing.assert_allclose(rows, probs, rtol=4 * probs.shape[1] * np.finfo(float).eps)
     assert np.abs(rows.sum(axis=1) - 1).max() <= probs.shape[1] * np.finfo(float).eps
     assert np.array_equal(rows == 0, probs == 0)
     # What is valid already comes back bit by bit.
-    assert np.array_equal(sample(rows, np.zeros(len(rows), dtype=int)).predictions.probs, rows)
+    assert np.array_equal(sample(rows, np.zeros(len(rows), dtype=int)).rows.probs, rows)
 
 
 @given(hnp.arrays(np.float32, 10, elements=st.floats(-30, 30, width=32)))
@@ -337,7 +337,7 @@ def test_softmax_in_float32_is_valid(logits: np.ndarray) -> None:
     exps = np.exp(logits - logits.max())
     probs = np.stack([exps / exps.sum()] * 2)
     for given_probs in (probs, probs.astype(np.float64)):
-        rows = sample(given_probs, [0, 9]).predictions.probs
+        rows = sample(given_probs, [0, 9]).rows.probs
         assert np.abs(rows.sum(axis=1) - 1).max() <= 10 * np.finfo(float).eps
 
 
@@ -351,20 +351,20 @@ def test_nothing_can_be_changed() -> None:
     for again in (checked, pickle.loads(pickle.dumps(checked)), copy.deepcopy(checked)):
         assert same(again, checked)
         with pytest.raises(ValueError, match="read-only"):
-            again.predictions.probs[0, 0] = 1
+            again.rows.probs[0, 0] = 1
         with pytest.raises(ValueError, match="read-only"):
             again.labels[0] = 1
         with pytest.raises(AttributeError):
             again.labels = LABELS
         with pytest.raises(AttributeError):
-            again.predictions.classes = None
+            again.rows.classes = None
 
 
 def test_predictions_keep_names_and_notes_when_pickled() -> None:
-    predictions = Predictions(PROBS, tuple(CLASSES), ("a note",))
+    predictions = Rows(PROBS, tuple(CLASSES), ("a note",))
     again = pickle.loads(pickle.dumps(predictions))
     assert (again.classes, again.notes) == (predictions.classes, predictions.notes)
-    assert repr(again) == "Predictions(classes=('cat', 'dog', 'owl'), notes=('a note',))"
+    assert repr(again) == "Rows(classes=('cat', 'dog', 'owl'), notes=('a note',))"
 
 
 def test_rows_correspond_by_position_where_an_index_is_the_default() -> None:
@@ -394,11 +394,11 @@ def test_real_networks(name: str) -> None:
     with np.load(path) as arrays:
         probs, labels = arrays["probs"], arrays["labels"]
     checked = sample(probs, labels)
-    np.testing.assert_allclose(checked.predictions.probs, probs, rtol=1e-6)
-    off = np.abs(checked.predictions.probs.sum(axis=1) - 1).max()
+    np.testing.assert_allclose(checked.rows.probs, probs, rtol=1e-6)
+    off = np.abs(checked.rows.probs.sum(axis=1) - 1).max()
     assert off <= probs.shape[1] * np.finfo(float).eps
     np.testing.assert_array_equal(checked.labels, labels)
-    assert [note.startswith("Rows were renormalised") for note in checked.predictions.notes] == [True]
+    assert [note.startswith("Rows were renormalised") for note in checked.rows.notes] == [True]
 
 
 def test_real_logits_are_recognised() -> None:

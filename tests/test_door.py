@@ -392,7 +392,7 @@ def test_arrays_of_every_layout_are_read(tmp_path, version, order, dtype):
     with (tmp_path / "a.npy").open("wb") as file:
         np.lib.format.write_array(file, table, version)
     for found in (read(tmp_path / "a.npy", 3), scan(tmp_path / "a.npy", 3).load()):
-        np.testing.assert_array_equal(found.predictions.probs, np.tile(PROBS, (2000, 1)))
+        np.testing.assert_array_equal(found.rows.probs, np.tile(PROBS, (2000, 1)))
         np.testing.assert_array_equal(found.labels, np.tile(LABELS, 2000))
 
 
@@ -656,7 +656,7 @@ def test_text_of_several_lines_is_text(tmp_path):
     (tmp_path / "a.csv").write_text('p,y,words\n.5,0,"a\nb\n"\n.5,1,"b, c\r\nc"\n')
     found, groups = read_with_groups(tmp_path / "a.csv", groups=["words"])
     assert found.labels.tolist() == [0, 1]
-    assert found.predictions.notes == ("One column, read as P(class 1).",)
+    assert found.rows.notes == ("One column, read as P(class 1).",)
     assert groups["words"].tolist() == ["a\nb\n", "b, c\r\nc"]
 
 
@@ -664,7 +664,7 @@ def test_text_that_seems_to_hold_rows_and_is_not_read_is_noted(tmp_path):
     (tmp_path / "a.csv").write_text('p,y,words\n.5,0,a\n.5,1,"b\n.5,1,c"\n')
     found = read(tmp_path / "a.csv", columns=["p"])
     assert found.labels.tolist() == [0, 1]
-    assert found.predictions.notes[-1].startswith(
+    assert found.rows.notes[-1].startswith(
         "A cell of column 'words' seems to hold further rows, the first in row 1 (counting from 0): if"
     )
 

@@ -11,7 +11,7 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.simulation import tempered
 from caltest.statistics import ECD
 
@@ -28,7 +28,7 @@ BY_HAND = [
 
 
 def test_five_rows_by_hand():
-    table = Predictions(np.column_stack([1 - P5, P5])).surprises()
+    table = Rows(np.column_stack([1 - P5, P5])).surprises()
     assert table[np.arange(5), Y5] == pytest.approx(BY_HAND, abs=1e-6)
     assert caltest.estimate(P5, Y5, "ecd") == pytest.approx(np.mean(BY_HAND), abs=1e-6)
 
@@ -42,12 +42,12 @@ def test_many_classes_by_definition():
 
 def test_bound_of_one_binary_row():
     def one_row(p):
-        return float(Predictions(np.array([[1 - p, p]])).surprises()[0, 1])
+        return float(Rows(np.array([[1 - p, p]])).surprises()[0, 1])
 
     lowest = minimize_scalar(one_row, bounds=(0.5, 1 - 1e-9), method="bounded")
     assert lowest.fun == pytest.approx(-0.2785, abs=5e-5)
     p = np.linspace(1e-9, 1 - 1e-9, 10_001)
-    assert Predictions(np.column_stack([1 - p, p])).surprises().min() >= -0.27847
+    assert Rows(np.column_stack([1 - p, p])).surprises().min() >= -0.27847
 
 
 def test_signs():
@@ -92,7 +92,7 @@ def test_clip_makes_it_finite():
     assert result.parameters == {"clip": 1e-7}
     assert result.pvalue == 0.002
     # Its mean under H0 is 0 all the same.
-    form = ECD(clip=0.3).given(Predictions(dirichlet(30, 3, 0)))
+    form = ECD(clip=0.3).given(Rows(dirichlet(30, 3, 0)))
     assert np.einsum("ik,ik->i", form.table, form.probs) == pytest.approx(np.zeros(30), abs=1e-15)
 
 

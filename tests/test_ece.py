@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import caltest
 from caltest.binning import EqualMass, EqualWidth, MedianVariance, Uniform
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.statistics import (
     ACE,
     ECE,
@@ -59,7 +59,7 @@ def test_against_brute_force(small, distance, binning):
     probs, labels = small
     cells = binning.cells(probs)
     for make, maximum in ((ECE, False), (MCE, True)):
-        form = make(binning, distance).given(Predictions(probs))
+        form = make(binning, distance).given(Rows(probs))
         expected = brute_ece(probs, labels, cells, distance, maximum)
         assert form.value(labels) == pytest.approx(expected, abs=1e-14)
         assert form._evaluate_visited(labels) == pytest.approx(expected, abs=1e-14)
@@ -70,7 +70,7 @@ def test_networks_published_values(reference, network):
     with reference("widmann2019_networks_errors.csv").open() as file:
         published = {row["model"]: row for row in csv.DictReader(file)}[network]
     data = reference(f"cifar10_{network}.npz")
-    raw = Predictions(data["probs"])  # not renormalised, as published
+    raw = Rows(data["probs"])  # not renormalised, as published
     for statistic, column in (
         (ECE(Uniform(10)), "ECE_uniform"),
         (ECE(MedianVariance(100)), "ECE_dynamic"),
@@ -97,7 +97,7 @@ def test_moments_by_enumeration(m, make, n_bins):
     probs[0] = np.eye(m)[0]
     outcomes = np.array(list(itertools.product(range(m), repeat=6)))
     weights = np.prod([probs[i, outcomes[:, i]] for i in range(6)], axis=0)
-    form = make(Uniform(n_bins)).given(Predictions(probs))
+    form = make(Uniform(n_bins)).given(Rows(probs))
     values = form.of_labels(outcomes)
     mean = weights @ values
     variance = weights @ (values - mean) ** 2
@@ -114,7 +114,7 @@ def test_debiased_is_unbiased_for_the_binned_error():
     truth = np.repeat([0.3, 0.5, 0.6], 20)
     rng = np.random.default_rng(0)
     labels = (rng.random((40_000, 60)) < truth).astype(int)
-    form = DebiasedECE(EqualWidth(10)).given(Predictions(np.column_stack([1 - scores, scores])))
+    form = DebiasedECE(EqualWidth(10)).given(Rows(np.column_stack([1 - scores, scores])))
     values = form.of_labels(labels)
     error = values.std() / np.sqrt(len(values))
     assert abs(values.mean() - (0.1**2 + 0.2**2) / 3) < 5 * error
@@ -211,7 +211,7 @@ def test_a_thousand_classes_in_the_smallest_memory():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.full(1000, 0.02), 3000)
     labels = rng.integers(0, 1000, 3000)
-    form = ECE(Uniform(10)).given(Predictions(probs))
+    form = ECE(Uniform(10)).given(Rows(probs))
     draws = np.stack([labels, labels[::-1]])
     values = form.of_labels(draws)
     expected = brute_ece(probs, labels, form.cells, "tv", False)

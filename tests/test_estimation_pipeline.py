@@ -236,7 +236,7 @@ def test_both_ways_to_the_agreement_are_the_same(m):
     labels = np.random.default_rng(1).integers(0, m, (3, 40))
     left = np.random.default_rng(2).normal(size=(40, 30))
     learned = HeldOut("any", left, left)
-    dense = learned.given(caltest.data.Predictions(probs))
+    dense = learned.given(caltest.data.Rows(probs))
     assert isinstance(dense, Pairwise)
     np.testing.assert_allclose(
         dense.of_labels(labels), ProductsOfPairs(probs, left, left).of_labels(labels), rtol=1e-9

@@ -95,6 +95,6 @@ def test_notes_with_an_amount_are_merged_by_it():
     assert (again, again.kind, again.amount) == (far, "renormalised", 0.9e-6)
     rows = P.copy()
     rows[2] *= 1.0 + 5e-7
-    (note,) = data.sample(rows, Y).predictions.notes
+    (note,) = data.sample(rows, Y).rows.notes
     assert note.kind == "renormalised"
     assert note.amount == pytest.approx(5e-7)

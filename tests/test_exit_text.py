@@ -16,17 +16,17 @@ from hypothesis import given, settings
 
 import caltest
 from caltest._visible import clipped, line, message, shown, visible
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.simulation import tempered
 
 EVERY = {**NAMES, **HALF}
 
 
-def data(name: str, rows: int = 120) -> tuple[Predictions, np.ndarray]:
+def data(name: str, rows: int = 120) -> tuple[Rows, np.ndarray]:
     """Over-confident predictions of two classes; the second has the name."""
     sure = tempered(rows, np.ones(2), temperature=0.3, rng=1)
-    return Predictions(sure.probs, (f"not {name}", name)), sure.labels
+    return Rows(sure.probs, (f"not {name}", name)), sure.labels
 
 
 def statistic_called(name: str):

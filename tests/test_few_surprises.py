@@ -111,11 +111,11 @@ def test_a_function_that_learns_from_its_first_call_is_not_fitted_to_the_observe
 
 
 def test_mass_that_rounding_took_is_no_one_classs():
-    from caltest.data import Predictions
+    from caltest.data import Rows
 
     probs = np.full((2000, 200), 1 / 200) * (1 - 1e-4)
     draws = caltest.test(
-        Predictions(probs),
+        Rows(probs),
         np.arange(2000) % 200,
         lambda p, y: float((y == 199).sum()),
         n_resamples=400,

@@ -102,14 +102,14 @@ def test_every_file_gives_the_same_sample(
     tmp_path: Path, write: Callable[[Path], str], options: dict[str, Any]
 ) -> None:
     checked, expected = read(tmp_path / write(tmp_path), **options), sample(PROBS, LABELS)
-    np.testing.assert_array_equal(checked.predictions.probs, expected.predictions.probs)
+    np.testing.assert_array_equal(checked.rows.probs, expected.rows.probs)
     np.testing.assert_array_equal(checked.labels, expected.labels)
 
 
 def test_class_names_are_the_columns(tmp_path: Path) -> None:
     for write in (csv(NAMED), parquet(NAMED), npz(probs=PROBS, y=LABELS, classes=list(FRAME))):
         checked = read(str(tmp_path / write(tmp_path)))
-        assert checked.predictions.classes == ("cat", "dog", "owl")
+        assert checked.rows.classes == ("cat", "dog", "owl")
 
 
 def test_one_column_is_the_probability_of_class_1(tmp_path: Path) -> None:
@@ -119,17 +119,17 @@ def test_one_column_is_the_probability_of_class_1(tmp_path: Path) -> None:
         npz(p=[0.25, 1], y=["no", "yes"], classes=["no", "yes"]),
     ):
         checked = read(tmp_path / write(tmp_path))
-        assert checked.predictions.probs.tolist() == [[0.75, 0.25], [0, 1]]
+        assert checked.rows.probs.tolist() == [[0.75, 0.25], [0, 1]]
         assert checked.labels.tolist() == [0, 1]
 
 
 def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
     name = csv(NAMED.assign(age=42))(tmp_path)
     checked = read(tmp_path / name, columns=["owl", "cat", "dog"])
-    assert checked.predictions.classes == ("owl", "cat", "dog")
-    assert checked.predictions.notes == ("Columns not read: 'age'.",)
+    assert checked.rows.classes == ("owl", "cat", "dog")
+    assert checked.rows.notes == ("Columns not read: 'age'.",)
     name = npz(probs=PROBS, labels=LABELS, features=PROBS)(tmp_path)
-    assert read(tmp_path / name).predictions.notes == ("Arrays not read: 'features'.",)
+    assert read(tmp_path / name).rows.notes == ("Arrays not read: 'features'.",)
 
 
 WRONG = {
@@ -258,9 +258,9 @@ def test_groups_are_no_probabilities(
     tmp_path: Path, write: Callable[[Path], str], expected: list[list[Any]]
 ) -> None:
     checked, groups = read_with_groups(tmp_path / write(tmp_path), groups=["region", "age"])
-    np.testing.assert_array_equal(checked.predictions.probs, PROBS)
+    np.testing.assert_array_equal(checked.rows.probs, PROBS)
     np.testing.assert_array_equal(checked.labels, LABELS)
-    assert checked.predictions.notes == ()
+    assert checked.rows.notes == ()
     assert list(groups) == ["region", "age"]
     found = [[None if pd.isna(cell) else cell for cell in groups[name]] for name in groups]
     assert found == expected
@@ -269,8 +269,8 @@ def test_groups_are_no_probabilities(
 def test_groups_beside_columns_that_are_named(tmp_path: Path) -> None:
     name = csv(GROUPED)(tmp_path)
     checked, groups = read_with_groups(tmp_path / name, columns=["owl", "cat", "dog"], groups="age")
-    assert checked.predictions.classes == ("owl", "cat", "dog")
-    assert checked.predictions.notes == ("Columns not read: 'region'.",)
+    assert checked.rows.classes == ("owl", "cat", "dog")
+    assert checked.rows.notes == ("Columns not read: 'region'.",)
     assert groups.shape == (4, 1)
 
 
@@ -358,7 +358,7 @@ def test_real_files(name: str) -> None:
     path = REFERENCE / f"{name}.npz"
     if not path.exists():
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
-    assert read(path).predictions.n_samples == 10_000
+    assert read(path).rows.n_samples == 10_000
 
 
 def test_real_logits_are_recognised() -> None:

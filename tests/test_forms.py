@@ -7,7 +7,7 @@ import pytest
 from support import P6, Y6, dirichlet, h_matrix, kernels_for, matrix_kernel
 
 from caltest._parallel import ALONE, Workers
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import (
     HasCumulantGenerator,
@@ -81,7 +81,7 @@ def test_pairwise_over_many_tiles():
 def test_blocks_of_draws_are_single_evaluations(statistic, name):
     probs = dirichlet(61, 4, 3, 0.4)
     labels = np.random.default_rng(4).integers(0, 4, (130, 61)).astype(np.uint8)
-    form = statistic(kernels_for(4)[name]).given(Predictions(probs))
+    form = statistic(kernels_for(4)[name]).given(Rows(probs))
     block = form.of_labels(labels)
     assert block.shape == (130,)
     single = [form.value(y.astype(np.intp)) for y in labels]
@@ -91,13 +91,13 @@ def test_blocks_of_draws_are_single_evaluations(statistic, name):
 def test_a_matrix_that_sees_only_constants_gives_zero():
     kernel = MatrixKernel([(Exponential(0.5), np.ones((3, 3)))])
     for statistic in SKCES:
-        assert statistic(kernel).given(Predictions(P6)).value(Y6) == pytest.approx(0.0, abs=1e-15)
+        assert statistic(kernel).given(Rows(P6)).value(Y6) == pytest.approx(0.0, abs=1e-15)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_gram(parts):
     kernel = matrix_kernel(3, parts)
-    gram = UnbiasedSKCE(kernel).given(Predictions(P6)).gram(Y6)
+    gram = UnbiasedSKCE(kernel).given(Rows(P6)).gram(Y6)
     h = h_matrix(kernel, P6, Y6)
     assert gram(slice(0, 6), slice(0, 6)) == pytest.approx(h, rel=1e-11, abs=1e-13)
     assert gram(slice(1, 3), slice(2, 6)) == pytest.approx(h[1:3, 2:6], rel=1e-11, abs=1e-13)
@@ -106,13 +106,13 @@ def test_gram(parts):
 def test_terms_of_the_linear_skce():
     kernel = matrix_kernel(3, 2)
     h = h_matrix(kernel, P6, Y6)
-    terms = LinearSKCE(kernel, pairing="rows").given(Predictions(P6)).terms(Y6)
+    terms = LinearSKCE(kernel, pairing="rows").given(Rows(P6)).terms(Y6)
     assert terms == pytest.approx([h[0, 1], h[2, 3], h[4, 5]], rel=1e-11)
 
 
 def test_what_each_form_offers():
     """The protocols decide which nulls are possible."""
-    forms = {statistic.name: statistic().given(Predictions(P6)) for statistic in SKCES}
+    forms = {statistic.name: statistic().given(Rows(P6)) for statistic in SKCES}
     protocols = (HasMoments, HasCumulantGenerator, HasTerms, HasGram, HasTailBound)
     offered = {name: [isinstance(form, p) for p in protocols] for name, form in forms.items()}
     assert offered == {
@@ -140,7 +140,7 @@ def test_label_function_sees_plain_labels():
         seen.append((probs.flags.writeable, labels.dtype))
         return labels.sum()
 
-    form = LabelFunction(statistic, Predictions(P6).probs)
+    form = LabelFunction(statistic, Rows(P6).probs)
     assert form.of_labels(np.array([[0, 1, 0, 0, 2, 2]], dtype=np.uint8)).tolist() == [5.0]
     assert seen == [(False, np.dtype(np.intp))]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import dirichlet, tied
 
-from caltest.data import Predictions, Sample, sample
+from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens
 
@@ -38,13 +38,13 @@ VIEWS = [
 @pytest.mark.parametrize(("lens", "event", "labels"), VIEWS, ids=[v[0].label for v in VIEWS])
 def test_two_class_views(lens, event, labels):
     view = lens.view(SAMPLE)
-    assert view.predictions.probs.tolist() == [[1 - p, p] for p in event]
+    assert view.rows.probs.tolist() == [[1 - p, p] for p in event]
     assert view.labels.tolist() == labels
 
 
 def test_sets_and_the_rest():
     view = ClassSets([[0, 3], [1]]).view(SAMPLE)
-    assert view.predictions.probs.tolist() == [
+    assert view.rows.probs.tolist() == [
         [0.625, 0.25, 0.125],
         [0.0, 0.5, 0.5],
         [0.625, 0.125, 0.25],
@@ -56,8 +56,8 @@ def test_sets_and_the_rest():
 
 def test_sorted():
     view = Sorted().view(SAMPLE)
-    assert view.predictions.probs.tolist()[0] == [0.5, 0.25, 0.125, 0.125]
-    assert view.predictions.probs.tolist()[2] == [0.5, 0.25, 0.125, 0.125]
+    assert view.rows.probs.tolist()[0] == [0.5, 0.25, 0.125, 0.125]
+    assert view.rows.probs.tolist()[2] == [0.5, 0.25, 0.125, 0.125]
     assert view.labels.tolist() == [0, 1, 1, 0, 2]
 
 
@@ -69,7 +69,7 @@ LENSES = [TopLabel(), ClassWise(0), ClassWise(3), TopK(2), TopK(4), ClassSets([[
 def test_views_are_predictions(lens, seed, alpha):
     """Rows stay on the simplex, and a class of the view gets the mass of what it stands for."""
     probs = dirichlet(4, 5, seed, alpha)
-    predictions = Predictions(probs)
+    predictions = Rows(probs)
     reduced = lens.reduce(predictions).probs
     assert reduced.min() >= 0.0
     assert reduced.max() <= 1.0
@@ -84,7 +84,7 @@ def test_views_are_predictions(lens, seed, alpha):
 @pytest.mark.parametrize("lens", LENSES, ids=[lens.label for lens in LENSES])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.intp])
 def test_blocks_of_labels_are_reduced_row_by_row(lens, dtype):
-    predictions = Predictions(np.vstack([dirichlet(5, 5, 3), tied(6, 5, 4)]))
+    predictions = Rows(np.vstack([dirichlet(5, 5, 3), tied(6, 5, 4)]))
     block = np.random.default_rng(0).integers(0, 5, (7, 11)).astype(dtype)
     reduced = lens.reduce_labels(predictions, block)
     assert reduced.dtype == np.intp
@@ -97,7 +97,7 @@ def test_blocks_of_labels_are_reduced_row_by_row(lens, dtype):
 @pytest.mark.parametrize("m", [2, 256, 257, 300])
 def test_ranks_of_many_classes(m):
     """Small integer types hold every rank."""
-    predictions = Predictions(dirichlet(3, m, 1))
+    predictions = Rows(dirichlet(3, m, 1))
     labels = np.array([0, m // 2, m - 1])
     above = (predictions.probs > predictions.probs[np.arange(3), labels][:, None]).sum(axis=1)
     assert Sorted().reduce_labels(predictions, labels).tolist() == above.tolist()
@@ -116,11 +116,11 @@ def test_labels_name_the_lens(name):
 
 
 def test_class_by_name():
-    named = Sample(Predictions(PROBS, ("ant", "bee", "cat", "dog")), LABELS)
+    named = Sample(Rows(PROBS, ("ant", "bee", "cat", "dog")), LABELS)
     by_name, by_number = find_lens("class:cat").view(named), find_lens("class:2").view(named)
-    assert np.array_equal(by_name.predictions.probs, by_number.predictions.probs)
+    assert np.array_equal(by_name.rows.probs, by_number.rows.probs)
     assert by_name.labels.tolist() == by_number.labels.tolist() == [0, 1, 1, 0, 0]
-    assert by_name.predictions.classes == ("another", "cat")
+    assert by_name.rows.classes == ("another", "cat")
 
 
 def test_no_lens():
@@ -128,7 +128,7 @@ def test_no_lens():
 
 
 def test_notes_pass_through():
-    noted = Predictions(PROBS, None, ("a note",))
+    noted = Rows(PROBS, None, ("a note",))
     for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
         assert lens.reduce(noted).notes == ("a note",)
 

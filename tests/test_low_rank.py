@@ -7,7 +7,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 
 import caltest
 from caltest import InputError, estimate, resampling
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import LandmarkFeatures
 from caltest.kernels import (
     Exponential,
@@ -71,7 +71,7 @@ def test_definition_with_few_columns(statistic, approximation):
     """The mean of ⟨φ_i, φ_j⟩ ⟨D_i, D_j⟩, over all pairs or those with i ≠ j."""
     probs = dirichlet(50, 3, 1)
     labels, measure = some_labels(probs), statistic(Gaussian(0.4), approximation, 6)
-    phi = measure.fitted(Predictions(probs))._fit.features
+    phi = measure.fitted(Rows(probs))._fit.features
     assert phi.shape == (50, 6)
     residuals = np.eye(3)[labels] - probs
     h = (phi @ phi.T) * (residuals @ residuals.T)
@@ -83,7 +83,7 @@ def test_definition_with_few_columns(statistic, approximation):
 def test_moments_by_enumeration(statistic):
     probs = dirichlet(5, 3, 8)
     probs[0], probs[1] = [0.0, 1.0, 0.0], [0.99, 0.005, 0.005]
-    form = statistic(Gaussian(0.4), "fourier", 4).given(Predictions(probs))
+    form = statistic(Gaussian(0.4), "fourier", 4).given(Rows(probs))
     outcomes, chances = every_outcome(probs)
     mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
@@ -94,7 +94,7 @@ def test_moments_by_enumeration(statistic):
 
 def test_moments_of_many_rows_agree_with_those_over_pairs():
     probs = dirichlet(5000, 3, 4)
-    form = UnbiasedSKCE(Gaussian(0.4), "nystrom", 12).given(Predictions(probs))
+    form = UnbiasedSKCE(Gaussian(0.4), "nystrom", 12).given(Rows(probs))
     fast, exact = form.moments(), form.pairs.moments()
     assert fast.mean == exact.mean == 0.0
     assert fast.variance == pytest.approx(exact.variance, rel=1e-9)
@@ -119,13 +119,13 @@ def test_what_a_result_says_of_it():
     assert result.parameters["approximation"] == "nystrom"
     assert result.parameters["rank"] == 20
     assert 0.0 < result.parameters["trace_error"] < 1.0
-    fourier = UnbiasedSKCE(approximation="fourier", rank=20).fitted(Predictions(probs)).parameters
+    fourier = UnbiasedSKCE(approximation="fourier", rank=20).fitted(Rows(probs)).parameters
     assert fourier["rank"] == 20
     assert "trace_error" not in fourier
 
 
 def test_auto_is_full_as_long_as_it_is_fast():
-    few, many = (Predictions(np.tile([[0.3, 0.7], [0.6, 0.4]], (n // 2, 1))) for n in (12_000, 12_400))
+    few, many = (Rows(np.tile([[0.3, 0.7], [0.6, 0.4]], (n // 2, 1))) for n in (12_000, 12_400))
     measure = UnbiasedSKCE(approximation="auto", rank=4)
     assert measure.fitted(few).approximation is None
     assert "approximation" not in measure.fitted(few).parameters
@@ -187,13 +187,13 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     monkeypatch.setattr(skce, "HELD_UP_TO", 100)
     for statistic in (BiasedSKCE, UnbiasedSKCE):
         low = statistic(kernel, "nystrom", 60)
-        form = low.given(Predictions(probs))
+        form = low.given(Rows(probs))
         assert isinstance(form.features, LandmarkFeatures)
         assert form.features.shape[0] == 200
         assert estimate(probs, labels, low) == pytest.approx(
             estimate(probs, labels, statistic(kernel)), rel=1e-3
         )
-    few = UnbiasedSKCE(kernel, "nystrom", 7).given(Predictions(probs))
+    few = UnbiasedSKCE(kernel, "nystrom", 7).given(Rows(probs))
     phi = few.features[:]
     assert phi.shape == (200, 7)
     assert np.array_equal(few.features[3:5], phi[3:5])
@@ -207,7 +207,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
 def test_rounded_features_add_up_exactly_however_they_are_added(monkeypatch, approximation, m):
     monkeypatch.setattr(skce, "HELD_UP_TO", 100)
     probs = dirichlet(3000, m, 1)
-    form = UnbiasedSKCE(Gaussian(0.4), approximation, 31).given(Predictions(probs))
+    form = UnbiasedSKCE(Gaussian(0.4), approximation, 31).given(Rows(probs))
     labels = np.stack([some_labels(probs), np.zeros(3000, int), np.full(3000, m - 1)])
     sums = form.contributions(slice(0, 3000), labels.astype(np.uint8))[:, :-1].reshape(3, m, -1)
     phi = form.features[:]

@@ -8,7 +8,7 @@ from support import central_moments, dirichlet, every_outcome, kernels_for
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import HasMoments, KernelWeights, LinearSum, PairMean, Pairwise, Term, _pair_moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -30,7 +30,7 @@ def mixed(n, m):
 @pytest.mark.parametrize(("n", "m"), SHAPES)
 def test_quadratic_moments(statistic, name, n, m):
     probs = mixed(n, m)
-    form = statistic(kernels_for(m)[name]).given(Predictions(probs))
+    form = statistic(kernels_for(m)[name]).given(Rows(probs))
     outcomes, chances = every_outcome(probs)
     mean, variance, third = central_moments(form.of_labels(outcomes), chances)
     moments = form.moments()
@@ -59,16 +59,16 @@ def test_moments_of_any_scale_and_sign():
 def test_certain_predictions_have_no_variance():
     probs = np.eye(3)[[0, 1, 2, 2, 1]]
     for statistic in (BiasedSKCE, UnbiasedSKCE):
-        moments = statistic().given(Predictions(probs)).moments()
+        moments = statistic().given(Rows(probs)).moments()
         assert (moments.mean, moments.variance, moments.skewness) == (0.0, 0.0, 0.0)
 
 
 def test_moments_do_not_depend_on_tiles_or_workers():
     probs = dirichlet(700, 4, 0)
-    form = UnbiasedSKCE().given(Predictions(probs))
+    form = UnbiasedSKCE().given(Rows(probs))
     assert form.moments(ALONE) == form.moments(Workers(2))
     shuffled = np.random.default_rng(1).permutation(probs)
-    other = UnbiasedSKCE().given(Predictions(shuffled)).moments()
+    other = UnbiasedSKCE().given(Rows(shuffled)).moments()
     assert other.variance == pytest.approx(form.moments().variance, rel=1e-10)
     assert other.skewness == pytest.approx(form.moments().skewness, rel=1e-8)
 
@@ -84,7 +84,7 @@ def generator_by_enumeration(values, chances, t):
 @pytest.mark.parametrize(("n", "m"), [(4, 2), (5, 3)])
 def test_linear_skce_cumulants(name, n, m):
     probs = np.random.default_rng(0).permutation(mixed(n, m))
-    form = LinearSKCE(kernels_for(m)[name]).given(Predictions(probs))
+    form = LinearSKCE(kernels_for(m)[name]).given(Rows(probs))
     outcomes, chances = every_outcome(probs)
     values = form.of_labels(outcomes)
     for t in (-30.0, -1.0, -1e-3, 0.0, 0.1, 2.0, 25.0):
@@ -94,7 +94,7 @@ def test_linear_skce_cumulants(name, n, m):
 
 def test_factorised_and_enumerated_cumulants_agree():
     probs = dirichlet(50, 6, 3, 0.3)
-    form = LinearSKCE(Gaussian(0.5)).given(Predictions(probs))
+    form = LinearSKCE(Gaussian(0.5)).given(Rows(probs))
     weights, _ = form.components[0]
     same = PairMean(probs, form.rows, ((weights, np.eye(6)),), form.tail_bound)
     for t in (-20.0, 0.0, 3.0, 100.0):
@@ -135,7 +135,7 @@ def many_rows(monkeypatch):
 @pytest.mark.parametrize("statistic", [BiasedSKCE, UnbiasedSKCE])
 @pytest.mark.parametrize(("m", "alpha"), [(10, 0.1), (3, 1.0), (2, 0.3)])
 def test_low_rank_and_probes(statistic, m, alpha, many_rows):
-    form = statistic().given(Predictions(dirichlet(400, m, 5, alpha)))
+    form = statistic().given(Rows(dirichlet(400, m, 5, alpha)))
     exact, approximate = form.moments(), many_rows(form)
     assert exact.skewness_error == 0.0 < approximate.skewness_error < 0.05
     assert approximate.variance == exact.variance
@@ -145,24 +145,24 @@ def test_low_rank_and_probes(statistic, m, alpha, many_rows):
 
 def test_low_rank_and_probes_with_a_matrix_kernel(many_rows):
     probs = dirichlet(150, 3, 6, 0.5)
-    form = UnbiasedSKCE(kernels_for(3)["matrix_2"]).given(Predictions(probs))
+    form = UnbiasedSKCE(kernels_for(3)["matrix_2"]).given(Rows(probs))
     exact, approximate = form.moments(), many_rows(form)
     assert abs(approximate.skewness - exact.skewness) <= 5 * approximate.skewness_error + 1e-6
 
 
 def test_low_rank_and_probes_ignore_the_row_order(many_rows):
     probs = dirichlet(300, 5, 7, 0.3)
-    one = many_rows(UnbiasedSKCE().given(Predictions(probs)))
+    one = many_rows(UnbiasedSKCE().given(Rows(probs)))
     shuffled = np.random.default_rng(0).permutation(probs)
-    other = many_rows(UnbiasedSKCE().given(Predictions(shuffled)))
+    other = many_rows(UnbiasedSKCE().given(Rows(shuffled)))
     assert other.skewness == pytest.approx(one.skewness, rel=1e-6)
 
 
 def test_low_rank_and_probes_with_certain_rows(many_rows):
     certain = np.eye(3)[np.arange(90) % 3]
-    assert many_rows(UnbiasedSKCE().given(Predictions(certain))).variance == 0.0
+    assert many_rows(UnbiasedSKCE().given(Rows(certain))).variance == 0.0
     some = np.vstack([certain, dirichlet(200, 3, 8)])
-    form = UnbiasedSKCE().given(Predictions(some))
+    form = UnbiasedSKCE().given(Rows(some))
     exact, approximate = form.moments(), many_rows(form)
     assert abs(approximate.skewness - exact.skewness) <= 5 * approximate.skewness_error + 1e-6
 
@@ -202,7 +202,7 @@ def nearest(values, share):
 def test_pvalues_of_a_sum_are_the_exact_tail(statistic, level):
     """Both sides and twice the smaller one; all 2^24 outcomes are counted."""
     probs = events(24)
-    form = STATISTICS[statistic]().given(Predictions(probs))
+    form = STATISTICS[statistic]().given(Rows(probs))
     rng = np.random.default_rng(9)
     drawn = (rng.random((4000, 24)) < probs[:, 1]).astype(int)
     values = form.of_labels(drawn)
@@ -233,7 +233,7 @@ def many_draws():
 def test_pvalues_of_a_kernel_statistic_are_the_exact_tail(statistic, many_draws):
     """The share of the draws has a standard error of 1.4 % at .05, of 3.1 % at .01."""
     probs, drawn = many_draws
-    form = STATISTICS[statistic]().given(Predictions(probs))
+    form = STATISTICS[statistic]().given(Rows(probs))
     values = form.of_labels(drawn)
     for level, tolerance in ((0.05, 0.05), (0.01, 0.08)):
         result = caltest.test(probs, drawn[nearest(values, level)], statistic, null="moments")

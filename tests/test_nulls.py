@@ -22,7 +22,7 @@ from support import (
 
 import caltest
 from caltest._seeds import generator
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
@@ -245,7 +245,7 @@ def test_bound_of_a_matrix_kernel_bounds_every_pair():
     A = np.array([[2.0, -1.0], [-1.0, 2.0]])
     kernel = MatrixKernel([(Gaussian(0.3), A)])
     for p in (1.0, 2.0, np.inf):
-        constant = UnbiasedSKCE(kernel).given(Predictions(np.eye(2))).tail_bound.constant(p, p)
+        constant = UnbiasedSKCE(kernel).given(Rows(np.eye(2))).tail_bound.constant(p, p)
         largest = 0.0
         for seed in range(50):
             probs, labels = dirichlet(4, 2, seed, 0.1), np.random.default_rng(seed).integers(0, 2, 4)
@@ -480,7 +480,7 @@ def test_moments_of_two_or_three_rows(statistic):
         probs = np.column_stack([1 - np.array(ones), ones])
         outcomes, chances = every_outcome(probs)
         measure = STATISTICS[statistic](kernel)
-        values = measure.given(Predictions(probs)).of_labels(outcomes)
+        values = measure.given(Rows(probs)).of_labels(outcomes)
         for y, value in zip(outcomes, values, strict=True):
             exact = chances[values >= value - 1e-12].sum()
             assert caltest.test(probs, y, measure, null="moments").pvalue >= exact / 5

@@ -36,7 +36,7 @@ HUGE = 10**5000
         lambda x: caltest.predictive.GaussianPredictions(x, [1.0]),
         lambda x: caltest.simulation.mixture(2, x, pi=0.5),
         lambda x: caltest.planning.pilot(PROBS, truth=x),
-        lambda x: caltest.data.Predictions(x),
+        lambda x: caltest.data.Rows(x),
         lambda x: caltest.estimate_squared_error(PROBS, LABELS, functions=x),
     ],
 )

@@ -22,7 +22,7 @@ from support import (
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import BrownianLimit, Combined, Component, HasMoments, LabelFunction
 from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
@@ -32,7 +32,7 @@ from caltest.nulls.brownian import tails
 from caltest.simulation import local, tempered
 from caltest.statistics import ECD, KolmogorovSmirnov, Kuiper, Omnibus, UnbiasedSKCE
 
-TWO = Predictions(np.column_stack([1.0 - P6[:, 0], P6[:, 0]]))
+TWO = Rows(np.column_stack([1.0 - P6[:, 0], P6[:, 0]]))
 
 
 class Known(HasMoments):
@@ -119,7 +119,7 @@ def test_a_form_without_moments_is_no_part():
 # ------------------------------------------------------------------ moments of the parts
 
 
-@pytest.mark.parametrize("predictions", [Predictions(P6), TWO], ids=["3 classes", "2 classes"])
+@pytest.mark.parametrize("predictions", [Rows(P6), TWO], ids=["3 classes", "2 classes"])
 def test_moments_by_enumeration(predictions):
     """Kernel parts and the ECD: exactly; evidence is about −log of the tail."""
     outcomes, chances = every_outcome(predictions.probs)
@@ -154,7 +154,7 @@ def test_moments_of_brownian_functionals_by_quadrature():
 def test_moments_of_paths_with_steps(statistic, n):
     """With the steps taken into account, the mean is within a tenth of a standard deviation."""
     p = np.random.default_rng(n).uniform(0.05, 0.95, n)
-    predictions = Predictions(np.column_stack([1.0 - p, p]))
+    predictions = Rows(np.column_stack([1.0 - p, p]))
     form = statistic().given(predictions)
     values = form.of_labels(predictions.sampler(0).draw(0, 20_000))
     known = form.brownian_limit.moments
@@ -169,7 +169,7 @@ def test_moments_of_paths_with_steps(statistic, n):
 def test_evidence_is_the_logarithm_of_a_tail(m):
     """All parts on one scale: at .05, every part alone rejects .03 to .08 of what is drawn."""
     probs = dirichlet(500, m, m, 1.0 / m)
-    predictions = Predictions(probs)
+    predictions = Rows(probs)
     form = Omnibus().given(predictions)
     found = form.evidence(form.values(predictions.sampler(1).draw(0, 1999)))
     shares = (found >= -np.log(0.05)).mean(axis=0)
@@ -401,8 +401,8 @@ def test_hostile_input(case):
 
 
 def test_uniform_predictions_leave_the_ecd_nothing_but_rounding():
-    form = ECD().given(Predictions(np.full((50, 7), 1 / 7)))
-    omnibus = Omnibus().given(Predictions(np.full((50, 7), 1 / 7)))
+    form = ECD().given(Rows(np.full((50, 7), 1 / 7)))
+    omnibus = Omnibus().given(Rows(np.full((50, 7), 1 / 7)))
     assert form.table.std() < 1e-15
     assert 0.0 < omnibus.moments_of_parts()[2].variance < 1e-18
 

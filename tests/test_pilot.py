@@ -44,7 +44,7 @@ def test_names_of_classes():
     table = pd.DataFrame(dirichlet(30, 3, 0), columns=["1", "2", "cat"])
     assert pilot(table, bias=0.5, target="cat").assumed.startswith("the log-odds of class cat")
     drawn = pilot(table, bias=0.5, target="cat")(20, rng=np.random.default_rng(0))
-    assert drawn.predictions.classes == ("1", "2", "cat")
+    assert drawn.rows.classes == ("1", "2", "cat")
     found = caltest.power(
         pilot(table, temperature=0.5), 40, "ks", lens="class:cat", n_datasets=5, rng=0
     )
@@ -54,7 +54,7 @@ def test_names_of_classes():
 def test_a_pilot_draws_its_rows_and_the_truth():
     made = pilot([[0.9, 0.1, 0.0], [0.2, 0.2, 0.6]], truth=[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
     drawn = made(4000, rng=np.random.default_rng(0))
-    first = drawn.predictions.probs[:, 0] == 0.9
+    first = drawn.rows.probs[:, 0] == 0.9
     low, high = binomial_limits(4000, 0.5)
     assert low <= first.mean() <= high
     assert (drawn.labels[~first] == 1).all()

@@ -434,7 +434,7 @@ def test_no_null_distribution():
 
 def test_predictions_objects_are_read_too():
     checked = sample(*SMALL)
-    display = ReliabilityDisplay.from_predictions(checked.predictions, checked.labels, rng=0)
+    display = ReliabilityDisplay.from_predictions(checked.rows, checked.labels, rng=0)
     assert display.panels[0].counts.tolist() == [2, 2]
 
 

@@ -9,7 +9,7 @@ from support import dirichlet, tied
 import caltest
 from caltest._parallel import Workers
 from caltest._tiles import TILE
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import DenseWeights, KernelWeights, Pairwise, Term
 from caltest.forms._pair_sums import Rounded
@@ -58,7 +58,7 @@ def test_all_ways_are_taken():
     """The parameters above reach each of them."""
     ways = set()
     for m, alpha in ((2, 1.0), (10, 1.0), (10, 0.05)):
-        form = UnbiasedSKCE(Gaussian(0.4)).given(Predictions(predictions(m, alpha)))
+        form = UnbiasedSKCE(Gaussian(0.4)).given(Rows(predictions(m, alpha)))
         ways.add((form._adds_rows, form._usual is not None))
     assert ways >= {(False, True), (True, False), (True, True)}
 
@@ -69,7 +69,7 @@ def test_draws_do_not_depend_on_their_company(alpha, single):
     """A label vector has the same number, to the last bit, among two or 200, whoever computes it."""
     probs, y = predictions(10, alpha), labels(10, 200)
     statistic = BiasedSKCE(Exponential(0.4), precision="single" if single else "double")
-    form = statistic.given(Predictions(probs))
+    form = statistic.given(Rows(probs))
     values = form.of_labels(y)
     assert np.array_equal(form.of_labels(y[150:152]), values[150:152])
     assert np.array_equal(form.of_labels(np.repeat(y[7:8], 2, axis=0)), values[[7, 7]])
@@ -97,7 +97,7 @@ def test_rounding_is_to_steps_whose_sums_are_exact(size):
 @pytest.mark.parametrize("kernel", [Gaussian(), Exponential(), Linear()], ids=repr)
 @pytest.mark.parametrize(("m", "alpha"), [(10, 1.0), (10, 0.1), (100, 1.0)])
 def test_single_precision_moves_statistics_by_a_fraction_of_their_spread(kernel, m, alpha):
-    given = Predictions(predictions(m, alpha))
+    given = Rows(predictions(m, alpha))
     draws = given.sampler(0).draw(0, 199)
     exact = UnbiasedSKCE(kernel).given(given).of_labels(draws)
     rough = UnbiasedSKCE(kernel, precision="single").given(given).of_labels(draws)
@@ -110,7 +110,7 @@ def test_ties_stay_ties(precision):
     probs = np.tile([[0.5, 0.25, 0.25, 0.0], [0.25, 0.25, 0.25, 0.25]], (ROWS // 2, 1))
     y = np.random.default_rng(2).integers(0, 3, len(probs)).astype(np.uint8)
     swapped = y.reshape(-1, 2)[np.random.default_rng(3).permutation(len(y) // 2)].ravel()
-    form = UnbiasedSKCE(Exponential(0.3), precision=precision).given(Predictions(probs))
+    form = UnbiasedSKCE(Exponential(0.3), precision=precision).given(Rows(probs))
     one, other = form.of_labels(np.stack([y, swapped]))
     assert abs(one - other) <= form.resolution
 
@@ -145,7 +145,7 @@ def test_one_draw_is_rounded_as_many_are():
     """A lone draw must not be told from the observed labels by the rounding of the weights."""
     probs = np.full((60, 6), 0.0002)
     probs[:, 0] = 0.999
-    form = UnbiasedSKCE(Gaussian(0.3), precision="single").given(Predictions(probs))
+    form = UnbiasedSKCE(Gaussian(0.3), precision="single").given(Rows(probs))
     labels = np.zeros((3, 60), dtype=np.uint8)
     labels[1, 4] = 2
     assert np.array_equal(form.of_labels(labels[:1]), form.of_labels(labels)[:1])
@@ -158,7 +158,7 @@ def test_weights_beyond_single_precision_are_kept_in_double(factor):
     probs = np.random.default_rng(0).dirichlet(np.ones(6), 80)
     labels = np.random.default_rng(1).integers(0, 6, (3, 80)).astype(np.uint8)
     single, double = (
-        UnbiasedSKCE(factor * Gaussian(0.3), precision=each).given(Predictions(probs)).of_labels(labels)
+        UnbiasedSKCE(factor * Gaussian(0.3), precision=each).given(Rows(probs)).of_labels(labels)
         for each in ("single", "double")
     )
     assert single == pytest.approx(double, rel=1e-9)

@@ -9,7 +9,7 @@ from support import binomial_limits, labels_from, tied
 import caltest
 from caltest import InputError
 from caltest.binning import EqualMass, EqualWidth
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import Intervals, LargestError
 from caltest.statistics import LargestBinError, Scan
 
@@ -43,7 +43,7 @@ def test_the_definition(side, kind):
     }[kind]
     labels = rng.integers(0, 2, (70, 700))
     intervals = Intervals.dyadic(scores)
-    form = Scan(side).given(Predictions(two_columns(scores)))
+    form = Scan(side).given(Rows(two_columns(scores)))
     assert isinstance(form, LargestError)
     found = form.of_labels(labels)
     expected = [by_hand(scores, row, intervals, side) for row in labels]
@@ -89,7 +89,7 @@ def test_a_constant_score_has_one_interval():
 def test_monotone_in_every_label(statistic):
     rng = np.random.default_rng(5)
     scores = np.round(rng.random(300), 2)
-    predictions = Predictions(two_columns(scores))
+    predictions = Rows(two_columns(scores))
     labels = rng.integers(0, 2, 300)
     over, under = (statistic(side).given(predictions) for side in ("over", "under"))
     raised = np.repeat(labels[None], 300, axis=0)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from support import central_moments, dirichlet, every_outcome, labels_from
 
 import caltest
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.nulls import Normal
 from caltest.statistics import Brier, LogScore, Spiegelhalter
 
@@ -55,7 +55,7 @@ def test_p_values_of_score_and_z_agree():
 def test_mean_and_variance_under_h0(statistic, m):
     probs = dirichlet(5, m, 1)
     outcomes, chances = every_outcome(probs)
-    form = statistic.given(Predictions(probs))
+    form = statistic.given(Rows(probs))
     mean, variance, _ = central_moments(form.of_labels(outcomes), chances)
     assert mean == pytest.approx(0.0, abs=1e-14)
     assert form.cumulant_generator(0.0) == pytest.approx((0.0, 0.0, variance), abs=1e-14)

@@ -13,7 +13,7 @@ from support import P6, Y6, dirichlet, h_matrix, kernels_for, labels_from
 
 import caltest
 from caltest import estimate
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Linear
 from caltest.nulls import Normal
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
@@ -135,7 +135,7 @@ def test_published_networks(reference, network):
     data = reference(f"cifar10_{network}.npz")
     errors = pd.read_csv(reference("widmann2019_networks_errors.csv"), index_col=0).loc[network]
     pvalues = pd.read_csv(reference("widmann2019_networks_pvalues.csv"), index_col=0).loc[network]
-    predictions, labels = Predictions(data["probs"]), data["labels"].astype(np.intp)
+    predictions, labels = Rows(data["probs"]), data["labels"].astype(np.intp)
     kernel = Exponential("median_full").fitted(predictions.probs)
     for statistic, column in COLUMNS.items():
         bounded = caltest.test(predictions, labels, statistic(kernel), null="bound", n_jobs=2)

@@ -329,6 +329,6 @@ def test_the_command_takes_kernels_of_low_rank(stored):
 
 def test_reading_all_of_it_gives_what_reading_the_file_gives(stored):
     one, other = scan(stored / "chunks.parquet").load(), read(stored / "chunks.parquet")
-    assert np.array_equal(one.predictions.probs, other.predictions.probs)
+    assert np.array_equal(one.rows.probs, other.rows.probs)
     assert np.array_equal(one.labels, other.labels)
-    assert one.predictions.classes == other.predictions.classes
+    assert one.rows.classes == other.rows.classes

@@ -12,7 +12,7 @@ from support import P6, Y6, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions, sample
+from caltest.data import Rows, sample
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
 from caltest.named import find_null, find_statistic, possible_nulls
@@ -127,7 +127,7 @@ def test_names_objects_and_classes_are_the_same():
 
 
 def test_possible_nulls_follow_from_the_form():
-    predictions = Predictions(P6)
+    predictions = Rows(P6)
     assert possible_nulls(BiasedSKCE().given(predictions))[:3] == ["monte_carlo", "moments", "bound"]
     assert "spectral" in possible_nulls(UnbiasedSKCE().given(predictions))
     assert "normal" in possible_nulls(LinearSKCE().given(predictions))
@@ -135,8 +135,8 @@ def test_possible_nulls_follow_from_the_form():
 
 def test_predictions_are_taken_as_they_are():
     checked = sample(P6, Y6)
-    assert quick(checked.predictions, Y6).to_dict() == quick(P6, Y6).to_dict()
-    slightly_off = Predictions(P6 * (1 + 1e-7))
+    assert quick(checked.rows, Y6).to_dict() == quick(P6, Y6).to_dict()
+    slightly_off = Rows(P6 * (1 + 1e-7))
     assert quick(slightly_off, Y6).warnings == quick(P6, Y6).warnings
 
 

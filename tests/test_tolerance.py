@@ -10,7 +10,7 @@ from support import P6, Y6, binomial_limits, every_outcome
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.lenses import ClassSets
 from caltest.nulls import MonteCarlo
 from caltest.predictive import GaussianPredictions
@@ -38,7 +38,7 @@ def test_which_statistics_are_monotone():
 def test_they_are(name, side):
     """Raising a label never adds to the evidence that the model claims too much."""
     rng = np.random.default_rng(0)
-    predictions = Predictions(two_columns(np.round(rng.random(80), 1)))
+    predictions = Rows(two_columns(np.round(rng.random(80), 1)))
     statistic, counting = STATISTICS[name]().one_sided(side)
     form = statistic.given_shifted(predictions, shifted(predictions, side, 0.15))
     sign = (1.0 if counting == "greater" else -1.0) * (1.0 if side == "over" else -1.0)
@@ -52,7 +52,7 @@ def test_they_are(name, side):
 @pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.35, 0.999])
 def test_the_shifted_model(side, tolerance):
     scores = np.array([0.0, 1e-20, 0.05, 0.5, 0.9, 1.0])
-    predictions = Predictions(np.column_stack([1.0 - scores, scores]))
+    predictions = Rows(np.column_stack([1.0 - scores, scores]))
     probs = shifted(predictions, side, tolerance).probs
     sign = -1.0 if side == "over" else 1.0
     assert probs[:, 1] == pytest.approx(np.clip(scores + sign * tolerance, 0.0, 1.0), abs=1e-15)
@@ -68,7 +68,7 @@ def test_no_model_within_the_tolerance_is_rejected_too_often(name, side):
     rng = np.random.default_rng(1)
     scores = np.array([0.05, 0.2, 0.2, 0.45, 0.6, 0.6, 0.85, 0.95, 1.0])
     tolerance = 0.12
-    predictions = Predictions(two_columns(scores))
+    predictions = Rows(two_columns(scores))
     hardest = shifted(predictions, side, tolerance)
     statistic, counting = STATISTICS[name]().one_sided(side)
     form = statistic.given_shifted(predictions, hardest)

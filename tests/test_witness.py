@@ -12,7 +12,7 @@ from test_step_down import plain_loop
 
 import caltest
 from caltest import InputError
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Kernel, Linear, LinearGaussian
 from caltest.localisation import field
 from caltest.localisation.places import Places, cover, kernels_of, places_told
@@ -76,7 +76,7 @@ def test_pvalues_by_the_definition(m):
     probs = dirichlet(12, m, 1)
     labels = np.zeros(12, dtype=int)
     w = caltest.witness(probs, labels, kernel=[Exponential(0.1), Gaussian(0.3)], n_resamples=100, rng=5)
-    drawn = Predictions(probs).sampler(5).draw(0, 100)
+    drawn = Rows(probs).sampler(5).draw(0, 100)
     kernels = [Exponential(0.1)] * 12 + [Gaussian(0.3)] * 12
 
     def z(y):

@@ -60,7 +60,7 @@ def top_label(n: int, seed: np.random.SeedSequence) -> Simulated:
     """See M1 through its top class."""
     whole = m1(n, 10, rng=seed)
     view = TopLabel().view(sample(whole.probs, whole.labels))
-    return Simulated(view.predictions.probs, view.labels, view.predictions.probs)
+    return Simulated(view.rows.probs, view.labels, view.rows.probs)
 
 
 def coarse(n: int, m: int, steps: int, seed: np.random.SeedSequence) -> Simulated:

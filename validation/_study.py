@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import caltest
-from caltest.data import Predictions, sample
+from caltest.data import Rows, sample
 from caltest.forms import Form
 from caltest.lenses import seen
 from caltest.named import possible_nulls
@@ -25,11 +25,11 @@ CONFIDENCE = 0.99  # of the binomial intervals: many cells, one table
 Pair = tuple[str, str]
 
 
-def fixed(statistic: str, simulated: Simulated) -> tuple[Form, Predictions]:
+def fixed(statistic: str, simulated: Simulated) -> tuple[Form, Rows]:
     """Return a registered statistic as a function of the labels, and the predictions it sees."""
     measure = STATISTICS[statistic]()
     view, _ = seen(sample(simulated.probs, simulated.labels), None, measure.default_lens)
-    predictions = view.predictions
+    predictions = view.rows
     return measure.given(predictions), predictions
 
 

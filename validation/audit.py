@@ -117,7 +117,7 @@ def who_is_found(
     bad = group == 0
     probs = np.where(bad[:, None], wrong.probs, right.probs)
     whole = sample(probs, np.where(bad, wrong.labels, right.labels))
-    source = Source(whole.predictions)
+    source = Source(whole.rows)
     plan = make_plan(source, read_groups(group, n), Wanted.of(LENSES, STATISTICS, False), 50)
     with threadpool_limits(1):
         drawn = draw_all(source, whole.labels, plan.hypotheses, resamples, seed_of(draws), ALONE)

@@ -40,7 +40,7 @@ from statsmodels.stats.proportion import proportion_confint
 from threadpoolctl import threadpool_limits
 
 from caltest.binning import Uniform
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.kernels import LinearGaussian
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION
 from caltest.simulation import m1
@@ -76,7 +76,7 @@ def errors(probs: Array, labels: NDArray[np.intp], method: str) -> dict[str, flo
         "JKCE": JKCE(kernel),
         "ECE": ECE(Uniform(3), distance="l1"),
     }
-    predictions = Predictions(probs)
+    predictions = Rows(probs)
     return {name: each.given(predictions).value(labels) for name, each in statistics.items()}
 
 

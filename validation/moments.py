@@ -32,7 +32,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, LabelSampler
 from caltest._tail import Alternative
 from caltest._tiles import blocks
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
 from caltest.named import check_alternative
 from caltest.nulls import NULLS
@@ -115,9 +115,7 @@ def alternative(statistic: str) -> Alternative:
     return check_alternative(STATISTICS[statistic](), NULLS["moments"](), None)
 
 
-def answers(
-    statistic: str, form: Form, predictions: Predictions, labels: np.ndarray
-) -> tuple[str, PValue]:
+def answers(statistic: str, form: Form, predictions: Rows, labels: np.ndarray) -> tuple[str, PValue]:
     """Return by which means the package answers here, and its p-value of any observed value."""
     null, measure, side = NULLS["moments"](), STATISTICS[statistic](), alternative(statistic)
 
@@ -166,7 +164,7 @@ def _first(count: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def exact_values(form: Form, predictions: Predictions, draws: int, workers: Workers) -> np.ndarray:
+def exact_values(form: Form, predictions: Rows, draws: int, workers: Workers) -> np.ndarray:
     """Return the statistic of ``draws`` label vectors drawn under H0, sorted."""
     sampler = LabelSampler.of(predictions.probs, SEED)
     batches = blocks(draws, 50 * DRAWS)

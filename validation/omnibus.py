@@ -29,7 +29,7 @@ from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
 from caltest import _tail
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import Combined, Component
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
@@ -126,7 +126,7 @@ TUNING: dict[str, tuple[float, ...]] = {
 # ------------------------------------------------------------------ one set of predictions
 
 
-def candidates(predictions: Predictions) -> Combined:
+def candidates(predictions: Rows) -> Combined:
     """Return the single statistics, the omnibus' own parts as it has them."""
     own = Omnibus().given(predictions).components
     kernel = Exponential().fitted(predictions.probs)
@@ -141,8 +141,8 @@ def candidates(predictions: Predictions) -> Combined:
     return Combined((fine, plain, Component("wide", wide.given(predictions)), entropic, ks, cumulative))
 
 
-def _top(predictions: Predictions, labels: Any, rows: slice) -> Any:
-    return TopLabel().reducer(Predictions(predictions.probs[rows]))(labels)
+def _top(predictions: Rows, labels: Any, rows: slice) -> Any:
+    return TopLabel().reducer(Rows(predictions.probs[rows]))(labels)
 
 
 def combinations(found: Array) -> Array:
@@ -169,13 +169,13 @@ def one_set(
     """Return the p-values (vectors, statistics) of every error, for one set of predictions."""
     data, draws, truths = (int(each) for each in seed.generate_state(3))
     logs = log_dirichlet(ROWS, np.full(m, 1.0 / m), data)
-    predictions = Predictions(np.exp(logs))
+    predictions = Rows(np.exp(logs))
     form = candidates(predictions)
     blocks = [predictions.sampler(draws).draw(0, resamples)]
     for number, (kind, size) in enumerate(cells):
         truth = TRUTHS[kind](logs, size)
         truth /= truth.sum(axis=1, keepdims=True)
-        blocks.append(Predictions(truth).sampler(truths + number).draw(0, vectors))
+        blocks.append(Rows(truth).sampler(truths + number).draw(0, vectors))
     with threadpool_limits(1):
         found = form.evidence(form.values(np.concatenate(blocks)))
     values = np.hstack([found, combinations(found[:, OWN]), combinations(found)])

@@ -23,7 +23,7 @@ import numpy as np
 
 import caltest
 from caltest.binning import MedianVariance, Uniform
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.kernels import Exponential
 from caltest.nulls import Bound, Normal
 from caltest.plots.style import BLACK, BLUE, NARROW_BAND, VERMILION
@@ -111,7 +111,7 @@ def as_they_are(network: str, rows: int | None) -> Iterator[Row]:
     probs, labels = data["probs"][:rows], data["labels"][:rows]
     published = _of(network, "widmann2019_networks_errors.csv")
     for name, statistic in STATISTICS.items():
-        raw = caltest.estimate(Predictions(probs), labels, statistic)
+        raw = caltest.estimate(Rows(probs), labels, statistic)
         ours = caltest.estimate(probs, labels, statistic)
         theirs = float(published[name]) if rows is None else raw
         yield {

@@ -185,7 +185,7 @@ def bounds(
         )
         view = source.sample(look, labels)
         lens = None if look.scope.lens is None else look.scope.label
-        each = plan.view(event(lens, view.predictions), view, lens)
+        each = plan.view(event(lens, view.rows), view, lens)
         found[look] = Bounded(each.over.bound, each.under.bound)
     return found
 
@@ -220,7 +220,7 @@ def described(
             rows=look.n_rows,
             direction=_direction(_entropic(sample)),
         )
-    p = sample.predictions.probs[:, 1]
+    p = sample.rows.probs[:, 1]
     says, share = float(p.mean()), float(sample.labels.mean())
     return View(
         lens=look.scope.label,
@@ -238,7 +238,7 @@ def described(
 
 def _entropic(sample: Sample) -> float:
     """Return the entropic calibration difference, above 0 where the model claims too much."""
-    table = sample.predictions.surprises()
+    table = sample.rows.surprises()
     return float(table[np.arange(len(table)), sample.labels].mean())
 
 
@@ -260,7 +260,7 @@ def bins_of(probs: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
     """Return the reliability diagram of one probability, with a band of its bins."""
-    probs = sample.predictions.probs
+    probs = sample.rows.probs
     curve = reliability_curve(probs, sample.labels, _binning(len(probs)))
     return Reliability(
         says=tuple(curve.predicted.tolist()),
@@ -415,16 +415,16 @@ def audit(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     whole = sample(probs, labels)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    source = Source(whole.predictions)
+    source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, draws)
     check_resolution(_alternatives(plan, error), name, level, draws)
     with single_threaded_blas():
         found = _answered(source, whole, plan, error, name, draws, seed, workers)
         bounded = bounds(source, whole.labels, family(plan.looks, level), level, seed, workers)
         views = _views(source, whole, plan, found, bounded, level)
-    impossible = 0 if error else len(whole.predictions.impossible(whole.labels))
+    impossible = 0 if error else len(whole.rows.impossible(whole.labels))
     pvalue = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    two_classes = whole.predictions.n_classes == 2
+    two_classes = whole.rows.n_classes == 2
     return Audit(
         pvalue=pvalue,
         alpha=level,
@@ -435,7 +435,7 @@ def audit(
         correction=name,
         confidence=level_of_confidence(level),
         n_samples=len(whole.labels),
-        n_classes=whole.predictions.n_classes,
+        n_classes=whole.rows.n_classes,
         classes=_class_names(whole),
         lenses=plan.lenses,
         groups=plan.columns,
@@ -579,12 +579,12 @@ def _warnings(
     whole: Sample, groupings: tuple[Grouping, ...], tolerance: float | None
 ) -> tuple[str, ...]:
     impossible = () if tolerance else impossible_labels(whole)
-    return (*whole.predictions.notes, *equal_to_labels(groupings, whole.labels), *impossible)
+    return (*whole.rows.notes, *equal_to_labels(groupings, whole.labels), *impossible)
 
 
 def _class_names(whole: Sample) -> tuple[str, ...]:
-    names = whole.predictions.classes
-    return names or tuple(f"class {k}" for k in range(whole.predictions.n_classes))
+    names = whole.rows.classes
+    return names or tuple(f"class {k}" for k in range(whole.rows.n_classes))
 
 
 def _alternatives(plan: Plan, tolerance: float | None) -> list[Alternative]:

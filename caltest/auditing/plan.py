@@ -16,7 +16,7 @@ from caltest._quoted import quoted
 from caltest._visible import shown_group
 from caltest.auditing.groups import Grouping, Places, large_enough
 from caltest.auditing.result import Group, Skipped
-from caltest.data import Predictions, Sample
+from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
@@ -100,7 +100,7 @@ class Source:
         The full ones.
     """
 
-    predictions: Predictions
+    predictions: Rows
 
     @cached_property
     def _others(self) -> NDArray[np.float64]:
@@ -108,10 +108,10 @@ class Source:
         return np.minimum(sums_of_others(self.predictions.probs), 1.0)
 
     @cached_property
-    def _reduced(self) -> dict[str, Predictions]:
+    def _reduced(self) -> dict[str, Rows]:
         return {}
 
-    def seen(self, scope: Scope) -> Predictions:
+    def seen(self, scope: Scope) -> Rows:
         """Return the predictions of all rows through a lens."""
         if scope.lens is None:
             return self.predictions
@@ -121,14 +121,14 @@ class Source:
             self._reduced[scope.label] = scope.lens.reduce(self.predictions)
         return self._reduced[scope.label]
 
-    def _one_class(self, column: int, rows: Places | slice = slice(None)) -> Predictions:
+    def _one_class(self, column: int, rows: Places | slice = slice(None)) -> Rows:
         """Return (P(another), P(this class)), as :class:`caltest.lenses.ClassWise` does."""
         whole = self.predictions
         name = whole.classes[column] if whole.classes else f"class {column}"
         pair = np.column_stack([self._others[rows, column], whole.probs[rows, column]])
         return whole.shown_as(pair, ("another", name), rows)
 
-    def at(self, look: Look) -> Predictions:
+    def at(self, look: Look) -> Rows:
         """Return the predictions of a look."""
         if look.rows is None:
             return self.seen(look.scope)
@@ -165,11 +165,11 @@ class Source:
         about = event(None if scope.lens is None else scope.label, self._about(scope, whole))
         return Look(scope, group, rows, n, expected, about)
 
-    def _about(self, scope: Scope, whole: Predictions | None) -> Predictions:
+    def _about(self, scope: Scope, whole: Rows | None) -> Rows:
         return self._one_class(int(scope.column or 0), slice(0, 1)) if whole is None else whole
 
 
-def class_scope(predictions: Predictions, column: int) -> Scope:
+def class_scope(predictions: Rows, column: int) -> Scope:
     """Return the class-wise lens of a column: by its name, if it has one, which no other has."""
     lens = ClassWise(predictions.classes[column] if predictions.classes else column)
     return Scope(CLASSWISE, lens.label, lens, column)
@@ -336,7 +336,7 @@ class Hypothesis:
     look: Look
     statistic: Statistic
 
-    def form(self, predictions: Predictions) -> Form:
+    def form(self, predictions: Rows) -> Form:
         """Fit the statistic's rules to the look's predictions; return it as a function of its labels.
 
         Raises
@@ -444,7 +444,7 @@ def _groups(
     return kept, skipped
 
 
-def _scopes(predictions: Predictions, wanted: Wanted) -> tuple[list[Scope], list[Scope], list[Skipped]]:
+def _scopes(predictions: Rows, wanted: Wanted) -> tuple[list[Scope], list[Scope], list[Skipped]]:
     """Return the lenses but the class-wise ones, those, and what was asked for in vain."""
     m = predictions.n_classes
     skipped: list[Skipped] = []

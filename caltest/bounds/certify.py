@@ -118,20 +118,20 @@ def certificate(
     target = None if wanted is None else checked_wanted(wanted)
     rule = _binning(method, n_bins, binning, cells)
     view, label = seen(sample(probs, labels), lens, "top_label")
-    if view.predictions.n_classes != 2:
+    if view.rows.n_classes != 2:
         raise InputError(
-            f"a certificate is of one probability, and there are {view.predictions.n_classes} classes "
+            f"a certificate is of one probability, and there are {view.rows.n_classes} classes "
             f"through the lens {label!r}; give a lens such as 'top_label' or 'class:0'."
         )
     found = _isotonic(view, cells, confidence) if rule is None else _bins(view, rule, confidence)
     made = Certificate(
         method=method,
         confidence=confidence,
-        n_samples=view.predictions.n_samples,
-        event=event(label, view.predictions),
+        n_samples=view.rows.n_samples,
+        event=event(label, view.rows),
         lens=label,
         wanted=target,
-        warnings=view.predictions.notes,
+        warnings=view.rows.notes,
         **found,
     )
     return made if target is None else replace(made, samples_wanted=made.samples_for(target))
@@ -156,7 +156,7 @@ def _binning(
 
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     """Return the fields of a certificate by bins."""
-    bins = reliability_curve(view.predictions.probs, view.labels, rule)
+    bins = reliability_curve(view.rows.probs, view.labels, rule)
     counts, events = bins.counts.astype(np.float64), bins.events.astype(np.float64)
     level = level_of_confidence(confidence) / (2.0 * len(counts))
     lower, upper = mean_bounds(counts, events, level)
@@ -188,7 +188,7 @@ def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
 
 def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str, Any]:
     """Return the fields of an isotonic certificate."""
-    scores = view.predictions.probs[:, 1]
+    scores = view.rows.probs[:, 1]
     alpha = level_of_confidence(confidence)
     cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
     lower, upper = interval_bounds(cells.counts, cells.events, alpha)

@@ -141,12 +141,12 @@ def miscalibration_bounds(
         confidence=confidence,
         level=level,
         n_samples=len(whole.labels),
-        n_classes=whole.predictions.n_classes,
+        n_classes=whole.rows.n_classes,
         lens=lens_label,
         n_resamples=n_draws,
         seed=plan.seed,
         warnings=(
-            *whole.predictions.notes,
+            *whole.rows.notes,
             *impossible_labels(noted),
         ),
     )
@@ -157,22 +157,21 @@ _View = tuple[str, Sample, str | None]
 
 def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | None]:
     """Return what the probability of each view is about, the view and its lens; and the lens asked."""
-    m = whole.predictions.n_classes
+    m = whole.rows.n_classes
     if isinstance(lens, str) and lens == "classwise":
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
         lenses = [ClassWise(k) for k in range(m)] if m > 2 else [None]
         views = [(*seen(whole, each), each) for each in lenses]
         return [
-            (event(each.label if each else None, view.predictions), view, label)
-            for view, label, each in views
+            (event(each.label if each else None, view.rows), view, label) for view, label, each in views
         ], "classwise"
     view, label = seen(whole, lens, "top_label")
-    if view.predictions.n_classes != 2:
+    if view.rows.n_classes != 2:
         raise InputError(
-            f"the bounds are about one probability, and there are {view.predictions.n_classes} classes "
+            f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
             f"through the lens {quoted(label)}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
         )
-    return [(event(label, view.predictions), view, label)], label
+    return [(event(label, view.rows), view, label)], label
 
 
 def draws_needed(level: float) -> int:
@@ -242,7 +241,7 @@ class BoundsPlan:
 
     def view(self, name: str, view: Sample, lens: str | None) -> ViewBounds:
         """Return the bounds of one view."""
-        probs = view.predictions.probs
+        probs = view.rows.probs
         calibrated = ShiftedScan.of(probs, np.zeros(1, dtype=np.intp))
         labels = view.labels[calibrated.intervals.order]
         start = compared(calibrated, labels, self.n_draws, self.seed, self.workers)

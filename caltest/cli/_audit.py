@@ -236,7 +236,7 @@ def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, An
     _announce(sample, given.get("n_resamples", N_RESAMPLES))
     try:
         return auditing.audit(
-            sample.predictions,
+            sample.rows,
             sample.labels,
             groups=groups,
             n_jobs=asked.get("jobs", -1),
@@ -249,7 +249,7 @@ def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, An
 
 def _announce(sample: Sample, resamples: int) -> None:
     """Say that it takes long, where no bar of progress is seen: in the log of a job, for instance."""
-    rows, classes = len(sample.labels), sample.predictions.n_classes
+    rows, classes = len(sample.labels), sample.rows.n_classes
     if rows * resamples >= _LONG and not sys.stderr.isatty():
         size = f"{rows:,} rows of {classes:,} classes, with {resamples:,} draws of the labels"
         note(f"Auditing {size}: this may take minutes.")

@@ -84,7 +84,7 @@ def run_bounds(
         upper = None
         if certificate != "none" and lens != "classwise":
             upper = bounds.certificate(
-                sample.predictions,
+                sample.rows,
                 sample.labels,
                 lens=lens,
                 method=cast("Method", certificate),
@@ -92,7 +92,7 @@ def run_bounds(
                 wanted=wanted,
             )
         lower = bounds.miscalibration_bounds(
-            sample.predictions,
+            sample.rows,
             sample.labels,
             lens=lens,
             confidence=confidence,

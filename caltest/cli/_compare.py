@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caltest.comparison.resampling import Kind
-    from caltest.data import Predictions, Sample
+    from caltest.data import Rows, Sample
 
     Labels = NDArray[np.intp]
 
@@ -112,7 +112,7 @@ def run_compare(
 
 def _models(
     files: Sequence[Path], label: str | None, columns: str | None, example: str | None
-) -> tuple[dict[str, str] | None, dict[str, Predictions], Labels]:
+) -> tuple[dict[str, str] | None, dict[str, Rows], Labels]:
     """Return the files by model (None for an example), the predictions by model, and the labels."""
     if example is not None:
         if files:
@@ -136,7 +136,7 @@ def _models(
     }
     sources = {name: str(path) for name, path in zip(names, files, strict=True)}
     (first, reference), *others = samples.items()
-    predictions = {first: reference.predictions}
+    predictions = {first: reference.rows}
     for name, other in others:
         predictions[name] = _aligned(sources[first], reference, sources[name], other)
     return sources, predictions, reference.labels
@@ -154,17 +154,17 @@ def model_names(files: Sequence[Path]) -> list[str]:
     ]
 
 
-def _digits(example: str) -> tuple[dict[str, Predictions], Labels]:
+def _digits(example: str) -> tuple[dict[str, Rows], Labels]:
     from caltest._arguments import choose
-    from caltest.data import Predictions
+    from caltest.data import Rows
     from caltest.datasets import digits_models, load_digits_predictions
 
     choose("example to compare", example, {_DIGITS: True})
     loaded = [load_digits_predictions(model) for model in digits_models()]
-    return {each.model: Predictions(each.probs, each.classes) for each in loaded}, loaded[0].labels
+    return {each.model: Rows(each.probs, each.classes) for each in loaded}, loaded[0].labels
 
 
-def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Predictions:
+def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
     """Return a file's predictions with its columns in the order of the first one's.
 
     Raises
@@ -180,10 +180,10 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Predi
     differ = np.flatnonzero(reference.labels != found.labels)
     if len(differ):
         row = int(differ[0])
-        classes = reference.predictions.classes or range(reference.predictions.n_classes)
+        classes = reference.rows.classes or range(reference.rows.n_classes)
         names = [str(each) for each in classes]
         raise InputError(
             f"the labels differ: {Row(row)} is {names[reference.labels[row]]!r} in {first} and "
             f"{names[found.labels[row]]!r} in {second}; give files of the same rows in the same order."
         )
-    return found.predictions
+    return found.rows

@@ -86,7 +86,7 @@ def run_estimate_error(
         from caltest.plots import RiskDisplay
 
         found = estimation.estimate_squared_error(
-            sample.predictions,
+            sample.rows,
             sample.labels,
             lens,
             _names(functions),

@@ -12,7 +12,7 @@ from caltest.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.data import Predictions, Sample
+    from caltest.data import Rows, Sample
 
 
 def read_sample(
@@ -34,7 +34,7 @@ def read_pilot(
     example: str | None,
     *,
     needs_labels: bool,
-) -> Sample | Predictions:
+) -> Sample | Rows:
     """Read a pilot; where it needs no labels, of a file without any its predictions."""
     if needs_labels or file is None or example is not None:
         return read_sample(file, label, columns, example)
@@ -53,7 +53,7 @@ def read_or_scan(
         if files.can_scan(file):
             return files.scan(file, label=label, columns=column_names(columns)), None
     sample = read_sample(file, label, columns, example)
-    return sample.predictions, sample.labels
+    return sample.rows, sample.labels
 
 
 def read_sample_with_groups(
@@ -103,12 +103,12 @@ def _given(file: Path | None) -> Path:
 
 def _example(name: str) -> Sample:
     from caltest._arguments import choose
-    from caltest.data import Predictions, Sample
+    from caltest.data import Rows, Sample
     from caltest.datasets import digits_models, load_digits_predictions
 
     models = {f"digits:{model}": model for model in digits_models()}
     digits = load_digits_predictions(choose("example", name, models))
-    return Sample(Predictions(digits.probs, digits.classes), digits.labels)
+    return Sample(Rows(digits.probs, digits.classes), digits.labels)
 
 
 def source(file: Path | None, example: str | None) -> dict[str, str | None]:

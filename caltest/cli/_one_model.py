@@ -150,7 +150,7 @@ def run_estimate(
 
         from caltest import testing
 
-        value = testing.estimate(sample.predictions, sample.labels, statistic, lens=lens, n_jobs=jobs)
+        value = testing.estimate(sample.rows, sample.labels, statistic, lens=lens, n_jobs=jobs)
         if as_json:
             asked = {"name": statistic, "lens": lens}
             number = value if math.isfinite(value) else str(value)

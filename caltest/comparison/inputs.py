@@ -34,7 +34,7 @@ def wholes_of(
         raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
     find_lens(lens)  # a wrong name is no model's fault
     wholes = _alike({str(key): probs for key, probs in models.items()}, labels)
-    return wholes, lens_of(next(iter(wholes.values())).predictions, lens, default)
+    return wholes, lens_of(next(iter(wholes.values())).rows, lens, default)
 
 
 def _alike(models: dict[str, Any], labels: object) -> dict[str, Sample]:
@@ -65,7 +65,7 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
     InputError
         If rows or classes are not the same.
     """
-    known, own = first.predictions, other.predictions
+    known, own = first.rows, other.rows
     if known.probs.shape != own.probs.shape:
         raise InputError(
             f"{reference} has {known.n_samples} rows of {known.n_classes} classes, {name} "
@@ -88,7 +88,7 @@ def _check_labels(reference: str, first: Sample, name: str, other: Sample, as_gi
     """Raise if one vector of labels means other classes in another model's order of columns."""
     differ = first.labels != other.labels
     if differ.any():
-        own, known = (each.predictions.classes or () for each in (as_given, first))
+        own, known = (each.rows.classes or () for each in (as_given, first))
         raise InputError(
             f"model {quoted(name)}: the columns are {listed(own, 4)}, those of model "
             f"{quoted(reference)} {listed(known, 4)}, so that the label of "

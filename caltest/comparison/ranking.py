@@ -158,7 +158,7 @@ def compare(
     workers = Workers(n_jobs, progress)
     with single_threaded_blas():
         labels_drawn = np.concatenate(
-            [each.predictions.sampler(plan.label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
+            [each.rows.sampler(plan.label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
         )
         candidates = [
             _candidate(name, measure, whole, found_lens, labels_drawn, workers)
@@ -201,7 +201,7 @@ def compare(
         confidence=float(confidence),
         correction=correction,
         n_samples=n,
-        n_classes=candidates[0].view.predictions.n_classes,
+        n_classes=candidates[0].view.rows.n_classes,
         lens=found_lens.label if found_lens else None,
         parameters={each.name: each.measure.parameters for each in candidates},
         resampling=plan.kind,
@@ -243,10 +243,10 @@ def _candidate(
             raise InputError(
                 "groups belong to fixed rows, which a comparison draws anew; leave them out."
             )
-        fitted = measure.fitted(view.predictions)
-        form = fitted.given(view.predictions)
+        fitted = measure.fitted(view.rows)
+        form = fitted.given(view.rows)
         value = checked_value(fitted, form.value(view.labels, workers))
-        seen = lens.reducer(whole.predictions)(labels_drawn) if lens else labels_drawn
+        seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
     gram = form.gram(view.labels) if isinstance(form, HasGram) else None
     return ModelStatistic(name, fitted, view, value, drawn, gram, form.resolution)
@@ -299,7 +299,7 @@ def _notes(
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}
     for each in candidates:
-        own = [*each.view.predictions.notes, *each.measure.notes]
+        own = [*each.view.rows.notes, *each.measure.notes]
         if not np.isfinite(each.value):
             own.append(
                 "The value is infinite, as it is where a label came true that was called impossible. "

@@ -152,7 +152,7 @@ def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int
 
 
 def _value(plan: Resampling, candidate: ModelStatistic, rows: Places) -> float:
-    predictions, labels = candidate.view.predictions, candidate.view.labels
+    predictions, labels = candidate.view.rows, candidate.view.labels
     drawn = predictions.take(rows)
     with about_model(candidate.name, f"on {plan.described}, "):
         value = candidate.measure.given(drawn).value(labels[rows], ALONE)

@@ -2,11 +2,11 @@
 
 from caltest.data.glimpse import GLIMPSED, glimpse
 from caltest.data.impossible import impossible_labels, impossible_rows
-from caltest.data.sample import Predictions, Sample, check_index, merged_notes, predictions, sample
+from caltest.data.sample import Rows, Sample, check_index, merged_notes, predictions, sample
 
 __all__ = [
     "GLIMPSED",
-    "Predictions",
+    "Rows",
     "Sample",
     "check_index",
     "glimpse",

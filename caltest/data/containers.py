@@ -19,7 +19,7 @@ _LISTED = 40  # characters of each of several names
 #: What is said of a file that was opened and not read.
 NOT_LOADED = (
     "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
-    "give the .predictions and .labels of what that returns"
+    "give the .rows and .labels of what that returns"
 )
 _WIDE = (nw.Int128, nw.UInt128)
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
@@ -108,7 +108,7 @@ def read_table(data: object, what: str) -> Table:
         raise InputError(f"{what} is {NOT_LOADED}.")
     if has(data, "predictions", "labels"):
         raise InputError(
-            f"{what} is a {type(data).__name__}; give its .predictions first, and its .labels second."
+            f"{what} is a {type(data).__name__}; give its .rows first, and its .labels second."
         )
     return _from_array(data, what)
 

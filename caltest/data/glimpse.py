@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._quoted import quoted
-from caltest.data.sample import Predictions
+from caltest.data.sample import Rows
 from caltest.exceptions import InputError
 
 Array = NDArray[np.float64]
@@ -21,7 +21,7 @@ _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of S
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Predictions:
+def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Rows:
     """Return a random sample of the rows, in random order.
 
     Which rows these are depends on their places alone: those whose number has the smallest hash value.
@@ -58,7 +58,7 @@ def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Predictions:
         values, kept = found[order], probs[order]
     if kept is None:
         raise InputError("there is no part; give one array of rows at least.")
-    return Predictions(kept)
+    return Rows(kept)
 
 
 def _mixed(numbers: Hashes) -> Hashes:

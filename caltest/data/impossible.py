@@ -23,7 +23,7 @@ class _Labelled(Protocol):
     """Predictions with what came true: a sample of classes or of numbers."""
 
     @property
-    def predictions(self) -> _Said: ...
+    def rows(self) -> _Said: ...
 
     @property
     def labels(self) -> NDArray[Any]: ...
@@ -54,10 +54,10 @@ def impossible_labels(view: _Labelled, label: int | None = None) -> tuple[str, .
     >>> impossible_labels(view, 0)[0][:38]
     'In 1 of 3 rows (counting from 0: 2) th'
     """
-    broken = view.predictions.impossible(view.labels)
+    broken = view.rows.impossible(view.labels)
     if label is not None:
         broken = broken[view.labels[broken] == label]
-    what = "the outcome" if view.predictions.n_classes is None else "the label that came true"
+    what = "the outcome" if view.rows.n_classes is None else "the label that came true"
     return impossible_rows(broken, len(view.labels), what)
 
 

@@ -1,4 +1,4 @@
-"""`Predictions`, `Sample`, and `sample`, which checks them."""
+"""`Rows`, `Sample`, and `sample`, which checks them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Event(str):
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Rows:
     """What a model said, without what came true.
 
     Statistics, bins and kernels are built from this alone, so they cannot peek at the labels.
@@ -81,8 +81,8 @@ class Predictions:
     Examples
     --------
     >>> import numpy as np
-    >>> from caltest.data import Predictions
-    >>> predictions = Predictions(np.array([[0.25, 0.75], [0.5, 0.5]]), classes=("cat", "dog"))
+    >>> from caltest.data import Rows
+    >>> predictions = Rows(np.array([[0.25, 0.75], [0.5, 0.5]]), classes=("cat", "dog"))
     >>> predictions.n_samples, predictions.n_classes
     (2, 2)
     """
@@ -99,7 +99,7 @@ class Predictions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
-        return Predictions, (self.probs, self.classes, self.notes)
+        return Rows, (self.probs, self.classes, self.notes)
 
     @property
     def n_samples(self) -> int:
@@ -111,15 +111,15 @@ class Predictions:
         """Number of classes, m."""
         return int(self.probs.shape[1])
 
-    def take(self, places: Any) -> Predictions:
+    def take(self, places: Any) -> Rows:
         """Return some rows, with all that belongs to them; notes are of the whole input."""
         return self.shown_as(self.probs[places], self.classes, places)
 
     def shown_as(
         self, probs: NDArray[np.float64], classes: tuple[str, ...] | None, places: Any = None
-    ) -> Predictions:
+    ) -> Rows:
         """Return the same rows, or those at some places, with probabilities as a lens shows them."""
-        return Predictions(probs, classes, self.notes if places is None else ())
+        return Rows(probs, classes, self.notes if places is None else ())
 
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
@@ -158,8 +158,8 @@ class Sample:
 
     Attributes
     ----------
-    predictions
-        What the model said, of n rows and m classes.
+    rows
+        The predictions, of n rows and m classes, and what else belongs to the rows.
     labels
         Which column came true, integers in 0..m−1 of shape (n,), read-only.
 
@@ -170,14 +170,14 @@ class Sample:
     array([1, 0])
     """
 
-    predictions: Predictions
+    rows: Rows
     labels: NDArray[np.intp] = field(repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", _read_only(self.labels, np.intp))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sample, (self.predictions, self.labels)
+        return Sample, (self.rows, self.labels)
 
 
 @arguments(part=flag)
@@ -191,7 +191,7 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
         P(class 1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a
         torch tensor. A row may sum to 1 within 1e-6·m in float64, within 1e-3 in float32 or half;
         it is then divided by its sum, in float64. Entries as far outside [0, 1] are clipped. A
-        :class:`Predictions` object is checked too, but kept as it is.
+        :class:`Rows` object is checked too, but kept as it is.
     labels
         The classes that came true, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
         ``probs`` with column names, class names. Names match a column's name, or its name without a
@@ -216,14 +216,14 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     --------
     >>> from caltest.data import sample
     >>> checked = sample([0.1, 0.8, 0.6], [False, True, True])
-    >>> checked.predictions.probs
+    >>> checked.rows.probs
     array([[0.9, 0.1],
            [0.2, 0.8],
            [0.4, 0.6]])
-    >>> checked.predictions.notes
+    >>> checked.rows.notes
     ('One column, read as P(class 1).',)
     """
-    if isinstance(probs, Predictions):
+    if isinstance(probs, Rows):
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
         return Sample(probs, sample(Table(probs.probs, names), truth, part=part).labels)
@@ -236,11 +236,11 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     check_numbers(table)
     rows, names, notes = _simplex(table)
     indices, matched = column_indices(truth, rows.shape[1], names)
-    return Sample(Predictions(rows, names, notes + matched), indices)
+    return Sample(Rows(rows, names, notes + matched), indices)
 
 
 @arguments()
-def predictions(probs: object) -> Predictions:
+def predictions(probs: object) -> Rows:
     """Read and check predictions alone, where no labels are known.
 
     Parameters
@@ -260,12 +260,12 @@ def predictions(probs: object) -> Predictions:
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    if isinstance(probs, Predictions):
+    if isinstance(probs, Rows):
         return probs
     table = read_table(probs, "probs")
     check_shapes(table, len(table.values))
     check_numbers(table)
-    return Predictions(*_simplex(table))
+    return Rows(*_simplex(table))
 
 
 def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...]]:

@@ -230,7 +230,7 @@ class EstimationFunction(ABC):
             If the input is no set of predictions and labels, or there are too many classes.
         """
         checked = sample(probs, labels)
-        known = checked.predictions.probs
+        known = checked.rows.probs
         self.check_classes(known.shape[1])
         return Fitted(self, self.given(known), residuals(known, checked.labels[None, :]))
 

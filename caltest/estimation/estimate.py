@@ -123,7 +123,7 @@ def estimate_squared_error(
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels), lens)
-    known = view.predictions.probs
+    known = view.rows.probs
     split = pipeline.split(len(known), seed=seed, order=order)
     with single_threaded_blas():
         paths = pipeline.run(known, view.labels[None, :], split, workers)
@@ -154,7 +154,7 @@ def _held_out(
     view: Sample, split: Split, best: Path, n_resamples: int, seed: int, workers: Workers
 ) -> CalibrationResult:
     """Test the labels of the test part by what the fold models of the best function learned."""
-    probs = view.predictions.probs
+    probs = view.rows.probs
     function = best.candidate.function.with_value(best.candidate.values[int(best.best[0])])
     lefts, rights = [], []
     for fold in range(len(split.folds)):
@@ -164,7 +164,7 @@ def _held_out(
         lefts.append(left / len(split.folds))
         rights.append(right)
     learned = HeldOut(best.candidate.label, np.hstack(lefts), np.hstack(rights))
-    part = Sample(view.predictions.take(split.test), view.labels[split.test])
+    part = Sample(view.rows.take(split.test), view.labels[split.test])
     return _tested(part, learned, n_resamples, seed, workers)
 
 
@@ -172,7 +172,7 @@ def _tested(
     view: Sample, statistic: HeldOut | WholePipeline, n_resamples: int, seed: int, workers: Workers
 ) -> CalibrationResult:
     return test(
-        view.predictions,
+        view.rows,
         view.labels,
         statistic,
         n_resamples=n_resamples,
@@ -201,7 +201,7 @@ def _row(path: Path, n_test: int) -> FunctionRisk:
 
 def _risk_of_zero(view: Sample, rows: Places) -> float:
     """Return the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j."""
-    own = residuals(view.predictions.probs[rows], view.labels[None, rows])
+    own = residuals(view.rows.probs[rows], view.labels[None, rows])
     products = own[:, 0].T @ own[:, 0]
     return float(u_statistic(np.sum(products**2).reshape(1), np.zeros((1, 1)), own)[0])
 
@@ -209,7 +209,7 @@ def _risk_of_zero(view: Sample, rows: Places) -> float:
 def _notes(
     view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Path]
 ) -> tuple[str, ...]:
-    notes = [*view.predictions.notes, *impossible_labels(view)]
+    notes = [*view.rows.notes, *impossible_labels(view)]
     if "all" in pipeline.functions and len(view.labels) > ALL_PAIRS_UP_TO:
         notes.append(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "

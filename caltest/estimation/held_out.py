@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.estimation.base import Array, Labels, residuals
 from caltest.estimation.pipeline import CalibrationPipeline, Split, recommended
 from caltest.forms import Additive, DenseWeights, Form, Pairwise, Term
@@ -48,7 +48,7 @@ class HeldOut(Statistic):
         """Which function was learned."""
         return {"function": self.label}
 
-    def given(self, predictions: Predictions) -> ProductsOfPairs | Pairwise:
+    def given(self, predictions: Rows) -> ProductsOfPairs | Pairwise:
         """Fix the predictions of the held-out rows: through h itself if that is smaller."""
         n, q = self.left.shape
         if 2 * q <= n:
@@ -118,7 +118,7 @@ class WholePipeline(Statistic):
     name: ClassVar[str] = "squared_error_estimate"
     measures: ClassVar[str] = "estimated squared calibration error, recommended function"
 
-    def given(self, predictions: Predictions) -> PipelineForm:
+    def given(self, predictions: Rows) -> PipelineForm:
         """Fix the predictions."""
         return PipelineForm(predictions.probs, self.pipeline, self.split)
 

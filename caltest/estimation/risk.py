@@ -115,7 +115,7 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 
 def _rows(probs: object, labels: object) -> tuple[Array, Array]:
     checked = sample(probs, labels)
-    rows = checked.predictions.probs
+    rows = checked.rows.probs
     return rows, residuals(rows, checked.labels[None, :])
 
 

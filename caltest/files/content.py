@@ -13,7 +13,7 @@ import pandas as pd
 from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._quoted import quoted
-from caltest.data import Predictions, Sample, predictions, sample
+from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.columns import chosen_label, likely_labels
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
@@ -142,15 +142,15 @@ class Content:
         """Check predictions and labels."""
         with self._told():
             found = sample(self.probs, self.labels, part=part)
-        return Sample(self._noting(found.predictions), found.labels)
+        return Sample(self._noting(found.rows), found.labels)
 
-    def checked_predictions(self) -> Predictions:
+    def checked_predictions(self) -> Rows:
         """Check predictions alone."""
         with self._told():
             found = predictions(self.probs)
         return self._noting(found)
 
-    def _noting(self, found: Predictions) -> Predictions:
+    def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))
 
     @contextmanager

@@ -10,7 +10,7 @@ import pandas as pd
 from caltest._arguments import arguments, names
 from caltest._door import called, check_file, named, opened, size_of
 from caltest._quoted import quoted
-from caltest.data import Predictions, Sample
+from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz
 from caltest.files.content import Content, Reader, Roles
@@ -110,7 +110,7 @@ def read_with_groups(
     ...     path = Path(folder, "weather.csv")
     ...     _ = path.write_text("dry,rain,label,station\n0.25,0.75,rain,007\n0.5,0.5,dry,012\n")
     ...     sample, groups = read_with_groups(path, groups=["station"])
-    >>> sample.predictions.classes, groups["station"].tolist()
+    >>> sample.rows.classes, groups["station"].tolist()
     (('dry', 'rain'), ['007', '012'])
     """
     with named(called(path)):
@@ -121,7 +121,7 @@ def read_with_groups(
 @arguments()
 def read_pilot(
     path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
-) -> Sample | Predictions:
+) -> Sample | Rows:
     r"""Read predictions, and the labels if there are any.
 
     Parameters

@@ -68,10 +68,10 @@ class Stored(ABC):
         with named(self.name):
             check_held(self.n_samples, self.width)
         parts = [self.checked(number, block) for number, block in self.tasks()]
-        probs = np.concatenate([part.predictions.probs for part in parts])
+        probs = np.concatenate([part.rows.probs for part in parts])
         labels = np.concatenate([part.labels for part in parts])
-        first = parts[0].predictions
-        notes = merged_notes(note for part in parts for note in part.predictions.notes)
+        first = parts[0].rows
+        notes = merged_notes(note for part in parts for note in part.rows.notes)
         return Sample(type(first)(probs, first.classes, notes), labels)
 
 

@@ -149,7 +149,7 @@ def _search(
     seed: int,
     workers: Workers,
 ) -> Witness:
-    predictions, level = view.predictions, level_of_confidence(confidence)
+    predictions, level = view.rows, level_of_confidence(confidence)
     with single_threaded_blas():
         kernels = kernels_of(kernel, predictions.probs)
         chosen, rows = _points(points, n_points, kernels, predictions.probs)
@@ -209,5 +209,5 @@ def _means(sums: Array, totals: Array) -> Array:
 
 
 def _notes(view: Sample, kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
-    notes = [*view.predictions.notes, *(note for each in kernels for note in each.notes)]
+    notes = [*view.rows.notes, *(note for each in kernels for note in each.notes)]
     return tuple(dict.fromkeys([*notes, *impossible_labels(view)]))

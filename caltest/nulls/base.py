@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from caltest import _tail
 from caltest._parallel import Workers
 from caltest._tail import Alternative
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.predictive import Predictive
@@ -42,7 +42,7 @@ class Question:
         The statistic.
     form
         The same, its predictions fixed.
-    predictions
+    rows
         The predictions (as the lens shows them).
     labels
         The labels, (n,), or outcomes that came true.
@@ -60,7 +60,7 @@ class Question:
 
     statistic: Statistic
     form: Form
-    predictions: Predictions | Predictive
+    rows: Rows | Predictive
     labels: NDArray[Any]
     alternative: Alternative
     n_resamples: int
@@ -221,5 +221,5 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 
 def chance_of_labels(question: Question) -> float:
     """Return the probability of the observed labels under H0, in (0, 1]."""
-    chance = question.predictions.chance(question.labels)
+    chance = question.rows.chance(question.labels)
     return float(np.clip(chance, np.finfo(float).tiny, 1.0))

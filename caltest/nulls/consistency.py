@@ -13,7 +13,7 @@ from caltest._parallel import ALONE
 from caltest._sampling import LabelSampler
 from caltest._seeds import generator
 from caltest._tiles import blocks
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import Binned, Combined, DensityForm, Form, LabelFunction
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_draws
 from caltest.predictive import Predictive
@@ -58,24 +58,22 @@ class Consistency(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
-        if not isinstance(question.predictions, Predictions):
+        if not isinstance(question.rows, Rows):
             raise TypeError("consistency resampling redraws classes")
-        sampler = question.predictions.sampler(question.seed)
-        resample = partial(_resample, question.statistic, question.predictions, sampler)
+        sampler = question.rows.sampler(question.seed)
+        resample = partial(_resample, question.statistic, question.rows, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]
         draws = np.concatenate(list(question.workers.map(resample, tasks, "resamples")))
-        return from_draws(
-            draws, question, notes=_warning(question.form, *question.predictions.probs.shape)
-        )
+        return from_draws(draws, question, notes=_warning(question.form, *question.rows.probs.shape))
 
 
 def _resample(
-    statistic: Statistic, predictions: Predictions, sampler: LabelSampler, start: int, stop: int
+    statistic: Statistic, predictions: Rows, sampler: LabelSampler, start: int, stop: int
 ) -> Array:
     return np.array([_one(statistic, predictions, sampler, number) for number in range(start, stop)])
 
 
-def _one(statistic: Statistic, predictions: Predictions, sampler: LabelSampler, number: int) -> float:
+def _one(statistic: Statistic, predictions: Rows, sampler: LabelSampler, number: int) -> float:
     n = predictions.n_samples
     stream = generator(sampler.seed, number)
     rows = stream.integers(n, size=n)

@@ -74,7 +74,7 @@ class MonteCarlo(Null):
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
         form, workers = question.form, question.workers
-        sampler = question.predictions.sampler(question.seed)
+        sampler = question.rows.sampler(question.seed)
         draws = LabelDraws(sampler, question.labels, question.n_resamples)
         if self.stop_after is not None:
             return self._sequential(question, draws, self.stop_after)
@@ -85,8 +85,8 @@ class MonteCarlo(Null):
         check_number(question.statistic, cast("float", found.statistic))
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
-        # Weights rounded for the draws make a kernel of their own; what is reported is not rounded.
-        return replace(found, statistic=None) if isinstance(form, Pairwise) and form.single else found
+        # One label vector alone is added up tile by tile: that is what `estimate` returns, and reported.
+        return replace(found, statistic=None) if isinstance(form, Pairwise) else found
 
     def _sequential(self, question: Question, draws: LabelDraws, wanted: int) -> Answer:
         """Draw until so many draws reached the observed value.

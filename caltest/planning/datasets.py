@@ -158,7 +158,7 @@ def _outcome(model: Model, asked: Asked, under_null: bool, seed: int, n: int, nu
     falsely = None
     if under_null:
         densities = recognised(probs)
-        claimed = sample(probs, labels).predictions if densities is None else densities
+        claimed = sample(probs, labels).rows if densities is None else densities
         drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
         falsely = asked.tested(claimed, drawn, child_seed(own, _CALIBRATED_TEST)).rejects(asked.alpha)
     return Outcome(result.rejects(asked.alpha), falsely, error, result)

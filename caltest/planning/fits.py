@@ -15,7 +15,7 @@ from scipy.special import chdtri, expit, logit, softmax
 
 from caltest._arguments import choose
 from caltest.cox import Recalibration, recalibration
-from caltest.data import Predictions, Sample
+from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.planning.truths import Array, Truth, mean_distance, tempered
 from caltest.testing import test
@@ -34,7 +34,7 @@ _ISOTONIC = (
 
 def by_temperature(pilot: Sample) -> Truth:
     """Fit one temperature by maximum likelihood: the truth is stated^t, renormalised."""
-    stated, labels = pilot.predictions.probs, pilot.labels
+    stated, labels = pilot.rows.probs, pilot.labels
     possible = stated[np.arange(len(labels)), labels] > 0.0
     t, low, high = _fitted_temperature(stated[possible], labels[possible])
     interval = f"(95% interval {low:.3g} to {high:.3g})"
@@ -99,8 +99,8 @@ def _crossing(function: Callable[[float], float], height: float, start: float, e
 
 def by_line(pilot: Sample) -> Truth:
     """Fit logit P(y = 1) = a + b · logit p (Cox); predictions of 0 and 1 stay."""
-    _check_two(pilot.predictions, "logistic")
-    found: Recalibration = recalibration(pilot.predictions, pilot.labels)
+    _check_two(pilot.rows, "logistic")
+    found: Recalibration = recalibration(pilot.rows, pilot.labels)
     a, b = found.intercept, 1.0 if np.isnan(found.slope) else found.slope
     if np.isnan(a):
         raise InputError(
@@ -108,7 +108,7 @@ def by_line(pilot: Sample) -> Truth:
             "probabilities or all of one class; state an error instead, {instance} for instance.",
             instance=_STATED,
         )
-    p = pilot.predictions.probs[:, 1]
+    p = pilot.rows.probs[:, 1]
     fit = _line_text(a, b)
     careful, degrees = None, found.test_both.degrees
     closer = _closest_line(p, pilot.labels, (a, b), degrees)
@@ -118,8 +118,8 @@ def by_line(pilot: Sample) -> Truth:
     finding = f"{fit} may be 0 + 1 · logit p (p = {found.test_both.pvalue:.2g})"
     if found.test_both.statistic == np.inf:
         finding = f"{fit} may be 0 + 1 · logit p, where predictions are not 0 or 1"
-    notes = _noise(finding, pilot.predictions.probs, careful)
-    own = found.warnings[len(pilot.predictions.notes) :]  # the first are those of the predictions
+    notes = _noise(finding, pilot.rows.probs, careful)
+    own = found.warnings[len(pilot.rows.notes) :]  # the first are those of the predictions
     return Truth(_on_line(p, a, b), f"as fitted to the pilot, {fit}", (*own, *notes), careful)
 
 
@@ -158,19 +158,19 @@ def _closest_line(
 
 def by_isotonic(pilot: Sample) -> Truth:
     """Fit the curve that never falls and has the least squared error."""
-    _check_two(pilot.predictions, "isotonic")
-    scores, group = np.unique(pilot.predictions.probs[:, 1], return_inverse=True)
+    _check_two(pilot.rows, "isotonic")
+    scores, group = np.unique(pilot.rows.probs[:, 1], return_inverse=True)
     sizes = np.bincount(group.reshape(-1)).astype(np.float64)
     events = np.bincount(group.reshape(-1), weights=pilot.labels, minlength=len(scores))
     fit = np.clip(isotonic_regression(events / sizes, weights=sizes).x, 0.0, 1.0)[group.reshape(-1)]
     pair = np.column_stack([1.0 - fit, fit])
-    same = test(pilot.predictions, pilot.labels, "mcb_log", n_resamples=199, rng=0).pvalue
+    same = test(pilot.rows, pilot.labels, "mcb_log", n_resamples=199, rng=0).pvalue
     finding = f"an exact test of what isotonic regression gains has p = {same:.2g}"
     notes = (_undecided(finding), _ISOTONIC) if same > _LEVEL else (_ISOTONIC,)
     return Truth(pair, "as fitted to the pilot, an isotonic regression", notes)
 
 
-def _check_two(predictions: Predictions, name: str) -> None:
+def _check_two(predictions: Rows, name: str) -> None:
     if predictions.n_classes != 2:
         raise InputError(
             "{given} is for two classes, and the pilot has {found}; give 'temperature'.",
@@ -214,7 +214,7 @@ def estimated(known: Sample | None, recalibration: str | None, careful: bool) ->
             argument="recalibration",
             found=repr(recalibration),
         )
-    kind = recalibration or ("logistic" if known.predictions.n_classes == 2 else "temperature")
+    kind = recalibration or ("logistic" if known.rows.n_classes == 2 else "temperature")
     made = RECALIBRATIONS[kind](known)
     if not careful:
         return made

@@ -76,7 +76,7 @@ def drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any, 
     if isinstance(drawn, Simulated):
         return drawn.probs, drawn.labels, drawn.ece
     if isinstance(drawn, Sample | PredictiveSample):
-        return drawn.predictions, drawn.labels, None
+        return drawn.rows, drawn.labels, None
     if isinstance(drawn, tuple) and len(drawn) == 2:
         return drawn[0], drawn[1], None
     raise InputError(
@@ -130,8 +130,8 @@ def _arrays(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, ...]:
     if recognised(probs) is not None:
         return (np.array(labels),)
     found = sample(probs, labels)
-    check_rows_drawn(n, found.predictions.n_samples)
-    return found.predictions.probs, found.labels
+    check_rows_drawn(n, found.rows.n_samples)
+    return found.rows.probs, found.labels
 
 
 def _equal(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

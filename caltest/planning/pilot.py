@@ -23,7 +23,7 @@ from caltest._arguments import (
 from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
-from caltest.data import Predictions, Sample, sample
+from caltest.data import Rows, Sample, sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.planning.fits import CAREFUL, estimated
 from caltest.planning.truths import (
@@ -70,7 +70,7 @@ class Pilot:
         Sentences a reader of a plan should know.
     """
 
-    predictions: Predictions
+    predictions: Rows
     truth: Array = field(repr=False)
     assumed: str
     notes: tuple[str, ...] = ()
@@ -219,33 +219,33 @@ def _of_simulated(
     return simulated.probs, None, simulated.truth
 
 
-def _read(probs: object, labels: object) -> tuple[Predictions, Sample | None]:
+def _read(probs: object, labels: object) -> tuple[Rows, Sample | None]:
     """Check the pilot; return its predictions, and the whole if there are labels."""
     if isinstance(probs, Sample):
         if labels is not None:
             raise InputError("the pilot is a Sample, which has labels; give no others.")
-        return probs.predictions, probs
+        return probs.rows, probs
     if labels is not None:
         whole = sample(probs, labels)
-        return whole.predictions, whole
+        return whole.rows, whole
     return data.predictions(probs), None
 
 
-def _with_temperature(predictions: Predictions, temperature: float) -> Truth:
+def _with_temperature(predictions: Rows, temperature: float) -> Truth:
     return of_temperature(predictions.probs, float(temperature))
 
 
-def _with_bias(predictions: Predictions, bias: float, target: int | str | None) -> Truth:
+def _with_bias(predictions: Rows, bias: float, target: int | str | None) -> Truth:
     column = _column(predictions, target)
     name = f"class {predictions.classes[column] if predictions.classes else column}"
     return of_bias(predictions.probs, column, float(bias), name)
 
 
-def _with_overconfidence(predictions: Predictions, excess: float) -> Truth:
+def _with_overconfidence(predictions: Rows, excess: float) -> Truth:
     return of_overconfidence(predictions.probs, float(excess))
 
 
-def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
+def _with_truth(predictions: Rows, truth: Assumption) -> Truth:
     given: object = truth
     if callable(truth) and not isinstance(truth, type):
         check_takes("truth", truth, "probs")
@@ -270,7 +270,7 @@ def _with_truth(predictions: Predictions, truth: Assumption) -> Truth:
     return Truth(read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}")
 
 
-def _column(predictions: Predictions, target: int | str | None) -> int:
+def _column(predictions: Rows, target: int | str | None) -> int:
     m, names = predictions.n_classes, predictions.classes or ()
     if target is None and m == 2:
         return 1

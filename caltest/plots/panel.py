@@ -93,15 +93,15 @@ class PanelPlan:
     def panel(self, whole: Sample, lens: Lens | None) -> Panel:
         """Compute the panel of one view."""
         view = lens.view(whole) if lens else whole
-        if view.predictions.n_classes != 2:
+        if view.rows.n_classes != 2:
             raise InputError(
                 f"a reliability diagram shows one probability, and there are "
-                f"{view.predictions.n_classes} classes through this lens; give 'top_label', "
+                f"{view.rows.n_classes} classes through this lens; give 'top_label', "
                 "'classwise', 'class:0' or 'top:5'."
             )
         statistic: Statistic = ECE(self.binning) if self.binning else BrierMCB()
         result = test(
-            whole.predictions,
+            whole.rows,
             whole.labels,
             statistic,
             lens=lens,
@@ -111,7 +111,7 @@ class PanelPlan:
         )
         words = _words(view, lens)
         bars = self.binning if isinstance(self.binning, EqualWidth) else EqualWidth(_BARS)
-        scores = view.predictions.probs[:, 1]
+        scores = view.rows.probs[:, 1]
         histogram = (
             np.bincount(bars.cells_of_scores(scores), minlength=bars.n_bins),
             bars.edges_of(scores),
@@ -131,7 +131,7 @@ def _words(view: Sample, lens: Lens | None) -> tuple[str, str, str]:
     if isinstance(lens, TopK):
         inside = f"the label among the top {lens.k}"
         return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
-    name = view.predictions.classes[1] if view.predictions.classes else "class 1"
+    name = view.rows.classes[1] if view.rows.classes else "class 1"
     name = (
         name if name.startswith("class ") or not isinstance(lens, ClassWise | None) else f"class {name}"
     )
@@ -146,7 +146,7 @@ def _binned(
     result: CalibrationResult,
 ) -> Panel:
     assert plan.binning is not None
-    probs = view.predictions.probs
+    probs = view.rows.probs
     curve = reliability_curve(probs, view.labels, plan.binning)
     point, all_bins = share_bands(probs[:, 1], curve.cells, plan.alpha, plan.joint)
     return Panel(
@@ -169,7 +169,7 @@ def _isotonic(
     histogram: tuple[NDArray[np.intp], Array],
     result: CalibrationResult,
 ) -> Panel:
-    probs = view.predictions.probs
+    probs = view.rows.probs
     scores, group = np.unique(probs[:, 1], return_inverse=True)
     group = group.reshape(-1)
     sizes = np.bincount(group).astype(np.float64)

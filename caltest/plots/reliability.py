@@ -13,7 +13,7 @@ from caltest._parallel import Workers
 from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import Binning, EqualWidth
-from caltest.data import Predictions, sample
+from caltest.data import Rows, sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.drawing import add_legend, add_legend_inside, draw_panel, grid_of_axes
@@ -153,7 +153,7 @@ class ReliabilityDisplay:
         choose("curve", curve, _CURVES)
         check_draws("n_resamples", n_resamples, level_of_confidence(confidence))
         checked = sample(probs, labels)
-        lenses = _lenses(lens, classes, checked.predictions)
+        lenses = _lenses(lens, classes, checked.rows)
         alpha = level_of_confidence(confidence)
         plan = PanelPlan(
             binning=_binning(binning, curve),
@@ -206,7 +206,7 @@ class ReliabilityDisplay:
 
 
 def _lenses(
-    lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Predictions
+    lens: str | Lens | None, classes: Sequence[int | str] | None, predictions: Rows
 ) -> list[Lens | None]:
     """Return the lens of every panel."""
     if not isinstance(lens, str) or lens != "classwise":

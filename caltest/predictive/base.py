@@ -90,13 +90,13 @@ class PredictiveSample:
 
     Attributes
     ----------
-    predictions
+    rows
         What the model said, of n rows.
     labels
         The outcomes, (n,) or (n, d).
     """
 
-    predictions: Predictive
+    rows: Predictive
     labels: Array
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from caltest._arguments import arguments, check_takes
 from caltest._quoted import quoted
 from caltest._tail import Alternative
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Additive, Combined, Form, LabelFunction, Side
 from caltest.predictive import Predictive
@@ -36,7 +36,7 @@ class Partwise:
     """
 
     statistic: Statistic
-    given: Callable[[Predictions], Additive | Combined]
+    given: Callable[[Rows], Additive | Combined]
 
 
 class Statistic(ABC):
@@ -72,10 +72,10 @@ class Statistic(ABC):
     monotone: ClassVar[bool] = False
 
     @abstractmethod
-    def given(self, predictions: Predictions) -> Form:
+    def given(self, predictions: Rows) -> Form:
         """Do all the work that depends on the predictions only; return a function of the labels."""
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """Do it for very many rows, which are then given a part at a time.
 
         Parameters
@@ -105,7 +105,7 @@ class Statistic(ABC):
             "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
         )
 
-    def given_shifted(self, predictions: Predictions, shifted: Predictions) -> Form:
+    def given_shifted(self, predictions: Rows, shifted: Rows) -> Form:
         """Do it for predictions that are shifted by a tolerance; a choice of bins stays the same."""
         return self.given(shifted)
 
@@ -117,7 +117,7 @@ class Statistic(ABC):
         """
         return self, "less" if side == "over" else "greater"
 
-    def fitted(self, predictions: Predictions) -> Self:
+    def fitted(self, predictions: Rows) -> Self:
         """Replace options that are rules (a bandwidth heuristic) by what they give here."""
         return self
 
@@ -164,7 +164,7 @@ class FunctionStatistic(Statistic):
         """The function's own name."""
         return getattr(self.function, "__name__", type(self.function).__name__)
 
-    def given(self, predictions: Predictions) -> LabelFunction:
+    def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions."""
         return LabelFunction(self.function, predictions.probs)
 

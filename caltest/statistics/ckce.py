@@ -15,7 +15,7 @@ from caltest._memory import check_fits
 from caltest._quoted import quoted
 from caltest._seeds import MOST_SEED
 from caltest._tiles import blocks
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row
 from caltest.forms import (
@@ -266,7 +266,7 @@ class _Fit:
     """What fitting found, and what it was found for."""
 
     options: tuple[Any, ...]
-    predictions: Predictions
+    predictions: Rows
     rule: str
     factor: Array | None  # Φ (n, F), ΦΦᵀ ≈ K
     trace_error: float | None  # (tr K − tr ΦΦᵀ) / tr K
@@ -396,7 +396,7 @@ class CKCE(Statistic):
     def _options(self) -> tuple[Any, ...]:
         return self.kernel, self.regularization, self.method, self.features, self.groups, self.seed
 
-    def fitted(self, predictions: Predictions) -> Self:
+    def fitted(self, predictions: Rows) -> Self:
         """Replace the rules for bandwidth, λ and method by what they give here."""
         if self._fit is not None and self._fit.predictions is predictions:
             return self
@@ -418,7 +418,7 @@ class CKCE(Statistic):
         fit = _Fit(fitted._options, predictions, rule, factor, trace_error, ratio)
         return replace(fitted, _fit=fit)
 
-    def given(self, predictions: Predictions) -> Pairwise | FeatureSquares:
+    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, its weights a matrix or of low rank."""
         fitted = self.fitted(predictions)
         n, probs = predictions.n_samples, predictions.probs
@@ -473,14 +473,14 @@ class CKCE(Statistic):
                 f"groups has {len(self.groups.values)} entries, but there are {n} rows; give one a row."
             )
 
-    def _kernel_matrix(self, predictions: Predictions) -> Weights:
+    def _kernel_matrix(self, predictions: Rows) -> Weights:
         part, _ = self.kernel.terms[0]
         own = KernelWeights(part, predictions.probs)
         if not isinstance(self.groups, Groups):
             return own
         return ProductWeights((own, KernelWeights(self.groups.kernel, self.groups.values)))
 
-    def _factor(self, predictions: Predictions) -> tuple[Array | None, float | None]:
+    def _factor(self, predictions: Rows) -> tuple[Array | None, float | None]:
         if self.method == "exact":
             return None, None
         if self.method == "fourier":
@@ -497,7 +497,7 @@ class CKCE(Statistic):
         return self._incomplete(predictions, self.features)
 
     def _incomplete(
-        self, predictions: Predictions, columns: int, fewest: int | None = None, enough: float = 0.0
+        self, predictions: Rows, columns: int, fewest: int | None = None, enough: float = 0.0
     ) -> tuple[Array, float]:
         grouped = isinstance(self.groups, Groups)
         rows = np.hstack([predictions.probs, self.groups.values]) if grouped else predictions.probs
@@ -506,10 +506,10 @@ class CKCE(Statistic):
         )
         return factor, missing
 
-    def _trace(self, predictions: Predictions) -> float:
+    def _trace(self, predictions: Rows) -> float:
         return float(self._kernel_matrix(predictions).diagonal().sum())
 
-    def _cross_validated(self, predictions: Predictions, factor: Array | None) -> float:
+    def _cross_validated(self, predictions: Rows, factor: Array | None) -> float:
         features = self._incomplete(predictions, _CV_FEATURES)[0] if factor is None else factor
         return cross_validated(features, predictions.probs, self.kernel.terms[0][1])
 

@@ -11,7 +11,7 @@ import numpy as np
 from caltest._arguments import arguments, choose, positive_integer
 from caltest._tail import Alternative
 from caltest.binning import EqualMass
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import LinearSum, LogisticRecalibration, PearsonGroups, Standardised
 from caltest.forms.base import CERTAIN, Array
 from caltest.statistics.base import SIGNED, Partwise, Statistic
@@ -70,7 +70,7 @@ class HosmerLemeshow(Statistic):
         """Number of groups."""
         return {"groups": self.groups}
 
-    def given(self, predictions: Predictions) -> PearsonGroups:
+    def given(self, predictions: Rows) -> PearsonGroups:
         """Fix the predictions and their groups."""
         two_classes(self, predictions)
         return PearsonGroups(predictions.probs, EqualMass(self.groups).cells(predictions.probs))
@@ -107,7 +107,7 @@ class CalibrationInTheLarge(Statistic):
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> LinearSum:
+    def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
         two_classes(self, predictions)
         probs = predictions.probs
@@ -116,11 +116,11 @@ class CalibrationInTheLarge(Statistic):
             return _AllCertain(_errors_of_certainty(probs), probs)
         return LinearSum(_errors(probs) / np.sqrt(variance), probs)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
         return Partwise(self, self._of_part)
 
-    def _of_part(self, predictions: Predictions) -> Standardised:
+    def _of_part(self, predictions: Rows) -> Standardised:
         two_classes(self, predictions)
         return Standardised(_errors(predictions.probs), predictions.probs)
 
@@ -201,7 +201,7 @@ class CoxRecalibration(Statistic):
         """Which test."""
         return {"test": self.test}
 
-    def given(self, predictions: Predictions) -> LogisticRecalibration:
+    def given(self, predictions: Rows) -> LogisticRecalibration:
         """Fix the predictions."""
         two_classes(self, predictions)
         return LogisticRecalibration(predictions.probs, _TESTS[self.test])

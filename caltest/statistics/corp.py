@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from caltest._arguments import arguments
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import LabelFunction
 from caltest.forms.base import Array, Labels
 from caltest.statistics.base import Statistic
@@ -23,7 +23,7 @@ class _MCB(Statistic):
     score: ClassVar[Literal["brier", "log"]]
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> LabelFunction:
+    def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, tied ones pooled."""
         scores, group = np.unique(two_classes(self, predictions), return_inverse=True)
         sizes = np.bincount(group).astype(np.float64)

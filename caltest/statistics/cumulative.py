@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
 from caltest.forms.base import Array
 from caltest.forms.paths import BrownianFunctional
@@ -31,17 +31,17 @@ class _PathStatistic(Statistic):
     functional: ClassVar[BrownianFunctional]
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> CumulativeDifference:
+    def given(self, predictions: Rows) -> CumulativeDifference:
         """Fix the predictions and their order."""
         return CumulativeDifference(two_classes(self, predictions), self.functional)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """Look at C at quantiles of a glimpse of the scores only: all are too many to sort."""
         shares = np.arange(1, GRID) / GRID
         edges = np.unique(np.quantile(two_classes(self, glimpse()), shares, method="inverted_cdf"))
         return Partwise(self, partial(self._on_grid, whole, edges))
 
-    def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedDifference:
+    def _on_grid(self, whole: int, edges: Array, predictions: Rows) -> GriddedDifference:
         return GriddedDifference(two_classes(self, predictions), edges, whole, self.functional)
 
 
@@ -136,16 +136,16 @@ class _LargestSigned(Statistic):
         """Return the statistic of one side: large values count."""
         return replace(self, side=side), "greater"
 
-    def given(self, predictions: Predictions) -> LargestError:
+    def given(self, predictions: Rows) -> LargestError:
         """Fix the predictions and their intervals."""
         return self.given_shifted(predictions, predictions)
 
-    def given_shifted(self, predictions: Predictions, shifted: Predictions) -> LargestError:
+    def given_shifted(self, predictions: Rows, shifted: Rows) -> LargestError:
         """Fix the intervals by the predictions, and what is expected in them by shifted ones."""
         two_classes(self, predictions)
         return LargestError(shifted.probs, self._intervals(predictions), self._side)
 
-    def _intervals(self, predictions: Predictions) -> Intervals:
+    def _intervals(self, predictions: Rows) -> Intervals:
         raise NotImplementedError
 
     @property
@@ -202,7 +202,7 @@ class Scan(_LargestSigned):
     name: ClassVar[str] = "scan"
     measures: ClassVar[str] = "largest standardised error of any stretch of the scores"
 
-    def _intervals(self, predictions: Predictions) -> Intervals:
+    def _intervals(self, predictions: Rows) -> Intervals:
         return Intervals.dyadic(predictions.probs[:, 1])
 
 
@@ -239,7 +239,7 @@ class LargestBinError(_LargestSigned):
     name: ClassVar[str] = "max_bin"
     measures: ClassVar[str] = "largest standardised error of a bin"
 
-    def _intervals(self, predictions: Predictions) -> Intervals:
+    def _intervals(self, predictions: Rows) -> Intervals:
         cells: NDArray[np.intp] = self.binning.cells(predictions.probs)
         return Intervals.of_cells(cells)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from caltest._arguments import arguments
 from caltest._tail import Alternative
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, MeanSquare, MeanSurprise
 from caltest.predictive import GaussianPredictions, Predictive
@@ -61,15 +61,15 @@ class ECD(Statistic):
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> LinearSum:
+    def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions: a sum of one entry a row."""
         return self._of_rows(predictions.n_samples, predictions)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit."""
         return Partwise(self, partial(self._of_rows, whole))
 
-    def _of_rows(self, whole: int, predictions: Predictions) -> LinearSum:
+    def _of_rows(self, whole: int, predictions: Rows) -> LinearSum:
         table = predictions.surprises(self.clip)
         table /= whole
         return LinearSum(table, predictions.probs)
@@ -113,7 +113,7 @@ class NEES(Statistic):
     measures: ClassVar[str] = "normalised estimation error squared"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> MeanSquare:
+    def given(self, predictions: Rows) -> MeanSquare:
         """Refuse: these are classes."""
         raise InputError(
             "'nees' looks at Gaussian predictions of numbers; give a "

@@ -13,7 +13,7 @@ from scipy.fft import dct, idct
 from caltest._arguments import Whole, arguments, choose
 from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import BinnedDistance, BinnedSquares, Gridded, GriddedBins, LinearSum
 from caltest.forms.base import Array
@@ -31,17 +31,17 @@ _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 class _BinnedStatistic(Statistic):
     binning: Binning | None = None
 
-    def fitted(self, predictions: Predictions) -> Self:
+    def fitted(self, predictions: Rows) -> Self:
         """Choose the default binning by the number of classes."""
         if self.binning is not None:
             return self
         default = EqualWidth(15) if predictions.n_classes == 2 else Uniform(10)
         return replace(self, binning=default)
 
-    def _cells(self, predictions: Predictions) -> Any:
+    def _cells(self, predictions: Rows) -> Any:
         return cast("Binning", self.fitted(predictions).binning).cells(predictions.probs)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """Bin one probability; the bins of equal mass are those of a glimpse of the rows."""
         rows = glimpse()
         fitted = self.fitted(rows)
@@ -50,7 +50,7 @@ class _BinnedStatistic(Statistic):
         edges = fitted.binning.edges_of(rows.probs[:, 1])
         return Partwise(fitted, partial(fitted._on_grid, whole, edges[1:-1]))
 
-    def _on_grid(self, whole: int, edges: Array, predictions: Predictions) -> GriddedBins:
+    def _on_grid(self, whole: int, edges: Array, predictions: Rows) -> GriddedBins:
         return GriddedBins(two_classes(self, predictions), edges, whole, self._measure)
 
     def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
@@ -75,7 +75,7 @@ class _DistanceStatistic(_BinnedStatistic):
     def __post_init__(self) -> None:
         choose("distance", self.distance, _DISTANCES)
 
-    def given(self, predictions: Predictions) -> BinnedDistance:
+    def given(self, predictions: Rows) -> BinnedDistance:
         """Fix the predictions and their bins."""
         cells = self._cells(predictions)
         return BinnedDistance(predictions.probs, cells, self.distance, self.maximum)
@@ -213,7 +213,7 @@ class SquaredECE(_BinnedStatistic):
     name: ClassVar[str] = "ece_squared"
     measures: ClassVar[str] = "squared expected calibration error"
 
-    def given(self, predictions: Predictions) -> BinnedSquares:
+    def given(self, predictions: Rows) -> BinnedSquares:
         """Fix the predictions and their bins."""
         cells = self._cells(predictions)
         sizes = np.bincount(cells).astype(np.float64)
@@ -252,7 +252,7 @@ class DebiasedECE(_BinnedStatistic):
     name: ClassVar[str] = "ece_debiased"
     measures: ClassVar[str] = "debiased squared expected calibration error"
 
-    def given(self, predictions: Predictions) -> BinnedSquares:
+    def given(self, predictions: Rows) -> BinnedSquares:
         """Fix the predictions and their bins.
 
         With S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/|b|², a bin's term is
@@ -307,25 +307,25 @@ class ESCE(Statistic):
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> LinearSum:
+    def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions: T = Σ_i (y_i − p_i)/n."""
         return self._of_rows(predictions.n_samples, predictions)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit."""
         return Partwise(self, partial(self._of_rows, whole))
 
-    def _of_rows(self, whole: int, predictions: Predictions) -> LinearSum:
+    def _of_rows(self, whole: int, predictions: Rows) -> LinearSum:
         p = two_classes(self, predictions)
         return LinearSum(np.column_stack([-p, 1.0 - p]) / whole, predictions.probs)
 
 
-def _share(predictions: Predictions) -> float:
+def _share(predictions: Rows) -> float:
     """Return what a squared norm counts: with two classes, both columns hold the same error."""
     return 0.5 if predictions.n_classes == 2 else 1.0
 
 
-def two_classes(statistic: Statistic, predictions: Predictions) -> Any:
+def two_classes(statistic: Statistic, predictions: Rows) -> Any:
     """Return the probabilities of class 1 of two classes.
 
     Raises
@@ -384,15 +384,15 @@ class SmoothECE(Statistic):
         """The grid."""
         return {"grid": self.grid}
 
-    def given(self, predictions: Predictions) -> SmoothedResiduals:
+    def given(self, predictions: Rows) -> SmoothedResiduals:
         """Fix the predictions and their places on the grid."""
         return self._of_rows(predictions.n_samples, predictions)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit."""
         return Partwise(self, partial(self._of_rows, whole))
 
-    def _of_rows(self, whole: int, predictions: Predictions) -> SmoothedResiduals:
+    def _of_rows(self, whole: int, predictions: Rows) -> SmoothedResiduals:
         return SmoothedResiduals(two_classes(self, predictions), self.grid, whole)
 
 

@@ -16,7 +16,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._quoted import quoted
 from caltest._seeds import generator
 from caltest._tail import Alternative
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference, LinearSum
 from caltest.forms.base import ROUNDING, Labels, Moments
@@ -42,7 +42,7 @@ from caltest.statistics.skce import (
 _SAMPLE = 2048  # rows that the moments of kernels of low rank come from
 
 
-def of_pairs(statistic: UnbiasedSKCE, name: str, predictions: Predictions) -> Component:
+def of_pairs(statistic: UnbiasedSKCE, name: str, predictions: Rows) -> Component:
     """Return a kernel statistic as a component."""
     form = statistic.given(predictions)
     if not isinstance(form, FeatureSquares):
@@ -70,12 +70,12 @@ def _as_of_pairs(form: FeatureSquares, rows: Any, whole: int, workers: Workers) 
     return replace(found, variance=k * (k - 1) / (whole * (whole - 1)) * found.variance)
 
 
-def entropic(predictions: Predictions) -> Component:
+def entropic(predictions: Rows) -> Component:
     """Return the ECD; where the expected surprises cancel those of all labels, rounding is left."""
     return Component("ecd", ECD().given(predictions), "two-sided", rounding=ROUNDING)
 
 
-def cumulative(predictions: Predictions) -> Component:
+def cumulative(predictions: Rows) -> Component:
     """Return Kuiper's statistic of the top label, of two classes of class 1."""
     lens = _of_more_classes(predictions)
     if lens is None:
@@ -84,11 +84,11 @@ def cumulative(predictions: Predictions) -> Component:
     return Component(f"kuiper, {lens.label}", form, seen=partial(_seen, lens, predictions))
 
 
-def _of_more_classes(predictions: Predictions) -> Lens | None:
+def _of_more_classes(predictions: Rows) -> Lens | None:
     return None if predictions.n_classes == 2 else TopLabel()
 
 
-def _seen(lens: Lens, predictions: Predictions, labels: Labels, rows: slice) -> Labels:
+def _seen(lens: Lens, predictions: Rows, labels: Labels, rows: slice) -> Labels:
     return lens.reducer(predictions.take(rows))(labels)
 
 
@@ -111,13 +111,13 @@ class ScaledPart:
     """
 
     name: str
-    given: Callable[[Predictions], Any]
+    given: Callable[[Rows], Any]
     known: Moments
     alternative: Alternative = "greater"
     rounding: float = 0.0
     lens: Lens | None = None
 
-    def of(self, rows: Predictions) -> Component:
+    def of(self, rows: Rows) -> Component:
         """Return the component of some rows."""
         view = rows if self.lens is None else self.lens.reduce(rows)
         seen = None if self.lens is None else partial(_seen, self.lens, rows)
@@ -129,14 +129,14 @@ class ScaledPart:
         return self.known
 
 
-def part_of_pairs(statistic: UnbiasedSKCE, name: str, glimpse: Predictions, whole: int) -> ScaledPart:
+def part_of_pairs(statistic: UnbiasedSKCE, name: str, glimpse: Rows, whole: int) -> ScaledPart:
     """Fit a kernel statistic to a glimpse of ``whole`` rows."""
     given = statistic.in_parts(whole, lambda: glimpse).given
     form: Any = given(glimpse)
     return ScaledPart(name, given, _as_of_pairs(form, slice(0, _SAMPLE), whole, ALONE))
 
 
-def part_of_surprises(glimpse: Predictions, whole: int) -> ScaledPart:
+def part_of_surprises(glimpse: Rows, whole: int) -> ScaledPart:
     """Fit the ECD's moments to a glimpse of ``whole`` rows."""
     given = ECD().in_parts(whole, lambda: glimpse).given
     form: Any = given(glimpse)
@@ -151,7 +151,7 @@ def _as_of_rows(form: LinearSum, whole: int) -> Moments:
     )
 
 
-def part_along_scores(glimpse: Predictions, whole: int) -> ScaledPart:
+def part_along_scores(glimpse: Rows, whole: int) -> ScaledPart:
     """Fit Kuiper's statistic to a glimpse of ``whole`` rows."""
     lens = _of_more_classes(glimpse)
     view = glimpse if lens is None else lens.reduce(glimpse)
@@ -161,7 +161,7 @@ def part_along_scores(glimpse: Predictions, whole: int) -> ScaledPart:
     return ScaledPart(name, given, form.moments(), lens=lens)
 
 
-def combined(looks: tuple[ScaledPart, ...], rows: Predictions) -> Combined:
+def combined(looks: tuple[ScaledPart, ...], rows: Rows) -> Combined:
     """Return all looks at some rows as one form."""
     return Combined(tuple(look.of(rows) for look in looks))
 
@@ -249,7 +249,7 @@ class Omnibus(Statistic):
         object.__setattr__(self, "multiples", multiples)
         check_approximation(self.kernel, self.approximation)
 
-    def fitted(self, predictions: Predictions) -> Self:
+    def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation."""
         return replace(
             self,
@@ -274,7 +274,7 @@ class Omnibus(Statistic):
         """What the bandwidth heuristic has to say."""
         return self.kernel.notes
 
-    def given(self, predictions: Predictions) -> Combined:
+    def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the labels."""
         n = predictions.n_samples
         if n > HELD_UP_TO and self.approximation is not None:
@@ -283,14 +283,14 @@ class Omnibus(Statistic):
         kernels = [of_pairs(*part, predictions) for part in fitted._kernel_statistics()]
         return Combined((*kernels, entropic(predictions), cumulative(predictions)))
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """Fit every part, and what its values are standardised by, to a glimpse of the rows."""
         rows = glimpse()
         method = "nystrom" if self.approximation in (None, "auto") else self.approximation
         fitted = replace(self, kernel=self.kernel.fitted(rows.probs), approximation=method)
         return Partwise(fitted, partial(combined, fitted._looks(whole, rows)))
 
-    def _looks(self, whole: int, glimpse: Predictions) -> tuple[ScaledPart, ...]:
+    def _looks(self, whole: int, glimpse: Rows) -> tuple[ScaledPart, ...]:
         fitted = replace(self, kernel=self.kernel.fitted(glimpse.probs))
         kernels = (part_of_pairs(*part, glimpse, whole) for part in fitted._kernel_statistics())
         return (*kernels, part_of_surprises(glimpse, whole), part_along_scores(glimpse, whole))

@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._tail import Alternative
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import LinearSum, Standardised
 from caltest.forms.base import CERTAIN, Array
 from caltest.statistics.base import SIGNED, Partwise, Statistic
@@ -47,11 +47,11 @@ class Brier(Statistic):
     measures: ClassVar[str] = "Brier score less its expectation if calibrated"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> LinearSum:
+    def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions: the mean over the rows of score less expected score."""
         return _mean_deviation(predictions.n_samples, predictions)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit."""
         return Partwise(self, partial(_mean_deviation, whole))
 
@@ -108,7 +108,7 @@ class Spiegelhalter(Statistic):
     measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Predictions) -> LinearSum:
+    def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
         probs = predictions.probs
         table = _brier_deviations(probs)
@@ -117,16 +117,16 @@ class Spiegelhalter(Statistic):
             return LinearSum(table / np.sqrt(variance), probs)
         return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
         return Partwise(self, _standardised_deviation)
 
 
-def _mean_deviation(whole: int, predictions: Predictions) -> LinearSum:
+def _mean_deviation(whole: int, predictions: Rows) -> LinearSum:
     return LinearSum(_brier_deviations(predictions.probs) / whole, predictions.probs)
 
 
-def _standardised_deviation(predictions: Predictions) -> Standardised:
+def _standardised_deviation(predictions: Rows) -> Standardised:
     return Standardised(_brier_deviations(predictions.probs), predictions.probs)
 
 

@@ -15,7 +15,7 @@ from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._seeds import child_seed, generator
 from caltest._tiles import blocks
-from caltest.data import Predictions, glimpse
+from caltest.data import Rows, glimpse
 from caltest.exceptions import InputError
 from caltest.forms import (
     BoundedPairwise,
@@ -77,13 +77,13 @@ class LowRank:
         average.
     """
 
-    predictions: Predictions
+    predictions: Rows
     features: Features
     missing: float | None
 
     @classmethod
     def of(
-        cls, kernel: Kernel | MatrixKernel, predictions: Predictions, method: Approximation, rank: int
+        cls, kernel: Kernel | MatrixKernel, predictions: Rows, method: Approximation, rank: int
     ) -> LowRank:
         """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about)."""
         part, _ = kernel.terms[0]
@@ -102,7 +102,7 @@ class LowRank:
 
     @classmethod
     def fitted_to(
-        cls, kernel: Kernel | MatrixKernel, rows: Predictions, method: Approximation, rank: int
+        cls, kernel: Kernel | MatrixKernel, rows: Rows, method: Approximation, rank: int
     ) -> LowRank:
         """Approximate a kernel by features, of these rows and of any others, that are computed."""
         part, _ = kernel.terms[0]
@@ -112,7 +112,7 @@ class LowRank:
         landmarks, factor = rows.probs[found.pivots], np.tril(found.factor[found.pivots])
         return cls(rows, LandmarkFeatures(part, rows.probs, landmarks, factor), found.missing)
 
-    def of_rows(self, predictions: Predictions) -> LowRank:
+    def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
         if not isinstance(self.features, ComputedFeatures):
             raise TypeError("features that are held are of the rows that they were made for")
@@ -143,14 +143,14 @@ def _directions(rank: int) -> int:
     return (rank + 1) // 2
 
 
-def fitting_rows(predictions: Predictions) -> Predictions:
+def fitting_rows(predictions: Rows) -> Rows:
     """Return the rows that bandwidths and features are fitted to: all, or a glimpse of very many."""
     if predictions.n_samples <= HELD_UP_TO:
         return predictions
     return glimpse(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
 
 
-def chosen(approximation: Approximation | None, predictions: Predictions) -> Approximation | None:
+def chosen(approximation: Approximation | None, predictions: Rows) -> Approximation | None:
     """Return what "auto" stands for."""
     if approximation != "auto":
         return approximation
@@ -189,7 +189,7 @@ class _SKCE(Statistic):
 
     measures: ClassVar[str] = "squared kernel calibration error"
 
-    def fitted(self, predictions: Predictions) -> Self:
+    def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
         return replace(self, kernel=self.kernel.fitted(predictions.probs))
 
@@ -203,13 +203,13 @@ class _SKCE(Statistic):
         """What the bandwidth heuristic has to say."""
         return self.kernel.notes
 
-    def _terms(self, predictions: Predictions) -> tuple[Term, ...]:
+    def _terms(self, predictions: Rows) -> tuple[Term, ...]:
         probs = predictions.probs
         kernel = self.kernel.fitted(probs)
         return tuple(Term(KernelWeights(part, probs), matrix) for part, matrix in kernel.terms)
 
     def _tail_bound(
-        self, predictions: Predictions, inequality: Literal["mcdiarmid", "hoeffding"]
+        self, predictions: Rows, inequality: Literal["mcdiarmid", "hoeffding"]
     ) -> TailBound:
         constant = partial(_bound_constant, self.kernel, predictions.n_classes)
         return TailBound(inequality, constant, predictions.n_samples)
@@ -231,7 +231,7 @@ class _AllPairs(_SKCE):
         check_approximation(self.kernel, self.approximation)
         choose("precision", self.precision, {"double": True, "single": True})
 
-    def fitted(self, predictions: Predictions) -> Self:
+    def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
         method = self._chosen(predictions)
         if method is None:
@@ -239,7 +239,7 @@ class _AllPairs(_SKCE):
         fitted = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(fitted, _fit=LowRank.of(fitted.kernel, predictions, method, self.rank))
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Predictions]) -> Partwise:
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """Fit the kernel's bandwidth and features to a glimpse of the rows."""
         if self.approximation is None:
             raise AllRowsNeededError(f"{self.name!r} looks at all pairs of rows.")
@@ -250,7 +250,7 @@ class _AllPairs(_SKCE):
         fitted = replace(fitted, _fit=known)
         return Partwise(fitted, partial(fitted._of_part, whole))
 
-    def _of_part(self, whole: int, part: Predictions) -> FeatureSquares:
+    def _of_part(self, whole: int, part: Rows) -> FeatureSquares:
         if self._fit is None:
             raise TypeError("a part needs features that were fitted")
         return self._form(self._fit.of_rows(part), self.kernel, whole)
@@ -262,10 +262,10 @@ class _AllPairs(_SKCE):
     def _scale(self, n: int) -> float:
         return n**-2.0 if self.counts_own else 1.0 / (n * (n - 1.0))
 
-    def _chosen(self, predictions: Predictions) -> Approximation | None:
+    def _chosen(self, predictions: Rows) -> Approximation | None:
         return chosen(self.approximation, predictions)
 
-    def _low_rank(self, predictions: Predictions) -> tuple[Kernel | MatrixKernel, LowRank | None]:
+    def _low_rank(self, predictions: Rows) -> tuple[Kernel | MatrixKernel, LowRank | None]:
         """Return the fitted kernel and its features, if it is taken of low rank."""
         if self._chosen(predictions) is None:
             return self.kernel, None
@@ -329,7 +329,7 @@ class BiasedSKCE(_AllPairs):
     name: ClassVar[str] = "skce_b"
     counts_own: ClassVar[bool] = True
 
-    def given(self, predictions: Predictions) -> BoundedPairwise | FeatureSquares:
+    def given(self, predictions: Rows) -> BoundedPairwise | FeatureSquares:
         """Fix the predictions: a quadratic form with its diagonal."""
         kernel, low_rank = self._low_rank(predictions)
         if low_rank is not None:
@@ -371,7 +371,7 @@ class UnbiasedSKCE(_AllPairs):
 
     name: ClassVar[str] = "skce_uq"
 
-    def given(self, predictions: Predictions) -> UStatistic | FeatureSquares:
+    def given(self, predictions: Rows) -> UStatistic | FeatureSquares:
         """Fix the predictions: a U-statistic of degree two."""
         kernel, low_rank = self._low_rank(predictions)
         if low_rank is not None:
@@ -458,7 +458,7 @@ class LinearSKCE(_SKCE):
         )
         return (*super().notes, order)
 
-    def given(self, predictions: Predictions) -> PairMean:
+    def given(self, predictions: Rows) -> PairMean:
         """Fix the predictions: a mean of independent terms."""
         probs = predictions.probs
         kernel = self.kernel.fitted(probs)
@@ -526,7 +526,7 @@ class MMCE(_SKCE):
     measures: ClassVar[str] = "squared maximum mean calibration error"
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Predictions) -> BoundedPairwise:
+    def given(self, predictions: Rows) -> BoundedPairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
         two_classes(self, predictions)
         half = replace(self, kernel=0.5 * self.kernel.fitted(predictions.probs))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from caltest._tiles import sum_over_strips, sum_over_tiles
-from caltest.data import Predictions
+from caltest.data import Rows
 from caltest.forms import KernelWeights, Pairwise
 from caltest.forms._pair_moments import IdentitySums
 from caltest.forms._pair_sums import LabelSums, ResidualSums
@@ -70,7 +70,7 @@ def limits(size: int, repetitions: int) -> dict[str, float]:
 
 def form_of(kernel: Kernel, n: int, m: int) -> tuple[Pairwise, NDArray[Any]]:
     """Return a form and 256 label vectors drawn from its predictions."""
-    predictions = Predictions(np.random.default_rng(1).dirichlet(np.ones(m), n))
+    predictions = Rows(np.random.default_rng(1).dirichlet(np.ones(m), n))
     form = UnbiasedSKCE(kernel).given(predictions)
     assert isinstance(form, Pairwise)
     return form, predictions.sampler(0).draw(0, DRAWS)
