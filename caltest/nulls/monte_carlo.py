@@ -85,7 +85,7 @@ class MonteCarlo(Null):
         check_number(question.statistic, cast("float", found.statistic))
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
-        # One label vector alone is added up tile by tile: that is what `estimate` returns, and reported.
+        # One label vector alone is added up tile by tile, as `estimate` does it: that is reported.
         return replace(found, statistic=None) if isinstance(form, Pairwise) else found
 
     def _sequential(self, question: Question, draws: LabelDraws, wanted: int) -> Answer:
