@@ -171,3 +171,21 @@ def test_the_citation_is_of_this_version():
     assert (told["author"], told["license"]) == (citation["authors"][0]["name"], citation["license"])
     assert {"message", "title", "authors", "license"} <= set(citation)
     assert all(author["name"] for author in citation["authors"])
+
+
+def test_the_page_about_the_house_names_what_is_there():
+    """Every `module.name` on it can be imported, every file is there."""
+    text = page("docs/extend/house.md")
+    names = [name for name in re.findall(r"`(_?[a-z]\w*(?:\.\w+)+)`", text) if "caltest." not in name]
+    paths = re.findall(r"`(\w+/(?:\w+\.py)?)`", text)
+    assert len(names) > 30
+    assert len(paths) > 8
+    for name in names:
+        found = caltest
+        for part in name.split("."):
+            if isinstance(found, ModuleType) and not hasattr(found, part):
+                found = importlib.import_module(f"{found.__name__}.{part}")
+            else:
+                found = getattr(found, part)
+    for path in paths:
+        assert (ROOT / "caltest" / path).exists(), path
