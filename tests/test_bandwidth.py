@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support import P6 as P
 
 from caltest.exceptions import InputError
-from caltest.kernels import bandwidth, selection
+from caltest.kernels import bandwidth
 from caltest.kernels.bandwidth import RULES, Bandwidth, checked, mean_tv_dirichlet, resolve
 from caltest.kernels.distances import DISTANCES, distance_named
 
@@ -38,7 +38,7 @@ def small_limits(monkeypatch):
     """Limits that bring every branch of the exact selection within reach of small data."""
     monkeypatch.setattr(bandwidth, "TILE", 7)
     monkeypatch.setattr(bandwidth, "HELD", 50)
-    monkeypatch.setattr(selection, "COLLECTED", 5)
+    monkeypatch.setattr(bandwidth, "COLLECTED", 5)
     monkeypatch.setattr(bandwidth, "ALL_PAIRS_UP_TO", 40)
     monkeypatch.setattr(bandwidth, "REPRESENTATIVES", 20)
 
@@ -99,7 +99,7 @@ def test_medians_of_tied_distances(seed, n, grid):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bandwidth, "TILE", 16)
         patch.setattr(bandwidth, "HELD", 100)
-        patch.setattr(selection, "COLLECTED", 3)
+        patch.setattr(bandwidth, "COLLECTED", 3)
         for rule, expected in [("median_exact", upper(d)), ("median_full", d)]:
             if np.median(expected) > 0:
                 assert resolve(rule, probs).value == pytest.approx(np.median(expected), rel=1e-14)
@@ -111,11 +111,11 @@ def test_selection_is_exact_on_any_values():
     values = np.concatenate(mixed)
     ordered = np.sort(values)
     for rank in (0, 10, 19, 20, 150, 400, 700, len(values) - 1):
-        assert selection.middle(rank, rank, lambda: mixed) == ordered[rank]
+        assert bandwidth.middle(rank, rank, lambda: mixed) == ordered[rank]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "COLLECTED", 0)
+        patch.setattr(bandwidth, "COLLECTED", 0)
         for rank in (0, 19, 20, 150, 400, 700, len(values) - 1):
-            assert selection.middle(rank, rank, lambda: mixed) == ordered[rank]
+            assert bandwidth.middle(rank, rank, lambda: mixed) == ordered[rank]
 
 
 @pytest.mark.parametrize("n", [2100, 2101])

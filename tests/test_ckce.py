@@ -33,7 +33,7 @@ from caltest.forms import (
 )
 from caltest.forms._pair_moments import identity_tile
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
-from caltest.kernels.fourier import fourier_features
+from caltest.kernels.radial import fourier_features
 from caltest.simulation import m2, m3
 from caltest.statistics import CKCE, ECE, JKCE, UnbiasedSKCE
 

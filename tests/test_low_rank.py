@@ -17,7 +17,7 @@ from caltest.kernels import (
     Matern,
     MatrixKernel,
 )
-from caltest.kernels.fourier import fourier_features
+from caltest.kernels.radial import fourier_features
 from caltest.simulation import m1, m3
 from caltest.statistics import JKCE, BiasedSKCE, UnbiasedSKCE, skce
 

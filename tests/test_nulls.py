@@ -27,8 +27,7 @@ from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments
 from caltest.kernels import Exponential, Gaussian, MatrixKernel
 from caltest.nulls import Bound, MonteCarlo, Normal
-from caltest.nulls.moments import pearson3_tail
-from caltest.nulls.saddlepoint import tail
+from caltest.nulls.moments import pearson3_tail, tail
 from caltest.statistics import STATISTICS, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = ["skce_b", "skce_uq", "skce_ul"]

@@ -70,7 +70,7 @@ def read_sample_with_groups(
     if example is not None:
         return _example(example), None
     from caltest import files
-    from caltest.data.columns import NAME_COLUMNS
+    from caltest.data.containers import NAME_COLUMNS
 
     try:
         sample, frame = files.read_with_groups(_given(file), label, columns=columns, groups=groups)

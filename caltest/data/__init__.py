@@ -1,8 +1,16 @@
 """Predictions, and the labels that came true: the only validation in the package."""
 
-from caltest.data.glimpse import GLIMPSED, glimpse
-from caltest.data.impossible import impossible_labels, impossible_rows
-from caltest.data.sample import Rows, Sample, check_index, merged_notes, predictions, sample
+from caltest.data.labels import impossible_labels, impossible_rows
+from caltest.data.sample import (
+    GLIMPSED,
+    Rows,
+    Sample,
+    check_index,
+    glimpse,
+    merged_notes,
+    predictions,
+    sample,
+)
 
 __all__ = [
     "GLIMPSED",

@@ -12,8 +12,7 @@ import pandas as pd
 from caltest._arguments import whole_number
 from caltest._door import reading, size_of
 from caltest._quoted import quoted
-from caltest.data.columns import check_unique, chosen_probs
-from caltest.data.containers import Table, read_table, shape_of
+from caltest.data.containers import Table, check_unique, chosen_probs, read_table, shape_of
 from caltest.exceptions import InputError
 from caltest.files.content import Content, Roles, check_held, unread_note
 from caltest.files.npy import MAGIC, Header, read_array, read_header

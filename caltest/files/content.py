@@ -14,8 +14,7 @@ from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._quoted import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.columns import chosen_label, likely_labels
-from caltest.data.containers import listed
+from caltest.data.containers import chosen_label, likely_labels, listed
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes

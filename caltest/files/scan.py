@@ -16,8 +16,7 @@ from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.data import Sample, sample
-from caltest.data.columns import check_unique
-from caltest.data.containers import is_framed, listed, read_table
+from caltest.data.containers import check_unique, is_framed, listed, read_table
 from caltest.exceptions import InputError
 from caltest.files.arrays import array_header, check_table, column_of_labels
 from caltest.files.content import Roles

@@ -16,7 +16,7 @@ from caltest._tiles import Tile, blocks, multiply
 from caltest.forms.base import Array, Labels
 from caltest.forms.features import Features, squared_lengths
 from caltest.kernels import Kernel
-from caltest.kernels.tiles import ArrayTile
+from caltest.kernels.distances import ArrayTile
 
 # ------------------------------------------------------------------ weights
 

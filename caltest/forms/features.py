@@ -22,7 +22,7 @@ from caltest.forms.base import (
     Array,
 )
 from caltest.kernels import Kernel
-from caltest.kernels.fourier import fourier_features
+from caltest.kernels.radial import fourier_features
 
 #: Rows whose rounded features single precision adds up without rounding: 2^10 numbers of 2^13 steps.
 EXACT_ROWS = 1024
@@ -118,7 +118,7 @@ class LandmarkFeatures(ComputedFeatures):
 
 @dataclass(frozen=True, eq=False)
 class FourierFeatures(ComputedFeatures):
-    """Random Fourier features, see :mod:`caltest.kernels.fourier`.
+    """Random Fourier features, see :mod:`caltest.kernels.radial`.
 
     Attributes
     ----------

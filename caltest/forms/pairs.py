@@ -56,7 +56,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.kernels.tiles import GaussianTile
+from caltest.kernels.distances import GaussianTile
 
 # ------------------------------------------------------------------ pairwise
 

@@ -5,8 +5,7 @@ is a function of two sets of predictions. Sums, products and positive multiples 
 kernels: ``Linear() + 2 * Gaussian()``.
 """
 
-from caltest.kernels.base import Kernel, Product, Scaled, Sum
-from caltest.kernels.matrix import AnyKernel, MatrixKernel
+from caltest.kernels.base import AnyKernel, Kernel, MatrixKernel, Product, Scaled, Sum
 from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian, Matern
 
 __all__ = [

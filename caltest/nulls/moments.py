@@ -1,16 +1,8 @@
-"""The analytic null: the statistic's conditional distribution under H0 from its exact moments.
-
-Given the predictions, a linear statistic (and SKCE_ul) is a sum of independent terms with a known
-cumulant generating function: a saddlepoint gives its tail. If it counts (``citl``, ``esce``), its law
-is computed: the p-value is exact. A quadratic statistic has known mean,
-variance and (nearly) skewness: a Pearson type III (shifted gamma) curve through them gives its tail.
-No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the distribution has few
-atoms (a handful of unlikely labels, few distinct predictions, a kernel so wide that labels are only
-counted) no curve fits it: labels are drawn then. Predictions alone decide that, never the labels.
-"""
+"""Analytic p-values by moments and saddlepoints, and exact ones where a statistic counts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,11 +11,158 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers
-from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
+from caltest._sums import tail_of_sum
+from caltest.forms import (
+    Form,
+    HasCumulantGenerator,
+    HasLatticeTerms,
+    HasLeadingSum,
+    HasMoments,
+    LatticeTerms,
+    Moments,
+)
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
-from caltest.nulls.lattice import lattice_answer, lattice_terms
 from caltest.nulls.monte_carlo import MonteCarlo
-from caltest.nulls.saddlepoint import nearly_normal, tail
+
+# ------------------------------------------------------------------ saddlepoint
+
+#: t -> K(t), K'(t), K''(t)
+CumulantGenerator = Callable[[float], tuple[float, float, float]]
+
+_ROUNDS = 100
+# Φ(−w − c) with c = log(u/w)/w is trusted for |c| up to this: in a distribution of few atoms, or at
+# the end of any, c is large and the formula means nothing. Chernoff's bound is valid there.
+_TRUSTED = 0.5
+
+
+def tail(cumulants: CumulantGenerator, x: float, limit: float = np.inf) -> float:
+    """Return P(T ≥ x), with a relative error that stays small far into the tail.
+
+    Parameters
+    ----------
+    cumulants
+        K and its first two derivatives, finite at least for |t| < ``limit``.
+    x
+        Where the tail starts.
+    limit
+        End of the interval of t in which K is finite, on the side of the tail.
+
+    Notes
+    -----
+    With K'(t) = x, w = sign(t) √(2(tx − K(t))) and u = t √K''(t), the tail is
+    Φ(−w − log(u/w)/w): Barndorff-Nielsen, "Inference on full or partial parameters based on the
+    standardized signed log likelihood ratio", Biometrika 73 (1986). Where that formula cannot be
+    trusted, or x lies at or beyond the end of the distribution, so that no such t exists, Chernoff's
+    bound exp(K(t) − tx) is returned.
+
+    Examples
+    --------
+    >>> standard_normal = lambda t: (t * t / 2, t, 1.0)
+    >>> round(tail(standard_normal, 1.959964), 6)
+    0.025
+    """
+    if np.isinf(x):
+        return float(np.finfo(float).tiny) if x > 0 else 1.0
+    _, mean, variance = cumulants(0.0)
+    if variance <= 0.0:
+        return 1.0 if x <= mean else float(np.finfo(float).tiny)
+    scale = float(np.sqrt(variance))
+    z = (x - mean) / scale
+    if abs(z) < 1e-3:
+        correction = shape(cumulants)[0] / 6.0
+        return float(ndtr(-z - correction)) if abs(correction) < _TRUSTED else 1.0
+    t = _solve(cumulants, x, z / scale, scale, limit)
+    k, slope, curvature = cumulants(t)
+    exponent = min(0.0, k - t * x)
+    chernoff = float(np.exp(exponent)) if z > 0 else 1.0
+    if not (abs(slope - x) <= 1e-6 * scale and curvature > 0.0 and exponent < 0.0):
+        return chernoff
+    w = float(np.sign(t) * np.sqrt(-2.0 * exponent))
+    u = t * float(np.sqrt(curvature))
+    correction = float(np.log(u / w) / w)
+    return float(ndtr(-w - correction)) if abs(correction) < _TRUSTED else chernoff
+
+
+def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
+    """Return skewness and excess kurtosis, by central differences of K''; infinite for a constant."""
+    variance = cumulants(0.0)[2]
+    if variance <= 0.0:
+        return np.inf, np.inf
+    step = 0.01  # in standard deviations of t
+    above = cumulants(step / float(np.sqrt(variance)))[2] / variance
+    below = cumulants(-step / float(np.sqrt(variance)))[2] / variance
+    return float((above - below) / (2.0 * step)), float((above + below - 2.0) / step**2)
+
+
+def nearly_normal(cumulants: CumulantGenerator, within: float) -> bool:
+    """Say whether skewness and excess kurtosis are small: then many outcomes count."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return all(abs(value) <= within for value in shape(cumulants))
+
+
+def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:
+    """Solve K'(t) = x by Newton's method, kept inside a shrinking bracket."""
+    low, high = (0.0, limit) if start > 0 else (-np.inf, 0.0)
+    t = min(start, 0.9 * limit)
+    for _ in range(_ROUNDS):
+        k, slope, curvature = cumulants(t)
+        if not np.isfinite([k, slope, curvature]).all():  # too far out
+            low, high = (low, t) if t > 0 else (t, high)
+            t = 0.5 * t if np.isinf(low) or np.isinf(high) else 0.5 * (low + high)
+            continue
+        if abs(slope - x) <= 1e-7 * scale or high - low <= 1e-12 * abs(t):
+            break
+        low, high = (t, high) if slope < x else (low, t)
+        step = t - (slope - x) / curvature if curvature > 0 else np.nan
+        if low < step < high:
+            t = step if abs(step) < 4 * abs(t) else 4 * t
+        elif np.isinf(low) or np.isinf(high):
+            t *= 4
+        else:
+            t = 0.5 * (low + high)
+    return float(t)
+
+
+# ------------------------------------------------------------------ lattice
+#
+# "citl" and "esce" count events. Given the predictions, the count is a sum of independent indicators
+# of known probabilities (a Poisson binomial), whose law is a product of polynomials: p-values are
+# exact, however few events there are and however far out the observed count lies.
+
+
+_MOST_STEPS = 2**18  # of all rows together: a second on one core
+
+
+def lattice_terms(form: Form) -> LatticeTerms | None:
+    """Return a form's independent whole numbers; None if it lies on no lattice, or has too many."""
+    return form.lattice_terms(_MOST_STEPS) if isinstance(form, HasLatticeTerms) else None
+
+
+def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
+    """Return the exact p-value: both tails hold the observed value."""
+    start, span, masses = terms
+    if not np.isfinite(question.observed):  # a label that could not be
+        above = question.observed > 0.0
+        return from_sides(0.0 if above else 1.0, 1.0 if above else 0.0, question)
+    count = round((question.observed - start) / span)
+    mirrored = masses[:, ::-1]
+    greater = less = 1.0
+    if question.alternative != "less":
+        greater = tail_of_sum(masses, count)
+    if question.alternative != "greater" and greater > 0.0:
+        less = tail_of_sum(mirrored, mirrored.shape[0] * (mirrored.shape[1] - 1) - count)
+    return from_sides(greater, less, question)
+
+
+# ------------------------------------------------------------------ moments
+#
+# Given the predictions, a linear statistic (and SKCE_ul) is a sum of independent terms with a known
+# cumulant generating function: a saddlepoint gives its tail. If it counts (``citl``, ``esce``), its law
+# is computed: the p-value is exact. A quadratic statistic has known mean,
+# variance and (nearly) skewness: a Pearson type III (shifted gamma) curve through them gives its tail.
+# No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the distribution has few
+# atoms (a handful of unlikely labels, few distinct predictions, a kernel so wide that labels are only
+# counted) no curve fits it: labels are drawn then. Predictions alone decide that, never the labels.
 
 # The gates were set by enumeration of all counts of random designs of up to four distinct rows, and by
 # draws of untied ones (python -m validation nulls --only moments_small).

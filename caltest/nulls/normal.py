@@ -12,7 +12,7 @@ from caltest._arguments import Whole, arguments
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, HasCumulantGenerator, HasTerms
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
-from caltest.nulls.saddlepoint import nearly_normal
+from caltest.nulls.moments import nearly_normal
 
 _NEARLY = 0.5  # skewness or excess kurtosis; more is worth a note
 

@@ -12,8 +12,8 @@ from caltest._arguments import arguments
 from caltest._tiles import blocks
 from caltest.exceptions import Argument, InputError
 from caltest.nulls.base import Answer, Question, from_sides
-from caltest.nulls.gram import GramNull, gram_of
-from caltest.nulls.saddlepoint import tail
+from caltest.nulls.bootstrap import GramNull, gram_of
+from caltest.nulls.moments import tail
 
 _MOST_ROWS = 12_000  # 1.2 GB of Gram matrix, minutes of eigenvalues
 

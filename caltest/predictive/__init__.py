@@ -15,9 +15,7 @@ from collections.abc import Iterable
 from caltest._arguments import arguments
 from caltest._quoted import has
 from caltest.predictive.base import Predictive, PredictiveSample
-from caltest.predictive.ensemble import Ensemble
-from caltest.predictive.frozen import FromScipy
-from caltest.predictive.gaussian import GaussianPredictions
+from caltest.predictive.distributions import Ensemble, FromScipy, GaussianPredictions
 
 __all__ = [
     "Ensemble",

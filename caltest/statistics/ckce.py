@@ -30,7 +30,7 @@ from caltest.forms import (
 )
 from caltest.kernels import Gaussian, Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order
-from caltest.kernels.fourier import fourier_features, has_fourier_features
+from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.statistics.base import Statistic
 from caltest.statistics.skce import UnbiasedSKCE
 

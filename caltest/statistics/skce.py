@@ -35,7 +35,7 @@ from caltest.forms import (
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order
-from caltest.kernels.fourier import fourier_features, has_fourier_features
+from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.statistics.base import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.ece import two_classes
 
@@ -50,7 +50,7 @@ RANK = 256
 HELD_UP_TO = 100_000
 """Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
 
-Of more rows a glimpse is what bandwidths and features are fitted to, see :mod:`caltest.data.glimpse`,
+Of more rows a glimpse is what bandwidths and features are fitted to, see :mod:`caltest.data.sample`,
 and features are computed when they are needed.
 """
 
