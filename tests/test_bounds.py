@@ -16,8 +16,7 @@ from caltest import BoundsDisplay, InputError
 from caltest._sampling import LabelSampler
 from caltest.binning import CountLaw
 from caltest.bounds import lower
-from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances
-from caltest.bounds.where import largest_refuted
+from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
 from caltest.statistics import Scan
 from caltest.text.numbers import percents, points
@@ -143,7 +142,7 @@ def test_intervals_of_many_rows_have_a_bound_that_is_hardly_lower(monkeypatch):
     labels = drawn(scores - 0.15, np.random.default_rng(4))
     scan = ShiftedScan.of(two_columns(scores), GRID)
     exact = largest_refuted(scan, labels, "over", 0.05)
-    monkeypatch.setattr("caltest.bounds.where._EXACT_ROWS", 0)
+    monkeypatch.setattr("caltest.bounds.shifts._EXACT_ROWS", 0)
     binomial = largest_refuted(scan, labels, "over", 0.05)
     assert (binomial <= exact).all()
     assert scan.tolerances[exact].max() - scan.tolerances[binomial].max() < 0.01

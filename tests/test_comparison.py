@@ -15,7 +15,7 @@ from support import P6, Y6, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.comparison.resampling import Resampling, signs
+from caltest.comparison.equality import Resampling, signs
 from caltest.kernels import Exponential
 from caltest.predictive import GaussianPredictions
 from caltest.statistics import STATISTICS, UnbiasedSKCE

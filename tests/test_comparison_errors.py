@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 from support import binomial_limits, dirichlet, h_matrix, labels_from
 
 import caltest
-from caltest.comparison.u_statistics import standard_errors
+from caltest.comparison.equality import standard_errors
 from caltest.data import Rows, sample
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens

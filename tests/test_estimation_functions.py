@@ -17,7 +17,7 @@ from caltest.estimation import (
     Temperature,
     TwoStepKernelRidge,
 )
-from caltest.estimation import spectrum as spectrum_module
+from caltest.estimation import ridge as spectrum_module
 from caltest.estimation.base import coordinates, residuals
 from caltest.estimation.functions import positive_number
 from caltest.kernels import Exponential, Gaussian, Linear

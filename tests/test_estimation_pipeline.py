@@ -406,9 +406,9 @@ def test_sklearn_can_clone():
 
 
 def test_a_truncated_kernel_matrix_is_told(monkeypatch):
-    monkeypatch.setattr("caltest.estimation.spectrum._DENSE_UP_TO", 10)
-    monkeypatch.setattr("caltest.estimation.spectrum._FEWEST_COLUMNS", 3)
-    monkeypatch.setattr("caltest.estimation.spectrum._COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.ridge._DENSE_UP_TO", 10)
+    monkeypatch.setattr("caltest.estimation.ridge._FEWEST_COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.ridge._COLUMNS", 3)
     found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=0)
     assert "3 features were kept" in found.summary()
 

@@ -14,7 +14,7 @@ import caltest
 from caltest import InputError
 from caltest.data import Rows
 from caltest.kernels import Exponential, Gaussian, Kernel, Linear, LinearGaussian
-from caltest.localisation import field
+from caltest.localisation import places
 from caltest.localisation.places import Places, cover, kernels_of, places_told
 from caltest.predictive import GaussianPredictions
 from caltest.simulation import classwise, local, m1
@@ -111,7 +111,7 @@ def test_workers_blocks_and_memory_change_no_number(monkeypatch):
     for settings in ({}, {"_HELD": 0}, {"_SUMS": 1}, {"_SUMS": 10**9}):
         with monkeypatch.context() as patch:
             for name, value in settings.items():
-                patch.setattr(field, name, value)
+                patch.setattr(places, name, value)
             for n_jobs in (1, 3):
                 again = caltest.witness(
                     data.probs, data.labels, n_resamples=200, n_points=20, rng=3, n_jobs=n_jobs

@@ -13,10 +13,16 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._quoted import quoted
 from caltest._seeds import Rng, seed_of
 from caltest.binning import EqualWidth, reliability_curve
-from caltest.bounds.compared import Compared, compared
 from caltest.bounds.result import MiscalibrationBounds, ReliabilityPoints, SideBound, ViewBounds
-from caltest.bounds.shifts import SIDES, ShiftedScan, grid_of_tolerances
-from caltest.bounds.where import largest_refuted, places
+from caltest.bounds.shifts import (
+    SIDES,
+    Compared,
+    ShiftedScan,
+    compared,
+    grid_of_tolerances,
+    largest_refuted,
+    places,
+)
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Side

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from caltest.comparison.resampling import Kind
+    from caltest.comparison.equality import Kind
     from caltest.data import Rows, Sample
 
     Labels = NDArray[np.intp]
@@ -174,7 +174,7 @@ def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
     """
     import numpy as np
 
-    from caltest.comparison.inputs import aligned
+    from caltest.comparison.ranking import aligned
 
     found = aligned(first, reference, second, other)
     differ = np.flatnonzero(reference.labels != found.labels)

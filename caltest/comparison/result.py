@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from caltest._arguments import arguments
 from caltest._tiles import Array
 from caltest._visible import visible
-from caltest.comparison.resampling import Kind
+from caltest.comparison.equality import Kind
 from caltest.results import Result
 
 if TYPE_CHECKING:

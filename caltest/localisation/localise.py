@@ -20,8 +20,15 @@ from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.lenses import Lens, find_lens, seen
-from caltest.localisation.field import Field
-from caltest.localisation.places import Places, RowPlaces, cover, given_points, kernels_of, places_told
+from caltest.localisation.places import (
+    Field,
+    Places,
+    RowPlaces,
+    cover,
+    given_points,
+    kernels_of,
+    places_told,
+)
 from caltest.localisation.result import Witness
 from caltest.multiplicity import StepDown
 from caltest.predictive import recognised

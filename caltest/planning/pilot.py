@@ -25,10 +25,11 @@ from caltest._sampling import LabelSampler
 from caltest._seeds import seed_of
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.planning.fits import CAREFUL, estimated
-from caltest.planning.truths import (
+from caltest.planning.fits import (
+    CAREFUL,
     Array,
     Truth,
+    estimated,
     mean_distance,
     of_bias,
     of_overconfidence,

@@ -10,8 +10,7 @@ way that real models do.
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.simulation.draws import ALPHA, Simulated
 from caltest.simulation.errors import classwise, local, noisy, tempered
-from caltest.simulation.mixture import m1, m2, m3, mixture
-from caltest.simulation.truth import Estimate, true_ece_tv, true_skce
+from caltest.simulation.truth import Estimate, m1, m2, m3, mixture, true_ece_tv, true_skce
 
 __all__ = [
     "ALPHA",
