@@ -196,7 +196,7 @@ def table(columns: Sequence[Column], draws: LabelDraws, workers: Workers) -> Arr
         Who does the work.
     """
     values = np.empty((1 + draws.count, len(columns)))
-    for _ in _filled(values, columns, draws, workers, draws.count, hide=True):
+    for _ in _filled(values, columns, draws, workers, draws.count):
         pass
     return values
 
@@ -207,16 +207,14 @@ def batches(
     workers: Workers,
     *,
     at_most: int,
-    hide: bool = True,
 ) -> Iterator[Array]:
     """Yield the rows of the table in the order of the draws, so that one can stop among them.
 
     Forms that work in parallel inside take batches of ``at_most`` draws, others one block of draws a
-    worker. With ``hide=False`` users' functions see the observed labels first, not at a random place,
-    for which all draws would have to be known.
+    worker. Users' functions see the observed labels at a random place, and so all draws at once.
     """
     values = np.empty((1 + draws.count, len(columns)))
-    for rows in _filled(values, columns, draws, workers, at_most, hide=hide):
+    for rows in _filled(values, columns, draws, workers, at_most):
         yield values[rows]
 
 
@@ -226,8 +224,6 @@ def _filled(
     draws: LabelDraws,
     workers: Workers,
     at_most: int,
-    *,
-    hide: bool,
 ) -> Iterator[slice]:
     """Write the table, batch by batch of the draws; yield which of its rows are done.
 
@@ -235,8 +231,7 @@ def _filled(
     """
     by_way: dict[_Way, list[int]] = {way: [] for way in _Way}
     for place, column in enumerate(columns):
-        way = _Way.of(column.form)
-        by_way[_Way.BY_BLOCKS if way is _Way.HIDDEN and not hide else way].append(place)
+        by_way[_Way.of(column.form)].append(place)
     if by_way[_Way.HIDDEN]:
         hidden = draws.hidden()
         block = _Block.of([columns[place] for place in by_way[_Way.HIDDEN]])

@@ -305,6 +305,25 @@ def test_functions_that_know_the_labels_of_one_call(place, door):
     assert rejected <= 9  # 3 are expected of 60 at 0.05; more than 9 with probability 0.001
 
 
+@pytest.mark.parametrize("stop_after", [None, 1, 5, 20])
+def test_functions_that_remember_every_vector(stop_after):
+    """The later a vector of labels was seen first, the smaller its value, and always the same."""
+    rng = np.random.default_rng(3)
+    p = rng.random(30)
+    rejected = 0
+    for number in range(100):
+        labels = (rng.random(30) < p).astype(int)
+        seen = {}
+
+        def remembers(probs, labels, seen=seen):
+            return float(seen.setdefault(bytes(labels), -len(seen)))
+
+        null = caltest.nulls.MonteCarlo(stop_after)
+        result = caltest.test(p, labels, remembers, null=null, n_resamples=39, rng=number)
+        rejected += result.pvalue <= 0.05
+    assert rejected <= 14  # 5 are expected; more than 14 with probability 2e-4
+
+
 def test_functions_that_mutate():
     """Labels are theirs to change; predictions refuse."""
     rng = np.random.default_rng(1)

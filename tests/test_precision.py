@@ -153,7 +153,7 @@ def test_one_draw_is_rounded_as_many_are():
     assert form.value(labels[1]) == pytest.approx(form.of_labels(labels[1:2])[0], rel=1e-3, abs=1e-7)
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-45, 1e37, 1e300])
+@pytest.mark.parametrize("factor", [1e-40, 1e-39, 1e37, 1e40])
 def test_weights_beyond_single_precision_are_kept_in_double(factor):
     probs = np.random.default_rng(0).dirichlet(np.ones(6), 80)
     labels = np.random.default_rng(1).integers(0, 6, (3, 80)).astype(np.uint8)

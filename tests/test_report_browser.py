@@ -114,14 +114,14 @@ def audit(request):
 
 def test_structure_is_right_for_a_screen_reader(visit, audit):
     page = visit(audit)
-    page.of_labels("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    headings = page.of_labels(HEADINGS)
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    headings = page.evaluate(HEADINGS)
     assert headings[0] == 1
     assert headings.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(headings))
-    assert page.of_labels("document.documentElement.lang") == "en"
+    assert page.evaluate("document.documentElement.lang") == "en"
     assert page.title().endswith("ejected: A model")
-    tables = page.of_labels(TABLES)
+    tables = page.evaluate(TABLES)
     assert len(tables) >= 3
     for table in tables:
         assert table["caption"]
@@ -130,11 +130,11 @@ def test_structure_is_right_for_a_screen_reader(visit, audit):
             scope in ("col", "row") and (text or scope == "row") for scope, text in table["heads"]
         )
         assert {tuple(row) for row in table["rows"]} == {(table["columns"], "TH")}
-    assert page.of_labels("document.querySelectorAll('svg').length") >= 3
-    assert page.of_labels(UNNAMED) == 0
-    ids = page.of_labels("[...document.querySelectorAll('[id]')].map(each => each.id)")
+    assert page.evaluate("document.querySelectorAll('svg').length") >= 3
+    assert page.evaluate(UNNAMED) == 0
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
     assert len(ids) == len(set(ids))
-    wanted = page.of_labels(
+    wanted = page.evaluate(
         "[...document.querySelectorAll('[aria-labelledby]')].flatMap(each =>"
         " each.getAttribute('aria-labelledby').split(' '))"
         ".concat([...document.querySelectorAll('a')].map(each => each.hash.slice(1)))"
@@ -144,14 +144,14 @@ def test_structure_is_right_for_a_screen_reader(visit, audit):
 
 def test_nothing_but_tables_scrolls_sideways(visit, audit):
     page = visit(audit)
-    page.of_labels("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     for width, height in (WIDE, (768, 1024), PHONE, (320, 640)):
         page.set_viewport_size({"width": width, "height": height})
-        assert page.of_labels("document.documentElement.scrollWidth") <= width
-        assert page.of_labels(OVERFLOWING) == []
-        assert page.of_labels(OVERLAPPING) == []
-        assert page.of_labels(CLIPPED) == []
-        assert page.of_labels(CROSSED) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(OVERFLOWING) == []
+        assert page.evaluate(OVERLAPPING) == []
+        assert page.evaluate(CLIPPED) == []
+        assert page.evaluate(CROSSED) == []
 
 
 def test_the_answer_is_on_the_first_screen(visit, audit):
@@ -174,20 +174,20 @@ def test_no_script_is_needed_or_there(visit):
 def test_a_keyboard_gets_to_the_findings(visit):
     page = visit(audits.audit())
     page.keyboard.press("Tab")
-    assert page.of_labels("document.activeElement.innerText") == "Skip to the findings"
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the findings"
     assert page.locator(".skip").bounding_box()["x"] >= 0
     page.keyboard.press("Enter")
     page.wait_for_url("**/report.html#main")
 
 
 def test_light_and_dark_differ_and_paper_is_light(visit):
-    light = visit(audits.audit(), color_scheme="light").of_labels(COLOURS)
+    light = visit(audits.audit(), color_scheme="light").evaluate(COLOURS)
     page = visit(audits.audit(), color_scheme="dark")
-    dark = page.of_labels(COLOURS)
+    dark = page.evaluate(COLOURS)
     assert all(one != other for one, other in zip(light, dark, strict=True))
     page.emulate_media(media="print")
-    assert page.of_labels(COLOURS)[:2] == light[:2]
-    assert page.of_labels("getComputedStyle(document.body).color") == light[3]
+    assert page.evaluate(COLOURS)[:2] == light[:2]
+    assert page.evaluate("getComputedStyle(document.body).color") == light[3]
 
 
 def test_a_picture_is_drawn_in_both_schemes(visit):

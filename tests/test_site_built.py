@@ -180,8 +180,8 @@ def test_pages_fit_a_phone(visit, name, scheme):
     opened = visit(name, width=390, color_scheme=scheme)
     if name.startswith("theory"):
         opened.wait_for_selector("mjx-container svg", timeout=20_000)
-    assert opened.of_labels(OVERFLOWING) == []
-    assert opened.of_labels("document.documentElement.scrollWidth") <= 391
+    assert opened.evaluate(OVERFLOWING) == []
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 391
 
 
 @pytest.mark.parametrize("name", ["start", "audit", "readme", "theory/kernel"])
@@ -191,7 +191,7 @@ def test_nothing_is_cut_on_a_wide_screen(visit, name):
         opened.wait_for_selector("mjx-container svg", timeout=20_000)
     cut = """[...document.querySelectorAll('article pre, article div.math')].filter(each =>
         each.scrollWidth > each.clientWidth + 1).map(each => each.textContent.slice(0, 200))"""
-    assert opened.of_labels(cut) == []
+    assert opened.evaluate(cut) == []
 
 
 def test_numbers_are_not_broken_over_lines():
@@ -217,10 +217,10 @@ def test_pages_have_titles_of_their_own():
 def test_pictures_are_there(visit):
     for name in ("validation", "gallery/index", "gallery/plot_1_reliability"):
         opened = visit(name)
-        opened.of_labels("document.querySelectorAll('img').forEach(each => each.loading = 'eager')")
+        opened.evaluate("document.querySelectorAll('img').forEach(each => each.loading = 'eager')")
         opened.wait_for_function("[...document.images].every(each => each.complete)")
-        assert opened.of_labels("document.querySelectorAll('article img').length") > 0
-        assert opened.of_labels("[...document.images].every(each => each.naturalWidth > 100)")
+        assert opened.evaluate("document.querySelectorAll('article img').length") > 0
+        assert opened.evaluate("[...document.images].every(each => each.naturalWidth > 100)")
 
 
 def test_the_report_is_in_its_frame(visit):

@@ -33,7 +33,7 @@ from caltest._sampling import DRAWS, LabelSampler
 from caltest._tail import Alternative
 from caltest._tiles import blocks
 from caltest.data import Rows
-from caltest.forms import Form, HasCumulantGenerator, HasMoments, Moments
+from caltest.forms import Form, HasCumulantGenerator, HasLeadingSum, HasMoments, Moments
 from caltest.named import check_alternative
 from caltest.nulls import NULLS
 from caltest.nulls.base import Question
@@ -69,24 +69,37 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class Remembered(HasMoments, HasLeadingSum):
     """The moments of a form, found once for many observed values."""
 
-    resolution: float
-    repeats: float
+    form: Any
     known: Moments
     direction: Any
 
     @classmethod
     def of(cls, form: Any) -> Remembered:
         """Find them."""
-        return cls(form.resolution, form.repeats, form.moments(ALONE), form.leading(ALONE))
+        return cls(form, form.moments(ALONE), form.leading(ALONE))
 
-    def moments(self, _: Workers = ALONE) -> Moments:
+    @property
+    def resolution(self) -> float:
+        """How far two evaluations may differ."""
+        return float(self.form.resolution)
+
+    @property
+    def repeats(self) -> float:
+        """How many rows share what they add."""
+        return float(self.form.repeats)
+
+    def of_labels(self, labels: Any, workers: Workers = ALONE) -> Any:
+        """Return the form's values."""
+        return self.form.of_labels(labels, workers)
+
+    def moments(self, workers: Workers = ALONE) -> Moments:
         """Return them."""
         return self.known
 
-    def leading(self, _: Workers = ALONE) -> Any:
+    def leading(self, workers: Workers = ALONE) -> Any:
         """Return the sum whose square carries most of the variance."""
         return self.direction
 

@@ -19,7 +19,7 @@ from caltest._parallel import Workers
 from caltest._sampling import DRAWS
 from caltest._tail import Alternative
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Form, LabelFunction, Pairwise
+from caltest.forms import Combined, Form, LabelFunction
 from caltest.multiplicity import StepDown
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, check_number, ranked
 from caltest.resampling import (
@@ -45,7 +45,8 @@ class MonteCarlo(Null):
         Stop at the draw with which this many draws reached the observed value (Besag and Clifford
         1991); the p-value is then ``stop_after`` / draws, exact too. A clearly calibrated model is
         answered after few draws. Default None: draw all. One-sided alternatives only; a combined
-        statistic then answers as a whole, without p-values of its parts.
+        statistic then answers as a whole, without p-values of its parts. Of a function of your own all
+        draws are evaluated: which labels are the observed ones is not to be seen from their place.
 
     References
     ----------
@@ -85,29 +86,26 @@ class MonteCarlo(Null):
         check_number(question.statistic, cast("float", found.statistic))
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
-        # One label vector alone is added up tile by tile, as `estimate` does it: that is reported.
-        return replace(found, statistic=None) if isinstance(form, Pairwise) else found
+            return found
+        # Among draws, sums may be taken in another order than by `estimate`, whose value is reported.
+        return replace(found, statistic=None)
 
     def _sequential(self, question: Question, draws: LabelDraws, wanted: int) -> Answer:
         """Draw until so many draws reached the observed value.
 
-        It has to be known before they are, so that a function that keeps something from call to call
-        is only found out: what it learns from its first call it learns from a draw.
+        It has to be known before they are. A function that keeps something from call to call must not
+        know which labels are the observed ones: it has all draws, and the rule looks at them in order.
         """
         if question.alternative == "two-sided":
             raise InputError(
                 "stop_after goes with one-sided alternatives only; leave it out, or test one side."
             )
         form = question.form
-        if isinstance(form, LabelFunction):
-            form.of_labels(draws.sampler.draw(0, 1))
         sign = 1.0 if question.alternative == "greater" else -1.0
         seen: list[Array] = []
         reached, observed = 0, np.nan
         answer = None
-        loop = batches(
-            [Column(EVERYTHING, form)], draws, question.workers, at_most=2 * DRAWS, hide=False
-        )
+        loop = batches([Column(EVERYTHING, form)], draws, question.workers, at_most=2 * DRAWS)
         for values in loop:
             batch = values[:, 0]
             if not seen:
