@@ -27,11 +27,12 @@ PAGES = Path(__file__).resolve().parents[1] / "generated" / "reference"
 FOR_ADDING = (
     "forms",
     "forms.base",
+    "resampling",
     "multiplicity",
     "evidence",
     "tolerance",
     "kernels.bandwidth",
-    "kernels.fourier",
+    "kernels.radial",
     "plots.bands",
     "planning.curve",
 )
