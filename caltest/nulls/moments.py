@@ -18,6 +18,7 @@ from caltest.forms import (
     HasLatticeTerms,
     HasLeadingSum,
     HasMoments,
+    HasTerms,
     LatticeTerms,
     Moments,
 )
@@ -169,6 +170,7 @@ def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
 _TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
 _TIED_SUMS = 20.0  # the same of sums, whose atoms lie in one dimension only
+_TIED_PAIRS = 60.0  # the same of means over pairs, of which each takes few values, far apart
 _SHARED = 2.0  # rows with the same predictions, on average, from where they count as tied
 _MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
 _NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
@@ -269,7 +271,8 @@ def _few_sums(form: HasCumulantGenerator) -> bool:
         return False  # half a step is allowed for
     if surprises < _MANY_SURPRISES and lattice.spread > 0.0:
         return True
-    return surprises < _TIED_SUMS and form.repeats >= _SHARED
+    tied = _TIED_PAIRS if isinstance(form, HasTerms) else _TIED_SUMS
+    return surprises < tied and form.repeats >= _SHARED
 
 
 def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
