@@ -221,7 +221,7 @@ ON_OPTIONS: Mapping[str, Options] = {
             "tempered": {"temperature": sources(".5")},
         }.items()
     },
-    "caltest.simulation.truth": {
+    "caltest.simulation.mixture": {
         "n_samples": values.counts, "alpha": sources("(.1, .1)"), "pi": values.fractions,
         "beta": sources("(1, 2)", "None"),
         "rng": values.seeds},

@@ -36,7 +36,7 @@ NOT_FOR_USERS = {
     "Witness",
     "binning.ConsistencyBand", "binning.CountLaw", "binning.ReliabilityCurve", "binning.joint_bands",
     "binning.reliability_curve", "binning.share_bands",
-    "data.Predictions", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
+    "data.Rows", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",

@@ -34,7 +34,7 @@ HUGE = 10**5000
         lambda x: caltest.files.scan_arrays(x, LABELS),
         lambda x: caltest.files.scan_arrays(PROBS, x),
         lambda x: caltest.predictive.GaussianPredictions(x, [1.0]),
-        lambda x: caltest.simulation.truth(2, x, pi=0.5),
+        lambda x: caltest.simulation.mixture(2, x, pi=0.5),
         lambda x: caltest.planning.pilot(PROBS, truth=x),
         lambda x: caltest.data.Rows(x),
         lambda x: caltest.estimate_squared_error(PROBS, LABELS, functions=x),
@@ -90,7 +90,7 @@ class Unplaced(type):
         lambda x: caltest.audit(PROBS, LABELS, groups=x),
         lambda x: caltest.compare({"a": x, "b": PROBS}, LABELS),
         lambda x: caltest.witness(PROBS, LABELS, points=x),
-        lambda x: caltest.data.sample(x),
+        lambda x: caltest.data.glimpse(x),
         lambda x: caltest.estimate(PROBS, LABELS, lambda p, y: x),
     ],
 )
@@ -164,9 +164,9 @@ def test_a_display_of_nothing_is_not_drawn():
 def test_fractions_are_numbers():
     share = Fraction(1, 3)
     assert caltest.statistics.ECD(clip=share) == caltest.statistics.ECD(1 / 3)
-    with_float = caltest.simulation.truth(5, [1.0, 2.0], pi=1 / 3, rng=0)
+    with_float = caltest.simulation.mixture(5, [1.0, 2.0], pi=1 / 3, rng=0)
     np.testing.assert_array_equal(
-        caltest.simulation.truth(5, [1.0, 2.0], pi=share, rng=0).truth, with_float.truth
+        caltest.simulation.mixture(5, [1.0, 2.0], pi=share, rng=0).truth, with_float.truth
     )
     assert caltest.bin_table(PROBS, LABELS, clip=share) is not None
 

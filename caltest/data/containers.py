@@ -112,7 +112,7 @@ def read_table(data: object, what: str) -> Table:
         raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
     if has(data, "load", "n_samples"):
         raise InputError(f"{what} is {NOT_LOADED}.")
-    if has(data, "predictions", "labels"):
+    if has(data, "rows", "labels"):
         raise InputError(
             f"{what} is a {type(data).__name__}; give its .rows first, and its .labels second."
         )

@@ -50,7 +50,7 @@ RANK = 256
 HELD_UP_TO = 100_000
 """Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
 
-Of more rows a glimpse is what bandwidths and features are fitted to, see :mod:`caltest.data.sample`,
+Of more rows a glimpse is what bandwidths and features are fitted to, see ``caltest.data.glimpse``,
 and features are computed when they are needed.
 """
 
