@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -166,7 +166,8 @@ def test(
     measure = measure.shuffled(seed)
     stored = _stored(probs, labels)
     if stored is not None:
-        if not tolerant and goes_through(stored, chosen):
+        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
+        if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load()
@@ -189,7 +190,8 @@ def test(
                 value=sided.value,
                 guarantee=chosen.guarantee_for(sided.form),
                 alternative=sides,
-                shape=view.rows,
+                n_samples=view.rows.n_samples,
+                n_classes=view.rows.n_classes,
                 lens=lens_label,
                 seed=seed,
                 warnings=(
@@ -223,7 +225,8 @@ def test(
             value=value,
             guarantee=chosen.guarantee_for(form),
             alternative=question.alternative,
-            shape=view.rows,
+            n_samples=view.rows.n_samples,
+            n_classes=view.rows.n_classes,
             lens=lens_label,
             seed=seed,
             warnings=(
@@ -278,16 +281,6 @@ def estimate(
         return observed_value(fitted, form, view.labels, Workers(n_jobs))
 
 
-class _Shape(Protocol):
-    """How many rows and classes there are."""
-
-    @property
-    def n_samples(self) -> int: ...
-
-    @property
-    def n_classes(self) -> int | None: ...
-
-
 def _result(
     measure: Statistic,
     null: Null,
@@ -296,7 +289,8 @@ def _result(
     value: float,
     guarantee: Guarantee,
     alternative: Alternative | ToleranceAlternative,
-    shape: _Shape,
+    n_samples: int,
+    n_classes: int | None,
     lens: str | None,
     seed: int,
     warnings: tuple[str, ...],
@@ -311,8 +305,8 @@ def _result(
         null=null.name,
         guarantee=guarantee,
         alternative=alternative,
-        n_samples=shape.n_samples,
-        n_classes=shape.n_classes,
+        n_samples=n_samples,
+        n_classes=n_classes,
         lens=lens,
         parameters=measure.parameters if parameters is None else dict(parameters),
         n_resamples=answer.n_resamples,
@@ -366,11 +360,6 @@ class _SeenRows:
         return glimpse(self.checked(*task).rows.probs for task in self.tasks())
 
 
-def goes_through(stored: Stored, null: Null) -> bool:
-    """Say whether rows are read in one pass, if the statistic can: if they are many."""
-    return stored.n_samples > HELD_UP_TO and isinstance(null, MonteCarlo) and null.stop_after is None
-
-
 def _of_stored(
     measure: Statistic,
     null: Null,
@@ -408,7 +397,8 @@ def _of_stored(
         value=cast("float", answer.statistic),
         guarantee=null.guarantee,
         alternative=side,
-        shape=_ShapeOf(stored.n_samples, first.rows.n_classes),
+        n_samples=stored.n_samples,
+        n_classes=first.rows.n_classes,
         lens=lens_label,
         seed=seed,
         warnings=(
@@ -417,11 +407,6 @@ def _of_stored(
             *partwise.statistic.notes,
         ),
     )
-
-
-class _ShapeOf(NamedTuple):
-    n_samples: int
-    n_classes: int
 
 
 def _columns_of_rows(partwise: Partwise, rows: Rows) -> tuple[Column, ...]:
