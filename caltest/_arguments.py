@@ -3,7 +3,7 @@
 Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
 the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
 only is said there. None is right where the type hint says so. What is wrong is shown by
-:func:`caltest._quoted.quoted`.
+:func:`caltest._visible.quoted`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numbers import Integral, Real
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from caltest._quoted import MOST, quoted
+from caltest._visible import MOST, quoted
 from caltest.exceptions import Argument, InputError, Phrase
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from caltest._arguments import arguments, choose
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 LIBRARIES = {"numpy": "numpy", "torch": "torch", "cupy": "cupy"}

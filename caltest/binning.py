@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, positive_integer, real_array
-from caltest._quoted import quoted
 from caltest._sums import law_of_sum
+from caltest._visible import quoted
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from caltest._arguments import arguments
-from caltest._seeds import Rng
+from caltest._sampling import Rng
 from caltest.auditing import Audit, audit
 from caltest.text.audit import failure
 

@@ -16,11 +16,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, choose, name_or_place, whole_number
-from caltest._quoted import quoted
-from caltest._relabel import equal, looked_up, ranks
+from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
+
+# ------------------------------------------ labels of full predictions in classes of reduced ones
+#
+# All functions take one label vector (n,) or a block of them (B, n), of whole numbers of any type,
+# and return small whole numbers: blocks of drawn labels are large.
+
+
+def equal(column: int | NDArray[np.intp], labels: NDArray[Any]) -> NDArray[Any]:
+    """Return 1 where a label is the column (of its row), else 0."""
+    return np.asarray(labels == column).view(np.uint8)
+
+
+def looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Return what the table (n, m) says of every label."""
+    return np.asarray(table[np.arange(len(table)), labels])
+
+
+def ranks(probs: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the rank of every class in its row, the most probable first, (n, m), from 0.
+
+    Of tied classes the first comes first.
+
+    Examples
+    --------
+    >>> ranks(np.array([[0.25, 0.5, 0.25]])).tolist()
+    [[1, 0, 2]]
+    """
+    n, m = probs.shape
+    order = np.argsort(-probs, axis=1, kind="stable")
+    places = np.arange(m).astype(np.min_scalar_type(m))
+    found = np.empty((n, m), dtype=places.dtype)
+    np.put_along_axis(found, order, np.broadcast_to(places, (n, m)), axis=1)
+    return found
+
+
+# ------------------------------------------------------------------ lenses
+#
+# A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced
+# prediction says is all that is tested.
+
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]

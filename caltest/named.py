@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from caltest._arguments import check_takes, choose
-from caltest._quoted import quoted
-from caltest._tail import Alternative
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.nulls import NULLS, MonteCarlo, Null
+from caltest.pvalues import Alternative
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
 
 StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler
-from caltest._seeds import child_seed, generator
+from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler, child_seed, generator
 from caltest._tiles import blocks
 from caltest.data import Rows, Sample, merged_notes
 from caltest.forms import Additive, Combined, Form, LabelFunction

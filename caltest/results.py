@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, flag
-from caltest._tail import Alternative
 from caltest.forms import Side
 from caltest.nulls import Guarantee, Part
+from caltest.pvalues import Alternative
 
 
 def freeze_arrays(found: Any) -> None:

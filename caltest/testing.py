@@ -12,9 +12,8 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._quoted import quoted
-from caltest._seeds import Rng, seed_of
-from caltest._tail import Alternative
+from caltest._sampling import Rng, seed_of
+from caltest._visible import quoted
 from caltest.data import (
     Rows,
     Sample,
@@ -36,6 +35,7 @@ from caltest.named import (
 )
 from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
 from caltest.predictive import Predictive, PredictiveSample, recognised
+from caltest.pvalues import Alternative
 from caltest.resampling import Column, RowCheck, adds_up, columns_of, table_of_blocks
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic

@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from caltest._parallel import Workers
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data import Rows, Sample, impossible_labels
 from caltest.exceptions import InputError
 from caltest.forms import Form, Side

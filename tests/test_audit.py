@@ -9,11 +9,9 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits
 
 import caltest
-from caltest._tail import count, pvalue
 from caltest.auditing.answers import Drawn, answers
 from caltest.data import sample
-from caltest.evidence import evidence_of_draws
-from caltest.multiplicity import adjusted, step_down
+from caltest.pvalues import adjusted, count, evidence_of_draws, pvalue, step_down
 from caltest.simulation import tempered
 from caltest.statistics import STATISTICS
 

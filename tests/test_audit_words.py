@@ -15,7 +15,7 @@ import caltest
 from caltest import InputError
 from caltest.auditing import Group, View, engine
 from caltest.auditing.engine import NOTHING, Bounded, bins_of
-from caltest.multiplicity import CORRECTIONS
+from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text import audit_advice
 from caltest.text.names import group_name, narrow_name, view_name

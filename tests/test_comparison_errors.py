@@ -17,7 +17,7 @@ from caltest.comparison.equality import standard_errors
 from caltest.data import Rows, sample
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens
-from caltest.multiplicity import CORRECTIONS, SMALLEST, adjusted
+from caltest.pvalues import CORRECTIONS, SMALLEST, adjusted
 from caltest.statistics import STATISTICS, LinearSKCE, UnbiasedSKCE
 
 # ------------------------------------------------------------------ variance of U-statistics

@@ -18,7 +18,7 @@ from caltest.cli import app
 from caltest.cli._audit import OPTIONS
 from caltest.cli._config import load_config
 from caltest.exceptions import InputError
-from caltest.multiplicity import CORRECTIONS
+from caltest.pvalues import CORRECTIONS
 
 PAGE = page("docs/audit.md")
 MAKE, *OTHERS = blocks(PAGE, "python")

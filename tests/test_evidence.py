@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import gamma, norm, skew
 from support import binomial_limits
 
-from caltest.evidence import evidence, evidence_of_draws
-from caltest.multiplicity import step_down
+from caltest.pvalues import evidence, evidence_of_draws, step_down
 
 
 def test_of_a_normal_it_is_the_logarithm_of_the_tail():

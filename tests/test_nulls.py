@@ -21,7 +21,7 @@ from support import (
 )
 
 import caltest
-from caltest._seeds import generator
+from caltest._sampling import generator
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, Moments

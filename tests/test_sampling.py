@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import chi2
 from support import dirichlet
 
-from caltest._sampling import DRAWS, ROWS, LabelSampler
-from caltest._seeds import generator, seed_of
+from caltest._sampling import DRAWS, ROWS, LabelSampler, generator, seed_of
 from caltest.exceptions import InputError
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support import binomial_limits
 
 from caltest import InputError
-from caltest.multiplicity import StepDown, adjusted, step_down
+from caltest.pvalues import StepDown, adjusted, step_down
 
 
 def plain_loop(observed, draws):

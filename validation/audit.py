@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest._parallel import ALONE
-from caltest._seeds import seed_of
+from caltest._sampling import seed_of
 from caltest.auditing import engine
 from caltest.auditing.answers import answers, draw_all
 from caltest.auditing.groups import read_groups

@@ -28,11 +28,11 @@ from scipy.special import log_softmax
 from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
-from caltest import _tail
 from caltest.data import Rows
 from caltest.forms import Combined, Component
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
+from caltest.pvalues import count
 from caltest.simulation.draws import log_dirichlet
 from caltest.statistics import KolmogorovSmirnov, Omnibus, UnbiasedSKCE
 from validation._study import CONFIDENCE, command_line, markdown, write_csv
@@ -158,8 +158,8 @@ def pvalues(observed: Array, draws: Array, resolution: float) -> Array:
     found = np.empty_like(observed)
     for column in range(observed.shape[1]):
         for row, value in enumerate(observed[:, column]):
-            count = _tail.count(draws[:, column], float(value), "greater", resolution)
-            found[row, column] = (1 + count) / (1 + len(draws))
+            reached = count(draws[:, column], float(value), "greater", resolution)
+            found[row, column] = (1 + reached) / (1 + len(draws))
     return found
 
 

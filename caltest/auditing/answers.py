@@ -11,20 +11,26 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import _tail
 from caltest._arguments import MOST_RESAMPLES
 from caltest._memory import check_fits
 from caltest._parallel import Workers
-from caltest._quoted import quoted
-from caltest._seeds import child_seed
-from caltest._tail import Alternative
+from caltest._sampling import child_seed
+from caltest._visible import quoted
 from caltest.auditing.plan import Hypothesis, Look, Scope, Source
-from caltest.evidence import evidence_of_draws
 from caltest.exceptions import InputError
 from caltest.forms import LabelFunction
 from caltest.lenses import Reducer
-from caltest.multiplicity import StepDown, adjusted, check_correction
 from caltest.nulls import MonteCarlo
+from caltest.pvalues import (
+    Alternative,
+    StepDown,
+    adjusted,
+    check_correction,
+    count,
+    evidence_of_draws,
+    interval,
+    pvalue,
+)
 from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
 from caltest.tolerance import sided_answer
 
@@ -264,13 +270,11 @@ def answers(drawn: Drawn, alternatives: Sequence[Alternative], correction: str) 
     """Rank the observed labels among the draws, each hypothesis alone and all together."""
     observed, draws = drawn.values[0], drawn.values[1:]
     counts = [
-        _tail.count(draws[:, h], float(observed[h]), side, float(drawn.resolutions[h]))
+        count(draws[:, h], float(observed[h]), side, float(drawn.resolutions[h]))
         for h, side in enumerate(alternatives)
     ]
     n_draws = len(draws)
-    pvalues = np.array(
-        [_tail.pvalue(c, n_draws, side) for c, side in zip(counts, alternatives, strict=True)]
-    )
+    pvalues = np.array([pvalue(c, n_draws, side) for c, side in zip(counts, alternatives, strict=True)])
     evidence = evidence_of_draws(drawn.values, alternatives, drawn.resolutions)
     evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is no number says nothing
     if correction == WESTFALL_YOUNG:
@@ -282,7 +286,7 @@ def answers(drawn: Drawn, alternatives: Sequence[Alternative], correction: str) 
         values=observed,
         pvalues=pvalues,
         intervals=tuple(
-            _tail.interval(c, n_draws, side) for c, side in zip(counts, alternatives, strict=True)
+            interval(c, n_draws, side) for c, side in zip(counts, alternatives, strict=True)
         ),
         adjusted=np.maximum(found, pvalues),
         expected=tuple(_expected(draws[:, h]) for h in range(len(observed))),

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._seeds import Rng, child_seed, seed_of
-from caltest._tail import Alternative
+from caltest._sampling import Rng, child_seed, seed_of
 from caltest.auditing.answers import (
     Answers,
     answers,
@@ -42,6 +41,7 @@ from caltest.bounds.lower import BoundsPlan, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
 from caltest.forms import Side
+from caltest.pvalues import Alternative
 from caltest.tolerance import event
 
 # ------------------------------------------------------------------ asked
@@ -329,7 +329,7 @@ def audit(
         probability at a time. Default None.
     correction
         How p-values are adjusted for their number: "westfall_young" (default), or one of
-        `caltest.multiplicity.CORRECTIONS`, "holm" (default with a tolerance) or "fdr_bh" for
+        `caltest.pvalues.CORRECTIONS`, "holm" (default with a tolerance) or "fdr_bh" for
         instance.
     min_rows
         Groups of fewer rows, or of one, are skipped, and named. Default 50: in fewer, only errors of
@@ -355,7 +355,7 @@ def audit(
     *One set of draws.* If the model is calibrated, labels are draws from its predictions. Labels are
     so drawn ``n_resamples`` times, with predictions and groups held fixed, and every hypothesis (a
     lens, on all rows or a group, by a statistic) sees the same draws. Each statistic is put on one
-    scale, its tail under H0 (:mod:`caltest.evidence`), observed labels and draws alike, and Westfall
+    scale, its tail under H0 (:mod:`caltest.pvalues`), observed labels and draws alike, and Westfall
     and Young's step-down maxima adjust for the number of hypotheses, whatever their dependence.
 
     *What is controlled.* If the model is calibrated, the chance of any finding is at most ``alpha``

@@ -12,8 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._quoted import has, quoted
-from caltest._visible import shown_column, shown_group, shown_value
+from caltest._visible import has, quoted, shown_column, shown_group, shown_value
 from caltest.auditing.result import Skipped
 from caltest.data.containers import check_named, listed, native_of
 from caltest.data.sample import check_index

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from caltest import lenses as registered
 from caltest._arguments import choose
-from caltest._quoted import quoted
-from caltest._visible import shown_group
+from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, large_enough
 from caltest.auditing.result import Group, Skipped
 from caltest.data import Rows, Sample

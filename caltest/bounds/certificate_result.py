@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from caltest._arguments import Number, arguments, choose, level_of_confidence, real_array
-from caltest._quoted import quoted
-from caltest._seeds import generator
+from caltest._sampling import generator
+from caltest._visible import quoted
 from caltest.bounds.isotonic import ConfidenceBand, Segment, cells_wanted, interval_bounds
 from caltest.exceptions import InputError
 from caltest.results import Result

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._quoted import quoted
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
+from caltest._visible import quoted
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.result import MiscalibrationBounds, ReliabilityPoints, SideBound, ViewBounds
 from caltest.bounds.shifts import (

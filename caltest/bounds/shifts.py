@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from caltest import _tail
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, ROWS
-from caltest._seeds import generator
+from caltest._sampling import DRAWS, ROWS, generator
 from caltest._sums import law_of_sum
 from caltest._tiles import blocks
 from caltest.bounds.result import Place
 from caltest.forms import Intervals, Side
-from caltest.multiplicity import StepDown
+from caltest.pvalues import StepDown, count, pvalue
 
 # ------------------------------------------------------------------ shifts
 #
@@ -382,7 +380,7 @@ class Compared:
         steps = np.sum([part.steps for part in parts], axis=0)
         return cls(
             observed[:, 0],
-            np.array([_tail.pvalue(int(count), n_draws, "greater") for count in reached]),
+            np.array([pvalue(int(count), n_draws, "greater") for count in reached]),
             StepDown.of(observed[:, 0]).pvalues(steps, n_draws),
         )
 
@@ -410,7 +408,7 @@ def _compare(
 def _count(observed: Array, maxima: Array, first: Array) -> _Counted:
     highest = observed.max(axis=0)
     reached = [
-        _tail.count(column, value, "greater")
+        count(column, value, "greater")
         for column, value in zip(maxima.T, highest.tolist(), strict=True)
     ]
     steps = StepDown.of(observed[:, 0]).count(first)

@@ -27,8 +27,8 @@ from caltest.cli._output import NOT_REJECTED, REJECTED, errors_reported, to_json
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
-    from caltest._tail import Alternative
     from caltest.forms import Side
+    from caltest.pvalues import Alternative
     from caltest.results import CalibrationResult
 
 

@@ -21,8 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from caltest._door import called
-from caltest._quoted import quoted
-from caltest._visible import message, visible_page
+from caltest._visible import message, quoted, visible_page
 from caltest.exceptions import InputError
 
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from caltest._arguments import choose, whole_number
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.cli._input import read_pilot
 from caltest.exceptions import InputError
 

@@ -15,13 +15,12 @@ from scipy.special import stdtr
 
 from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._quoted import quoted
-from caltest._seeds import child_seed, generator
-from caltest._tail import TIE_TOLERANCE
+from caltest._sampling import child_seed, generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
+from caltest._visible import quoted
 from caltest.data import Sample
 from caltest.exceptions import InputError
-from caltest.multiplicity import SMALLEST
+from caltest.pvalues import SMALLEST, TIE_TOLERANCE
 from caltest.statistics import Statistic
 
 # ------------------------------------------------------------------ resampling

@@ -11,9 +11,9 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._quoted import as_text, quoted
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
 from caltest._tiles import Array
+from caltest._visible import as_text, quoted
 from caltest.comparison.equality import (
     FEWEST_ROWS,
     LABEL_DRAWS,
@@ -36,9 +36,9 @@ from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
 from caltest.forms import HasGram
 from caltest.lenses import Labels, Lens, find_lens, lens_of
-from caltest.multiplicity import adjusted, check_correction
 from caltest.named import StatisticLike, find_statistic
 from caltest.predictive import recognised
+from caltest.pvalues import adjusted, check_correction
 from caltest.statistics import CKCE, Statistic
 
 # ------------------------------------------------------------------ inputs
@@ -173,7 +173,7 @@ def compare(
     confidence
         Of all intervals, and 1 − confidence is the level of the summary. Default 0.95.
     correction
-        For the number of pairs: a name of ``caltest.multiplicity.CORRECTIONS``, or None. Default
+        For the number of pairs: a name of ``caltest.pvalues.CORRECTIONS``, or None. Default
         "holm": valid however the tests depend on each other.
     rng, n_jobs, progress
         As in :func:`caltest.test`.

@@ -15,7 +15,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from caltest._arguments import check_unmasked, closest
-from caltest._quoted import as_text, has, quoted
+from caltest._visible import as_text, has, quoted
 from caltest.exceptions import InputError, Phrase
 
 # ------------------------------------------------------------------ containers

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import closest
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data.containers import Table, listed
 from caltest.exceptions import InputError
 

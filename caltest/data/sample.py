@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, as_float, flag, real_array
-from caltest._quoted import quoted
 from caltest._sampling import LabelSampler
+from caltest._visible import quoted
 from caltest.data.containers import Table, listed, read_table, shape_of
 from caltest.data.diagnose import Suspect, probs_error
 from caltest.data.labels import column_indices

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._arguments import choose
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.estimation.base import EstimationFunction
 from caltest.estimation.functions import DirichletKernelDensity, HistogramBinning, Temperature
 from caltest.estimation.ridge import KroneckerKernelRidge, Scaling, TwoStepKernelRidge

@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest._arguments import arguments, choose
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._seeds import Rng, child_seed, seed_of
+from caltest._sampling import Rng, child_seed, seed_of
 from caltest.data import Sample, impossible_labels, sample
 from caltest.estimation.base import residuals, u_statistic
 from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike

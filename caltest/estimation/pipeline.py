@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._quoted import quoted
-from caltest._seeds import generator
+from caltest._sampling import generator
 from caltest._tiles import blocks
+from caltest._visible import quoted
 from caltest.estimation.base import Array, Labels, residuals
 from caltest.estimation.candidates import Candidate, FunctionLike, candidates, several
 from caltest.estimation.ridge import Scaling

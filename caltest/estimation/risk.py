@@ -14,8 +14,8 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._quoted import quoted
 from caltest._tiles import sum_over_tiles
+from caltest._visible import quoted
 from caltest.data import sample
 from caltest.estimation.base import Array, ErrorGram, Fitted, residuals
 from caltest.exceptions import InputError

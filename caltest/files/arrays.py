@@ -11,7 +11,7 @@ import pandas as pd
 
 from caltest._arguments import whole_number
 from caltest._door import reading, size_of
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data.containers import Table, check_unique, chosen_probs, read_table, shape_of
 from caltest.exceptions import InputError
 from caltest.files.content import Content, Roles, check_held, unread_note

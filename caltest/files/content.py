@@ -12,7 +12,7 @@ import pandas as pd
 
 from caltest._arguments import closest
 from caltest._memory import check_fits
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.containers import chosen_label, likely_labels, listed
 from caltest.exceptions import InputError

@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest._door import reading, size_of
 from caltest._memory import check_fits
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data.containers import check_unique
 from caltest.exceptions import InputError
 from caltest.files.npy import Header, read_array, read_header

@@ -9,7 +9,7 @@ import pandas as pd
 
 from caltest._arguments import arguments, names
 from caltest._door import called, check_file, named, opened, size_of
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz

@@ -12,9 +12,9 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._door import called, check_file, is_file, is_folder, named, opened, reading, size_of
-from caltest._quoted import quoted
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
+from caltest._visible import quoted
 from caltest.data import Sample, sample
 from caltest.data.containers import check_unique, is_framed, listed, read_table
 from caltest.exceptions import InputError

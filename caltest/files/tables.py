@@ -16,7 +16,7 @@ import pandas as pd
 
 from caltest._door import size_of
 from caltest._memory import check_fits
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.data.containers import check_columns, check_unique, chosen_columns, is_number, listed
 from caltest.exceptions import InputError, Row
 from caltest.files.content import Content, Roles, check_held, unread_note

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
-from caltest._seeds import generator
+from caltest._sampling import generator
 from caltest._tiles import Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
 from caltest.forms._pair_sums import Term, Weights
 from caltest.forms.base import Array

@@ -11,11 +11,10 @@ import numpy as np
 
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS
-from caltest._tail import Alternative
 from caltest._tiles import blocks
-from caltest.evidence import evidence
 from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
 from caltest.forms.paths import HasBrownianLimit
+from caltest.pvalues import Alternative, evidence
 
 _ENTRIES = 2**24  # labels that a part looks at in one go
 _WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
@@ -85,7 +84,7 @@ class Combined(Form):
     """T = max_k −log p_k: how unlikely under H0 the most unlikely of several parts is.
 
     Every part is standardised by its moments under H0 given the predictions, and its tail probability
-    p_k follows from these (:mod:`caltest.evidence`), nearly. It needs no guarantee of the p_k: they
+    p_k follows from these (:mod:`caltest.pvalues`), nearly. It needs no guarantee of the p_k: they
     depend on the predictions and one label vector only, so that T is a statistic like others, whose
     law is drawn. A part that cannot vary has p_k = 1.
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
-from caltest._quoted import quoted
-from caltest._tail import TIE_TOLERANCE
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
 from caltest.predictive import Predictive
+from caltest.pvalues import TIE_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from caltest._parallel import ALONE, Workers
-from caltest._seeds import generator
+from caltest._sampling import generator
 from caltest._tiles import blocks
 from caltest.forms._pair_moments import diagonal_table, identity_tile
 from caltest.forms._pair_sums import LowRankWeights, Term

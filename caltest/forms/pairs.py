@@ -14,7 +14,7 @@ from scipy.linalg import eigh, helmert
 
 from caltest._arrays import ArrayLibrary, current_library
 from caltest._parallel import ALONE, Workers
-from caltest._seeds import generator
+from caltest._sampling import generator
 from caltest._tiles import (
     TILE,
     TILE_ELSEWHERE,

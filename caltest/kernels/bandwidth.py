@@ -15,7 +15,7 @@ from scipy.special import betaln
 
 from caltest._arguments import anything, arguments, as_float, real_array
 from caltest._arrays import NUMPY
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import (
     ROUNDING,

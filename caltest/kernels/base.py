@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, positive_number, real_array, real_kernel
 from caltest._arrays import NUMPY, ArrayLibrary
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.distances import ArrayTile, CombinedTile, Floats, KernelTile, ScaledTile
 

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from caltest._arguments import closest
 from caltest._arrays import ArrayLibrary, exp, sqrt
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 # ------------------------------------------------------------------ distances

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, as_float
 from caltest._arrays import NUMPY, ArrayLibrary, exp
-from caltest._quoted import quoted
-from caltest._seeds import generator
+from caltest._sampling import generator
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolve
 from caltest.kernels.base import Kernel, Parameters, Scaled, Sum

@@ -14,7 +14,7 @@ from caltest._arguments import (
     level_of_confidence,
 )
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
 from caltest._tiles import Array
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
@@ -30,8 +30,8 @@ from caltest.localisation.places import (
     places_told,
 )
 from caltest.localisation.result import Witness
-from caltest.multiplicity import StepDown
 from caltest.predictive import recognised
+from caltest.pvalues import StepDown
 
 
 @arguments(kernel=anything)

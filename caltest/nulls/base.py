@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import _tail
+from caltest import pvalues
 from caltest._parallel import Workers
-from caltest._tail import Alternative
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.predictive import Predictive
+from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
 Array: TypeAlias = NDArray[np.float64]
@@ -198,13 +198,13 @@ def from_draws(draws: Array, question: Question, *, notes: tuple[str, ...] = ())
 
 def ranked(draws: Array, value: float, alternative: Alternative, resolution: float) -> Answer:
     """Rank a value among ``draws``; those closer to it than ``resolution`` are ties."""
-    above = _tail.count(draws, value, alternative, resolution)
+    above = pvalues.count(draws, value, alternative, resolution)
     return Answer(
-        pvalue=_tail.pvalue(above, len(draws), alternative),
+        pvalue=pvalues.pvalue(above, len(draws), alternative),
         statistic=value,
         n_resamples=len(draws),
         exceedances=above,
-        pvalue_interval=_tail.interval(above, len(draws), alternative),
+        pvalue_interval=pvalues.interval(above, len(draws), alternative),
         null_distribution=draws,
     )
 
@@ -215,7 +215,7 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
     Whatever the statistic, P(T ≥ t) is at least the probability of the labels that gave t: p is raised
     to that. It matters only where nearly all labels are certain, and there it matters much.
     """
-    p = _tail.combine_sides(greater, less, question.alternative)
+    p = pvalues.combine_sides(greater, less, question.alternative)
     return Answer(pvalue=float(np.clip(p, chance_of_labels(question), 1.0)), notes=notes)
 
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest._seeds import generator
-from caltest._tail import Alternative
+from caltest._sampling import generator
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
 from caltest.forms import Form, HasGram
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, chance_of_labels, from_draws
+from caltest.pvalues import Alternative
 
 # ------------------------------------------------------------------ gram
 

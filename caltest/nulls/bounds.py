@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from caltest._arguments import Number, arguments
-from caltest._tail import Alternative
 from caltest.forms import Form, HasTailBound
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
+from caltest.pvalues import Alternative
 
 _EXPONENT = Number(1.0, math.inf, "[]", "give the exponent of a norm, 1 or more")
 

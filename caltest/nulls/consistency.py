@@ -10,8 +10,7 @@ import numpy as np
 
 from caltest._arguments import arguments
 from caltest._parallel import ALONE
-from caltest._sampling import LabelSampler
-from caltest._seeds import generator
+from caltest._sampling import LabelSampler, generator
 from caltest._tiles import blocks
 from caltest.data import Rows
 from caltest.forms import Binned, Combined, DensityForm, Form, LabelFunction

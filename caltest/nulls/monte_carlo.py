@@ -13,15 +13,14 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from caltest import _tail
+from caltest import pvalues
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
 from caltest._sampling import DRAWS
-from caltest._tail import Alternative
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, LabelFunction
-from caltest.multiplicity import StepDown
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, check_number, ranked
+from caltest.pvalues import Alternative, StepDown
 from caltest.resampling import (
     EVERYTHING,
     Column,
@@ -111,7 +110,7 @@ class MonteCarlo(Null):
             if not seen:
                 observed, batch = float(batch[0]), batch[1:]
                 check_number(question.statistic, observed)
-            hits = np.flatnonzero(_tail.exceeds(sign * batch, sign * observed, form.resolution))
+            hits = np.flatnonzero(pvalues.exceeds(sign * batch, sign * observed, form.resolution))
             if reached + len(hits) >= wanted:
                 seen.append(batch[: hits[wanted - reached - 1] + 1])
                 length = sum(map(len, seen))
@@ -120,7 +119,7 @@ class MonteCarlo(Null):
                     statistic=observed,
                     n_resamples=length,
                     exceedances=wanted,
-                    pvalue_interval=_tail.interval(wanted, length, question.alternative),
+                    pvalue_interval=pvalues.interval(wanted, length, question.alternative),
                     null_distribution=np.concatenate(seen),
                     notes=(f"Stopped after {length} of {question.n_resamples} draws.",),
                 )
@@ -170,7 +169,9 @@ def _parts(form: Combined, values: Array, evidence: Array) -> tuple[Part, ...]:
     observed, draws, resolution = evidence[0], evidence[1:], form.resolution
     raw = np.array(
         [
-            _tail.pvalue(_tail.count(column, float(own), "greater", resolution), len(draws), "greater")
+            pvalues.pvalue(
+                pvalues.count(column, float(own), "greater", resolution), len(draws), "greater"
+            )
             for column, own in zip(draws.T, observed, strict=True)
         ]
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest._arguments import MOST_RESAMPLES, Whole, check_draws
 from caltest._parallel import Workers
-from caltest._seeds import child_seed, generator
+from caltest._sampling import child_seed, generator
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens

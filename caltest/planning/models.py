@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from caltest._seeds import generator
+from caltest._sampling import generator
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
 from caltest.planning.pilot import Pilot, pilot

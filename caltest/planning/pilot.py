@@ -20,9 +20,8 @@ from caltest._arguments import (
     real_array,
     whole_number,
 )
-from caltest._quoted import quoted
-from caltest._sampling import LabelSampler
-from caltest._seeds import seed_of
+from caltest._sampling import LabelSampler, seed_of
+from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.planning.fits import (

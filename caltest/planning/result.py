@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from caltest import _tail
+from caltest import pvalues
 from caltest._arguments import arguments
 from caltest.exceptions import InputError
 from caltest.planning.curve import PowerCurve
@@ -48,7 +48,7 @@ class PowerPoint:
     @property
     def interval(self) -> Interval:
         """95% Clopper–Pearson interval of the power: exact, for data sets are independent."""
-        return _tail.interval(self.rejections, self.n_datasets, "greater")
+        return pvalues.interval(self.rejections, self.n_datasets, "greater")
 
     @property
     def size(self) -> float | None:
@@ -60,7 +60,7 @@ class PowerPoint:
         """95% Clopper–Pearson interval of the type I error; None if not asked."""
         if self.false_rejections is None:
             return None
-        return _tail.interval(self.false_rejections, self.n_datasets, "greater")
+        return pvalues.interval(self.false_rejections, self.n_datasets, "greater")
 
     @arguments()
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from caltest._arguments import Number, anything, arguments, count_of_datasets
 from caltest._parallel import Workers
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
 from caltest.named import StatisticLike

@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest._arguments import arguments, count_of_datasets, flag
 from caltest._parallel import Workers
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
 from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.named import StatisticLike

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import OneOf, Whole, arguments
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest.bounds import MiscalibrationBounds
 from caltest.bounds.result import Place, SideBound, ViewBounds
 from caltest.exceptions import InputError

@@ -10,8 +10,8 @@ import numpy as np
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
-from caltest._quoted import quoted
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
+from caltest._visible import quoted
 from caltest.binning import Binning, EqualWidth
 from caltest.data import Rows, sample
 from caltest.exceptions import InputError

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from caltest._arguments import Number, arguments
-from caltest._quoted import quoted
 from caltest._tiles import blocks
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.predictive.base import Array, Predictive, numbers
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest import _tail
+from caltest import pvalues
 from caltest.auditing.result import Audit, Reliability
 from caltest.text.numbers import number
 
@@ -202,7 +202,7 @@ def histogram(audit: Audit) -> Histogram | None:
     threshold = _threshold(audit)
     at = round(_WIDE * (0.5 + _ROOM / 2) if far else width * observed / end, 2)
     limit = None if threshold is None or threshold > end else round(width * threshold / end, 2)
-    reached = _tail.count(drawn, observed, "greater")
+    reached = pvalues.count(drawn, observed, "greater")
     rank = (1 + reached) / (1 + len(drawn))
     return Histogram(
         _bars(draws, end, width),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from caltest._arguments import arguments
-from caltest._quoted import quoted
+from caltest._visible import quoted
 from caltest._writing import write_whole
 from caltest.auditing.result import Audit
 from caltest.exceptions import InputError

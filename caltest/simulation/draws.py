@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
 from caltest._arguments import Number, Whole, real_array
-from caltest._quoted import quoted
-from caltest._seeds import generator
+from caltest._sampling import generator
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]

@@ -19,8 +19,8 @@ from caltest._arguments import (
     check_takes,
     positive_number,
 )
-from caltest._quoted import quoted
-from caltest._seeds import Rng, generator, seed_of
+from caltest._sampling import Rng, generator, seed_of
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.simulation.draws import (
     ALPHA,

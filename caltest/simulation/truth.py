@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from caltest._arguments import Whole, anything, arguments, positive_number
-from caltest._seeds import Rng, seed_of
+from caltest._sampling import Rng, seed_of
 from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.simulation.draws import (
     ALPHA,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from caltest._arguments import arguments, check_takes
-from caltest._quoted import quoted
-from caltest._tail import Alternative
+from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Additive, Combined, Form, LabelFunction, Side
 from caltest.predictive import Predictive
+from caltest.pvalues import Alternative
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
 SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")

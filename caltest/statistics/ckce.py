@@ -12,9 +12,9 @@ from scipy.linalg import blas, eigh, lapack
 
 from caltest._arguments import Number, Whole, anything, arguments, choose, positive_integer
 from caltest._memory import check_fits
-from caltest._quoted import quoted
-from caltest._seeds import MOST_SEED
+from caltest._sampling import MOST_SEED
 from caltest._tiles import blocks
+from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from caltest._arguments import arguments, choose, positive_integer
-from caltest._tail import Alternative
 from caltest.binning import EqualMass
 from caltest.data import Rows
 from caltest.forms import LinearSum, LogisticRecalibration, PearsonGroups, Standardised
 from caltest.forms.base import CERTAIN, Array
+from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 from caltest.statistics.ece import two_classes
 

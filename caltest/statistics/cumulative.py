@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, choose
-from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
 from caltest.forms.base import Array
 from caltest.forms.paths import BrownianFunctional
+from caltest.pvalues import Alternative
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 from caltest._arguments import arguments
-from caltest._tail import Alternative
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, MeanSquare, MeanSurprise
 from caltest.predictive import GaussianPredictions, Predictive
+from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 
 

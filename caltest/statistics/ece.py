@@ -11,7 +11,6 @@ import numpy as np
 from scipy.fft import dct, idct
 
 from caltest._arguments import Whole, arguments, choose
-from caltest._tail import Alternative
 from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -19,6 +18,7 @@ from caltest.forms import BinnedDistance, BinnedSquares, Gridded, GriddedBins, L
 from caltest.forms.base import Array
 from caltest.forms.binned import Distance
 from caltest.forms.sums import Cells
+from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, AllRowsNeededError, Partwise, Statistic
 
 # ------------------------------------------------------------------ ece

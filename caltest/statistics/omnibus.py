@@ -13,9 +13,8 @@ import numpy as np
 
 from caltest._arguments import OneOf, arguments, as_float
 from caltest._parallel import ALONE, Workers
-from caltest._quoted import quoted
-from caltest._seeds import generator
-from caltest._tail import Alternative
+from caltest._sampling import generator
+from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference, LinearSum
@@ -23,6 +22,7 @@ from caltest.forms.base import ROUNDING, Labels, Moments
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order
 from caltest.lenses import Lens, TopLabel
+from caltest.pvalues import Alternative
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.cumulative import Kuiper
 from caltest.statistics.ecd import ECD

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest._tail import Alternative
 from caltest.data import Rows
 from caltest.forms import LinearSum, Standardised
 from caltest.forms.base import CERTAIN, Array
+from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Partwise, Statistic
 from caltest.statistics.ecd import ECD
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, choose, real_kernel
-from caltest._quoted import quoted
-from caltest._sampling import ROWS
-from caltest._seeds import child_seed, generator
+from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
+from caltest._visible import quoted
 from caltest.data import Rows, glimpse
 from caltest.exceptions import InputError
 from caltest.forms import (

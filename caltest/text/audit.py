@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, fields
 
 from caltest._visible import line, shortened, shown, shown_column, visible
 from caltest.auditing.result import Audit, Check, Group, View
-from caltest.multiplicity import CORRECTIONS
+from caltest.pvalues import CORRECTIONS
 from caltest.text.audit_advice import advice
 from caltest.text.directions import SIGNED, TENDS, TOO, shown_direction, signed
 from caltest.text.layout import page, paragraph, row, table

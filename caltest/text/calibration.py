@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from caltest._tail import Alternative
 from caltest._visible import shown
 from caltest.nulls import GUARANTEES, Part
+from caltest.pvalues import Alternative
 from caltest.results import CalibrationResult
 from caltest.text.layout import page, paragraph, table
 from caltest.text.numbers import short

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caltest.auditing.result import Audit
-from caltest.multiplicity import CORRECTIONS
+from caltest.pvalues import CORRECTIONS
 from caltest.text.numbers import confidence_text, counted, points, pvalue
 
 
