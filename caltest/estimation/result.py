@@ -236,25 +236,14 @@ class SquaredErrorEstimate(Result):
         """
         import pandas as pd
 
-        rows = []
-        for each in self.functions:
-            gap, gap_error = self.gap(each)
-            rows.append(
-                {
-                    "tuned": each.tuned,
-                    "value": each.value,
-                    "risk": each.risk,
-                    "risk_error": each.risk_error,
-                    "root_risk": each.root_risk,
-                    "root_risk_error": each.root_risk_error,
-                    "gap": gap,
-                    "gap_error": gap_error,
-                    "estimate": each.estimate,
-                    "standard_error": each.standard_error,
-                    "estimate_error": each.estimate_error,
-                    "sampling_error": each.sampling_error,
-                }
-            )
+        of_risk = ["tuned", "value", "risk", "risk_error", "root_risk", "root_risk_error"]
+        of_estimate = ["estimate", "standard_error", "estimate_error", "sampling_error"]
+        rows = [
+            {name: getattr(each, name) for name in of_risk}
+            | dict(zip(("gap", "gap_error"), self.gap(each), strict=True))
+            | {name: getattr(each, name) for name in of_estimate}
+            for each in self.functions
+        ]
         index = pd.Index([visible(each.label) for each in self.functions], name="function")
         return pd.DataFrame(rows, index=index)
 
