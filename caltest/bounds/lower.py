@@ -130,64 +130,50 @@ def miscalibration_bounds(
     (0.285, 0.0)
     """
     confidence = float(confidence)
-    if not (isinstance(lens, str) and lens == "classwise"):
+    classwise = isinstance(lens, str) and lens == "classwise"
+    if not classwise:
         find_lens(lens)
     whole = sample(probs, labels)
-    views, lens_label = _views(whole, lens)
+    m = whole.rows.n_classes
+    if classwise:
+        # Of two classes, one says all: claiming too much of it is claiming too little of the other.
+        views = [seen(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])]
+    else:
+        views = [seen(whole, lens, "top_label")]
+        (view, lens_label), *_ = views
+        if view.rows.n_classes != 2:
+            raise InputError(
+                f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
+                f"through the lens {quoted(lens_label)}; give 'top_label', 'classwise', 'class:0' or "
+                "'top:5'."
+            )
     level = level_of_confidence(confidence) / (2 * len(views))
     n_draws = _checked_draws(n_resamples, level)
-    if n_resamples is None:
-        _check_cost(len(views), len(whole.labels), n_draws)
+    n = len(whole.labels)
+    if n_resamples is None and len(views) * n_draws * (n + _ROWS_OF_A_DRAW) > _MOST_WORK:
+        many = "one class, as in lens='class:3', " if len(views) > 1 else "fewer rows "
+        raise InputError(
+            f"{len(views):,} probabilities of {n:,} rows with {n_draws:,} draws each would take hours; "
+            f"give {many}or a lower confidence, or n_resamples={n_draws} if it is to be done."
+        )
     plan = BoundsPlan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
-    noted = whole if lens_label == "classwise" else views[0][1]
     with single_threaded_blas():
-        found = tuple(plan.view(name, view, label) for name, view, label in views)
+        found = tuple(plan.view(event(label, view.rows), view, label) for view, label in views)
     return MiscalibrationBounds(
         views=found,
         confidence=confidence,
         level=level,
-        n_samples=len(whole.labels),
-        n_classes=whole.rows.n_classes,
-        lens=lens_label,
+        n_samples=n,
+        n_classes=m,
+        lens="classwise" if classwise else views[0][1],
         n_resamples=n_draws,
         seed=plan.seed,
-        warnings=(
-            *whole.rows.notes,
-            *impossible_labels(noted),
-        ),
+        warnings=(*whole.rows.notes, *impossible_labels(whole if classwise else views[0][0])),
     )
 
 
-_View = tuple[str, Sample, str | None]
-
-
-def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | None]:
-    """Return what the probability of each view is about, the view and its lens; and the lens asked."""
-    m = whole.rows.n_classes
-    if isinstance(lens, str) and lens == "classwise":
-        # Of two classes, one says all: claiming too much of it is claiming too little of the other.
-        lenses = [ClassWise(k) for k in range(m)] if m > 2 else [None]
-        views = [(*seen(whole, each), each) for each in lenses]
-        return [
-            (event(each.label if each else None, view.rows), view, label) for view, label, each in views
-        ], "classwise"
-    view, label = seen(whole, lens, "top_label")
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
-            f"through the lens {quoted(label)}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
-        )
-    return [(event(label, view.rows), view, label)], label
-
-
 def draws_needed(level: float) -> int:
-    """Return the draws without which no bound of such a level is possible.
-
-    Examples
-    --------
-    >>> draws_needed(0.05), draws_needed(0.05 / 82)
-    (19, 1639)
-    """
+    """Return the draws without which no bound of such a level is possible."""
     return math.ceil(round(1.0 / level, 6)) - 1
 
 
@@ -210,34 +196,9 @@ def _checked_draws(n_resamples: int | None, level: float) -> int:
     return n_draws
 
 
-def _check_cost(n_views: int, n_samples: int, n_draws: int) -> None:
-    """Refuse hours of work that nobody asked for in so many words."""
-    if n_views * n_draws * (n_samples + _ROWS_OF_A_DRAW) <= _MOST_WORK:
-        return
-    many = "one class, as in lens='class:3', " if n_views > 1 else "fewer rows "
-    raise InputError(
-        f"{n_views:,} probabilities of {n_samples:,} rows with {n_draws:,} draws each would take "
-        f"hours; give {many}or a lower confidence, or n_resamples={n_draws} if it is to be done."
-    )
-
-
 @dataclass(frozen=True)
 class BoundsPlan:
-    """How bounds are found.
-
-    Attributes
-    ----------
-    level
-        Probability at most with which one bound fails.
-    family
-        How many bounds there are, two a view.
-    n_draws
-        Label draws, at least those that the level needs.
-    seed
-        Of the draws.
-    workers
-        Who does the work.
-    """
+    """How bounds are found: ``family`` in all, two a view; each fails with chance ``level``."""
 
     level: float
     family: int

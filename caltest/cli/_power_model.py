@@ -12,8 +12,8 @@ from caltest.cli._input import read_pilot
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
-    from caltest.planning.models import ModelLike
     from caltest.planning.pilot import Kind
+    from caltest.planning.simulate import ModelLike
 
 #: Generative models, and the option that each of them needs.
 _SIMULATED: dict[str, str | None] = {
