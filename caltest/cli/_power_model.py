@@ -96,7 +96,7 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
         raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
 
     from caltest import simulation
-    from caltest.simulation.draws import equal
+    from caltest.simulation import equal
 
     alpha = equal(classes).tolist()
     if needed is None:
