@@ -130,7 +130,6 @@ def _labels(log_truth: Array, seed: int) -> NDArray[np.intp]:
 
 
 def _log(probs: Array) -> Array:
-    """Return log p, −inf where p is 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(probs))
 
@@ -265,7 +264,7 @@ def mixture(
     beta
         Distribution (m,) of those labels. Default None: uniform.
     rng
-        None, an integer, a SeedSequence or a Generator (SPEC 7).
+        As in :func:`m1`.
 
     Returns
     -------
@@ -315,10 +314,8 @@ def true_ece_tv(alpha: ArrayLike, beta: ArrayLike | None, pi: float) -> float:
 
     Examples
     --------
-    A uniform variable is 1/4 from 1/2 in the mean:
-
     >>> from caltest.simulation import true_ece_tv
-    >>> true_ece_tv([1.0, 1.0], [0.5, 0.5], pi=1.0)
+    >>> true_ece_tv([1.0, 1.0], [0.5, 0.5], pi=1.0)  # a uniform variable is 1/4 from 1/2 in the mean
     0.25
     """
     a = _checked_alpha(alpha)
@@ -353,7 +350,7 @@ def true_skce(
     n_draws
         Draws of g, at least 200. Default 100 000: a relative error below 1 % for M2 and M3.
     rng
-        None, an integer, a SeedSequence or a Generator (SPEC 7). Default 0: the same number always.
+        As in :func:`mixture`. Default 0: the same number always.
 
     Returns
     -------

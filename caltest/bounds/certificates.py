@@ -105,12 +105,8 @@ class Certificate(Result):
     crossings
         Ranges in which the lower isotonic bound is above the upper one: there, no curve that never
         falls fits the data, and what the method assumes is disproved. Always empty for bins.
-    starts, ends
-        Smallest and largest score of every bin or cell, (K,).
-    counts
-        Their rows, (K,).
-    stated
-        Their mean scores, (K,).
+    starts, ends, counts, stated
+        Smallest and largest score of every bin or cell, its rows, and their mean score, (K,).
     estimates
         Their shares of events; isotonic: made to rise by isotonic regression, (K,).
     lower, upper
@@ -120,18 +116,13 @@ class Certificate(Result):
         The largest possible distance in the bin, or at any score seen in the cell, (K,).
     level
         Probability at most with which a single Clopper–Pearson bound fails.
-    n_samples
-        Rows.
     event
         What the probability is of, as a clause.
-    lens
-        Label of the lens; None for binary predictions as they are.
-    wanted
-        The distance asked for.
-    samples_wanted
-        Rows it would need, as :meth:`samples_for` says; None if none was asked for, or no number does.
-    warnings
-        Sentences a reader should know.
+    n_samples, lens, warnings
+        As in :class:`caltest.CalibrationResult`.
+    wanted, samples_wanted
+        The distance asked for, if any, and the rows it would need, as :meth:`samples_for` says, if a
+        number would do.
 
     Examples
     --------
@@ -249,12 +240,10 @@ class Certificate(Result):
         int or None
             Rows of the same kind as these. Bins, as many as here: the number at which all bins are
             within ``wanted`` with a chance of 80%. Isotonic: the number at which the band is within
-            ``wanted`` for nine tenths of the rows. Up to 64 cells it is so in 80% of drawn samples.
-            Beyond, in the one of the expected counts, with a tenth of ``wanted`` kept for chance:
-            enough for scores that hardly repeat. (``distance_for(0.9)`` then was at most ``wanted`` in
-            73% to 100% of simulated samples of 1 to 300 distinct scores.) This takes seconds to find.
-            None if no number will do: the data prove a larger distance, or the estimated one is
-            larger.
+            ``wanted`` for nine tenths of the rows, up to 64 cells in 80% of drawn samples, beyond
+            (with a tenth of ``wanted`` kept for chance) in 73% to 100% of those simulated; it takes
+            seconds to find. None if no number will do: the data prove a larger distance, or the
+            estimated one is larger.
 
         Raises
         ------
@@ -370,7 +359,7 @@ def certificate(
     Notes
     -----
     Bins: two Clopper–Pearson bounds a bin at level α/(2K) each, K bins; rows of a bin may have
-    different probabilities (the proof is in ``caltest.bounds.clopper_pearson.mean_bounds``, with the
+    different probabilities (the proof is in docs/theory/many.md, with the
     correction it asks for where one event was seen). Isotonic: Clopper–Pearson bounds of all intervals
     of the G cells, at level α/(G² + G) each (``caltest.bounds.clopper_pearson``). Bins and cells
     depend on the predictions only.

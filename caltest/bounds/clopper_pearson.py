@@ -2,19 +2,15 @@
 
 *A curve that never falls* is P(event | score), where it does not decrease in the score.
 
-Take rows with scores in [a, b], and a score t ≥ b. If the curve p never falls, each of these rows has
-an event with probability at most p(t), so their number of events is stochastically at most binomial,
-and the Clopper–Pearson lower bound of a binomial share is at most p(t) with the stated probability:
-rows of unequal probability make it safer, not less so. Hence, for ANY family of intervals that is
-chosen from the scores alone, the largest lower bound of the intervals that end at or before t is a
-lower bound of p(t), for all t at once, if every single bound fails with probability at most
-α / (2 · number of intervals). Upper bounds are the mirror image: intervals that begin at or after t.
+Rows with scores up to t have an event with probability at most p(t) each, so the Clopper–Pearson lower
+bound of any interval that ends at or before t is a lower bound of p(t); upper bounds are the mirror
+image. For any family of intervals that is chosen from the scores alone all of them hold at once, if
+every bound fails with probability at most α / (2 · number of intervals): docs/theory/many.md.
 
-Dimitriadis et al. take all intervals of the N distinct scores: N(N + 1)/2 of them, so each bound has
-level α/(N² + N). Here neighbouring scores are pooled to G cells first, and intervals are those of
-whole cells: level α/(G² + G). That is rounding outwards: the lower bound of a cell holds from its
-LARGEST score on, the upper bound up to its SMALLEST score, so both hold for the curve at every
-original score and between, whatever the cells.
+Dimitriadis et al. take all intervals of the N distinct scores. Here neighbouring scores are pooled to
+G cells first, and intervals are those of whole cells: level α/(G² + G). That is rounding outwards: the
+lower bound of a cell holds from its LARGEST score on, the upper bound up to its SMALLEST score, so
+both hold for the curve at every original score and between, whatever the cells.
 """
 
 from __future__ import annotations
@@ -47,33 +43,15 @@ class Segment(NamedTuple):
 
 
 def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
-    r"""Return bounds of the mean of a group's probabilities, which may all differ.
+    """Return bounds of the mean of a group's probabilities, which may all differ.
 
     Of (K,) rows, at least 1, and events, that need not be whole; a single bound fails with a
     probability of ``level`` at most, up to 1/4. They are Clopper and Pearson's, but for one event (or
     one row without), where they are level / n (or 1 − level / n).
 
-    Notes
-    -----
-    *Claim.* Let S be the sum of n independent events of probabilities with mean q, and L(0) = 0,
-    L(1) = δ/n, L(s) for s ≥ 2 the q at which P(B ≥ s) = δ, B ~ Bin(n, q). If δ ≤ 1/4, then
-    P(L(S) > q) ≤ δ.
-
-    *Proof.* L increases, so {L(S) > q} = {S ≥ s} for the smallest s with L(s) > q. If there is none, or
-    q = 0, nothing is to be shown. If s = 1: q < δ/n, and P(S ≥ 1) ≤ nq < δ. Else s ≥ 2 and
-    P(B ≥ s) < δ. Then s ≥ nq + 1: for nq ≤ 1 plainly; for nq > 1, P(B ≥ nq) > 1/4 ≥ δ (Greenberg and
-    Mohri 2014), so s is above the smallest whole number that is not below nq. And for
-    s − 1 ≥ nq Hoeffding's theorem says P(S ≤ s − 1) ≥ P(B ≤ s − 1), that is, P(S ≥ s) ≤ P(B ≥ s) < δ.
-    The upper bound is that of the rows without an event, mirrored.
-
-    Clopper and Pearson's own L(1) = 1 − (1 − δ)^(1/n) is above δ/n, and fails: if one row has all the
-    probability, nq = a, then P(S ≥ 1) = a, which can reach n(1 − (1 − δ)^(1/n)), about δ + δ²/2.
-
-    References
-    ----------
-    Hoeffding, "On the distribution of the number of successes in independent trials", Annals of
-    Mathematical Statistics 27 (1956), Theorem 4; Greenberg and Mohri, "Tight lower bound on the
-    probability of a binomial exceeding its expectation", Statistics and Probability Letters 86 (2014).
+    If L(1), the lower bound of one event, were Clopper and Pearson's, 1 − (1 − δ)^(1/n), which is above
+    δ/n, it would fail where one row has all the probability: P(an event) can reach δ + δ²/2 or so. The
+    proof is in docs/theory/many.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
     """
 
     def lower(events: Array) -> Array:

@@ -82,35 +82,17 @@ def miscalibration_bounds(
     Notes
     -----
     *The bounds.* p_i is what the model says, q_i the true probability of the event. ``over`` bounds
-    the largest p_i − q_i over the rows, ``under`` the largest q_i − p_i, from below. Every tolerance ε
-    of a grid is tested with the statistic "scan" as :func:`caltest.test` does, from 0 upwards; the
-    bound is the last ε before the first one that is not refuted. If the truth is below the bound, then
-    so is the first ε of the grid that is not below the truth, and that ε was refuted though it holds:
-    the chance of this is at most the level of its test. So P(bound > truth) ≤ level in every finite
-    sample; the grid costs no validity, only that the bound is up to a step too low. That p is monotone
-    in ε is nowhere assumed. Steps are 0.0001 up to 0.002, 0.0002 up to 0.01, 0.0005 up to 0.04, 0.001
-    up to 0.1, 0.002 up to 0.2, 0.005 up to 0.5 and 0.01 above.
-
-    *Confidence.* Each bound has level (1 − confidence)/k, with k = 2 for the two sides, and
-    k = 2m through "classwise": all bounds hold together with the confidence (Bonferroni). Holm's
-    procedure, which rejects more, has no better bounds: those that go with it exceed 0 only where all
-    k hypotheses are rejected. Only labels are random here: predictions are held fixed, and the truth
-    that is bounded is that of these rows.
+    the largest p_i − q_i over the rows, ``under`` the largest q_i − p_i, from below: the last tolerance
+    ε of a grid before the first one that "scan" does not refute. P(bound > truth) is at most the level
+    of a bound in every finite sample: (1 − confidence)/2, or (1 − confidence)/(2m) through "classwise".
+    Only labels are random: predictions are held fixed, and the truth is that of these rows.
 
     *Where.* ``pvalue`` of an interval is adjusted for all intervals by Westfall and Young's step-down
-    maxima, and for the k bounds: at most 1 − confidence, the model is wrong there. That holds however
-    many intervals are wrong: the errors of those that are not depend on their own rows only, and there
-    the draws' are the largest that the hypothesis allows.
-
-    ``somewhere_by`` holds for all intervals together: it is the largest ε for which so few events
-    as were seen in the interval, or fewer, have a chance of at most the level over the number of
-    intervals, if every probability there is ε too high (a Poisson binomial; no draw is needed). It is
-    never above the bound of the whole. (The draws' maximum over intervals at one ε would not do:
-    intervals differ in how wrong they are, so that each would be held against another ε.)
-
-    Bounds, p-values and ``somewhere_by`` hold with the confidence each; that all three kinds of
-    statement hold at once is not corrected for. ``somewhere_by`` is about some rows of the interval: a
-    stretch with many predictions that are right, or err the other way, may be right on average.
+    maxima, and for the number of bounds. ``somewhere_by`` holds for all intervals together, and is
+    never above the bound of the whole; it is about some rows of the interval: a stretch with many
+    predictions that are right, or err the other way, may be right on average. Bounds, p-values and
+    ``somewhere_by`` hold with the confidence each; that all three kinds of statement hold at once is
+    not corrected for. The proofs are in docs/theory/many.md.
 
     *Cost.* About ten million draws of one label a second on one core where the model is wrong, ten
     times as many where it is not. Bounds of 1000 classes at once need 40 000 draws each, hours or days.
@@ -118,8 +100,7 @@ def miscalibration_bounds(
     References
     ----------
     Westfall and Young, "Resampling-based multiple testing", 1993; Dümbgen and Spokoiny, "Multiscale
-    testing of qualitative hypotheses", Annals of Statistics 29 (2001). For bounds that go with Holm's
-    procedure: Strassburger and Bretz, Statistics in Medicine 27 (2008).
+    testing of qualitative hypotheses", Annals of Statistics 29 (2001).
 
     Examples
     --------

@@ -186,24 +186,10 @@ def largest_refuted(
     Labels are in the order of the scan's rows; ``level`` is the chance that any of the tolerances
     returned is not below the truth of its interval.
 
-    Let S count the events of an interval I, and S^ε those of independent rows with the probabilities
-    max(p − ε, 0). An amount ε is refuted in I if P(S^ε ≤ S) is at most level/K, K the number of
-    different intervals. Let e be the largest p − q in I. All q are at least max(p − e, 0), so S is
-    stochastically no smaller than S^e, and P(S^e ≤ S) is at most level/K with a chance of at most
-    level/K. P(S^ε ≤ s) does not fall as ε grows, so this is also the chance that any ε from e on is
-    refuted in I. Over K intervals, whatever e is in each and however they overlap, the chances add up
-    to ``level`` at most: in every finite sample, and without a draw.
-
-    What is refuted in a part of an interval is refuted in the interval, whose e is no smaller.
-
-    That intervals which overlap depend on each other is not used: a joint law of all of them would have
-    to be one for whatever e is in each, and the maximum over all tolerances, which is, has the higher
-    threshold.
-
-    S^ε is a Poisson binomial. In intervals of many rows it is replaced by the binomial of the same
-    mean, whose lower tail is the heavier one at s ≤ mean − 1: Hoeffding, "On the distribution of the
-    number of successes in independent trials", Annals of Mathematical Statistics 27 (1956), Theorem 4.
-
+    With S the events of an interval and S^ε those of independent rows with the probabilities
+    max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
+    "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
+    replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
     """
     bounds = scan.intervals.bounds
     pairs = np.unique(bounds[scan.intervals.filled], axis=0)

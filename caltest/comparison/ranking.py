@@ -174,34 +174,13 @@ def compare(
 
     Notes
     -----
-    *Ranking*: by the value on all rows. Statistics with a sign ("ecd", "citl", "esce", …) rank by
-    their size. Options that are rules (a bandwidth, CKCE's λ and method) are fitted to each model's
-    predictions once, on all rows, and kept in the resamples: so these estimate the same quantity as
-    the value does, and are cheap. Bins are part of the statistic and made anew.
+    *Ranking*: by the value on all rows, its bias included. Statistics with a sign ("ecd", "citl",
+    "esce", …) rank by their size. Options that are rules (a bandwidth, CKCE's λ and method) are fitted
+    to each model's predictions once, on all rows, and kept in the resamples. Bins are made anew.
 
-    *Standard errors*: of U-statistics ("skce_uq", "jkce") and of their differences, from Hoeffding's
-    variance with both terms; the bandwidth's own chance is left out.
-    Of other statistics, from the resamples: the standard deviation over subsamples of b rows, times
-    √(b/n)/√(1 − b/n). That is right for a smooth statistic of a model that is not calibrated; of a
-    calibrated one an unsigned error falls faster than 1/√n, and what is stated is too large.
-    Of a difference, at least what it would be if one of the two models were calibrated, by labels
-    drawn from its predictions: labels that are rare and did not occur leave no trace in the rows.
-
-    *Tests* are t-tests, their degrees of freedom from n − 1 rows and, where standard errors come from
-    them, n_resamples − 1 resamples. Intervals likewise. They are approximate. Of a statistic with a
-    sign, two errors of the same size have either the same value or opposite ones; both must be
-    rejected, and the larger p-value counts. In simulations of 500 data sets of 20 and 100 rows
-    (``validation/results/comparison_levels.csv``; "skce_uq", "ecd", "citl"), errors equal and opposite
-    were told apart in 0.4% to 4% at level 0.05 and in at most 0.6% at 0.01, pairs of calibrated models
-    in at most 0.4% at either; so few data sets do not tell the size at 0.001.
-
-    *Bias*: what a statistic such as "ece" or "ckce" is on average for a calibrated model depends on
-    how its predictions are spread, so that two calibrated models can differ greatly. That average is
-    estimated from labels drawn from the predictions (``if_calibrated``). A model's bias is between 0
-    and that, so a difference counts in the test only as far as it exceeds it, which for a binned
-    statistic of few rows finds little. Statistics with a sign have no bias if calibrated, and the test
-    subtracts none. The ranking is by the values as they are, and an interval is about the value's
-    mean, its bias included: for one without bias take "jkce" or "skce_uq".
+    *p-values and intervals* are approximate, by t. A difference counts only as far as it exceeds what
+    the statistic is on average for calibrated models of these predictions (``if_calibrated``); for one
+    without bias take "jkce" or "skce_uq". docs/theory/many.md says how standard errors are found.
 
     *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
     intervals account for the number of resamples only.

@@ -39,11 +39,6 @@ class HistogramBinning(EstimationFunction):
     n_bins
         Default 15, the literature's.
 
-    Raises
-    ------
-    InputError
-        If ``n_bins`` is no positive whole number.
-
     References
     ----------
     Guo et al., "On calibration of modern neural networks", ICML 2017; Gruber and Bach, "Optimizing
@@ -103,11 +98,6 @@ class DirichletKernelDensity(EstimationFunction):
     ----------
     bandwidth
         b. Default 0.01: a Dirichlet density about 0.05 wide near the middle of an edge.
-
-    Raises
-    ------
-    InputError
-        If ``bandwidth`` is not positive.
 
     References
     ----------
@@ -174,11 +164,6 @@ class Temperature(EstimationFunction):
     ----------
     temperature
         t, as in :func:`caltest.simulation.tempered`. Default 1: calibrated, h = 0.
-
-    Raises
-    ------
-    InputError
-        If ``temperature`` is not positive.
 
     References
     ----------
@@ -355,11 +340,6 @@ class TwoStepKernelRidge(_Ridge):
     regularization_scaling
         "usual" (default): c = λ n; "published": c = λ n^0.75, as the paper's authors computed.
 
-    Raises
-    ------
-    InputError
-        If an option cannot be used.
-
     References
     ----------
     Gruber and Bach 2024, Equation 32; Stock et al., "A comparative study of pairwise learning methods
@@ -408,11 +388,6 @@ class KroneckerKernelRidge(_Ridge):
     regularization_scaling
         "usual" (default): c = λ n², there are n² pairs; "published": c = λ n^1.5, as the paper's
         authors computed.
-
-    Raises
-    ------
-    InputError
-        If an option cannot be used.
 
     References
     ----------

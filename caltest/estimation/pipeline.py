@@ -193,20 +193,8 @@ class CalibrationPipeline:
 
     Parameters
     ----------
-    functions
-        "all", or names and classes of estimation functions, which are tuned over their search spaces;
-        objects, which are taken as they are; and pairs of an object and the values to try.
-    test_size
-        Share of the rows on which the error is estimated. Default 0.2, as published.
-    n_folds
-        Of the tuning part. Default 5, as published.
-    regularization_scaling
-        Of the ridge functions that are named, see :class:`KroneckerKernelRidge`. Default "usual".
-
-    Raises
-    ------
-    InputError
-        If an option cannot be used.
+    functions, test_size, n_folds, regularization_scaling
+        As of :func:`caltest.estimate_squared_error`.
 
     Examples
     --------

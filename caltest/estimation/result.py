@@ -147,16 +147,10 @@ class SquaredErrorEstimate(Result):
         Validation risk of h = 0, which calls the model calibrated, (F,).
     test
         The p-value, or None if none was asked for.
-    lens
-        Label of the lens; None for the full probability vector.
-    n_samples, n_classes
-        Rows, and classes as the lens shows them.
+    n_samples, n_classes, lens, seed, warnings
+        As in :class:`caltest.CalibrationResult`.
     n_tuning, n_test, n_folds
         Rows of the two parts, and the folds of the first.
-    seed
-        Integer that, given as ``rng``, repeats the numbers.
-    warnings
-        Sentences a reader should know.
 
     Examples
     --------

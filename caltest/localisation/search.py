@@ -18,14 +18,7 @@ from caltest.data import impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.lenses import Lens, find_lens, seen
-from caltest.localisation.places import (
-    Field,
-    Places,
-    cover,
-    given_points,
-    kernels_of,
-    places_told,
-)
+from caltest.localisation.places import Field, Places, cover, given_points, kernels_of, places_told
 from caltest.predictive import recognised
 from caltest.pvalues import StepDown
 from caltest.results import Result, plain
@@ -69,16 +62,8 @@ class Witness(Result):
         Names of the classes, if known.
     confidence
         Of all claims together.
-    n_samples, n_classes
-        Rows, and classes as the lens shows them.
-    lens
-        Label of the lens; None for the full probability vector.
-    n_resamples
-        Label draws.
-    seed
-        Integer that, given as ``rng``, repeats the numbers.
-    warnings
-        Sentences a reader should know.
+    n_samples, n_classes, lens, n_resamples, seed, warnings
+        As in :class:`caltest.CalibrationResult`.
 
     Examples
     --------
@@ -278,35 +263,13 @@ def witness(
 
     Notes
     -----
-    *Statistic*: z = Σ_j k D_jc / √(Σ_j k² g_jc (1 − g_jc) + k(p, p)²), with the exact variance of the
-    sum given the predictions. The addend is what one row at p itself could contribute at most: so a
-    single surprise in a class called almost impossible has |z| below 1, and rare classes do not drown
-    the others.
-
-    *p-values*: labels are drawn from the predictions, which are held fixed, and |z| of all places and
-    classes is compared with step-down maxima of the draws (Westfall and Young 1993): p-values are
-    adjusted for all places and classes, however they depend on each other.
-
-    *What they promise*: if the model is calibrated, the chance of any claim is at most 1 − confidence,
-    exactly so for any number of rows, kernel and points (weak control). If it errs, the chance of a
-    claim (place, class) such that this class is stated rightly *in every row of positive weight* is at
-    most that too, whatever happens elsewhere: those sums have the joint law of the draws (strong
-    control, for this hypothesis). It is not promised for narrower hypotheses. The witness mixes a
-    neighbourhood: the prediction at its centre may be right and have wrong neighbours, and the widest
-    kernel may have all rows for neighbours; nor is there protection from a claim where errors within
-    reach cancel. The differences are those of the places that stood out, so on average the truth is
-    smaller.
-
-    *Points*: if there are more than eight times ``n_points`` rows, that many candidates are taken
-    evenly along a fixed order of the rows, counted one half by number, the other by the variance
-    1 − Σ p² of their labels, as predictions between classes are few, but tell most. Equal ones are
-    kept once. Then comes the candidate that covers most, then the one that covers most of what is not
-    yet covered, by the second kernel (if there is one). The order of the rows does not matter, and
-    nothing is random.
-
-    *Cost*: rows times places times draws additions, however many classes there are. Weights of up to
-    512 MiB are held; beyond that they are computed anew for every 256 draws. Of two classes one is
-    tested, since the other mirrors it.
+    If the model is calibrated, the chance of any claim is at most 1 − confidence, exactly so for any
+    number of rows, kernel and points. If it errs, the chance of a claim (place, class) such that this
+    class is stated rightly *in every row of positive weight* is at most that too. It is not promised
+    for narrower hypotheses: the witness mixes a neighbourhood, and the prediction at its centre may be
+    right and have wrong neighbours. The differences are those of the places that stood out, so on
+    average the truth is smaller. The statistic, how points are chosen, and what it costs:
+    docs/theory/many.md.
 
     References
     ----------

@@ -11,14 +11,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import (
-    MOST_RESAMPLES,
-    Whole,
-    arguments,
-    check_draws,
-    count_of_datasets,
-    flag,
-)
+from caltest._arguments import MOST_RESAMPLES, Whole, arguments, check_draws, count_of_datasets, flag
 from caltest._parallel import Workers
 from caltest._sampling import Rng, child_seed, generator, seed_of
 from caltest.data import Sample, sample
