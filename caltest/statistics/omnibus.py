@@ -25,7 +25,7 @@ from caltest.lenses import Lens, TopLabel
 from caltest.pvalues import Alternative
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.cumulative import Kuiper
-from caltest.statistics.ecd import ECD
+from caltest.statistics.scores import ECD
 from caltest.statistics.skce import (
     HELD_UP_TO,
     RANK,
