@@ -129,8 +129,19 @@ def miscalibration_bounds(
                 "'top:5'."
             )
     level = level_of_confidence(confidence) / (2 * len(views))
-    n_draws = _checked_draws(n_resamples, level)
-    n = len(whole.labels)
+    needed, n = draws_needed(level), len(whole.labels)
+    if needed > MOST_RESAMPLES:
+        raise InputError(
+            f"a bound at level {level:.3g} needs {needed:,} draws, more than the {MOST_RESAMPLES:,} "
+            "that are possible; give a lower confidence."
+        )
+    reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
+    n_draws = max(_DRAWS, reserved, needed) if n_resamples is None else int(n_resamples)
+    if n_draws < needed:
+        raise InputError(
+            f"n_resamples is {n_draws}, and a bound at level {level:.3g} needs {needed} draws at "
+            "least; give more, or leave it out."
+        )
     if n_resamples is None and len(views) * n_draws * (n + _ROWS_OF_A_DRAW) > _MOST_WORK:
         many = "one class, as in lens='class:3', " if len(views) > 1 else "fewer rows "
         raise InputError(
@@ -156,25 +167,6 @@ def miscalibration_bounds(
 def draws_needed(level: float) -> int:
     """Return the draws without which no bound of such a level is possible."""
     return math.ceil(round(1.0 / level, 6)) - 1
-
-
-def _checked_draws(n_resamples: int | None, level: float) -> int:
-    needed = draws_needed(level)
-    if needed > MOST_RESAMPLES:
-        raise InputError(
-            f"a bound at level {level:.3g} needs {needed:,} draws, more than the {MOST_RESAMPLES:,} "
-            "that are possible; give a lower confidence."
-        )
-    if n_resamples is None:
-        reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
-        return max(_DRAWS, reserved, needed)
-    n_draws = int(n_resamples)
-    if n_draws < needed:
-        raise InputError(
-            f"n_resamples is {n_draws}, and a bound at level {level:.3g} needs {needed} draws at "
-            "least; give more, or leave it out."
-        )
-    return n_draws
 
 
 @dataclass(frozen=True)

@@ -197,10 +197,12 @@ def largest_refuted(
     p = scan.probs[:, 1 if side == "over" else 0]
     counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
     events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
-    found = _by_binomials(
-        scan.expected_and_scale[side][0], np.diff(bounds, axis=1), events[:, None], allowed
-    )
-    for index in np.flatnonzero(scan.intervals.filled & (np.diff(bounds, axis=1)[:, 0] <= _EXACT_ROWS)):
+    rows, means = np.diff(bounds, axis=1), np.maximum(scan.expected_and_scale[side][0], 0.0)
+    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
+    tails = bdtr(events[:, None], rows, share)
+    unlikely = (events[:, None] <= means - 1.0) & (tails + _ROUNDING <= allowed)
+    found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
+    for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)):
         inside = p[slice(*bounds[index])]
 
         def refuted(g: int, inside: Array = inside, least: int = int(events[index])) -> bool:
@@ -212,14 +214,6 @@ def largest_refuted(
     starts, stops = bounds.T
     holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
     return np.asarray(np.where(holds, found, -1).max(axis=1))
-
-
-def _by_binomials(expected: Array, rows: Array, events: Array, allowed: float) -> NDArray[np.intp]:
-    """Return the last refuted column of the means (L, G), −1 if none is."""
-    means = np.maximum(expected, 0.0)  # of no rows: nothing is refuted
-    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
-    refuted = (events <= means - 1.0) & (bdtr(events, rows, share) + _ROUNDING <= allowed)
-    return np.asarray(refuted.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:

@@ -122,16 +122,18 @@ class DirichletKernelDensity(EstimationFunction):
         return (*np.logspace(-5, -1, 15).tolist(), *np.linspace(0.2, 1.0, 5).tolist())
 
     def given(self, probs: Array, values: Sequence[float]) -> Surfaces:
-        """Keep the predictions."""
-        return partial(_densities, probs, values)
+        """Normalise the densities."""
+        constants = [gammaln(probs / value + 1.0).sum(axis=1) for value in values]
+        return partial(_densities, probs, values, constants)
 
 
-def _densities(train: Array, values: Sequence[float], probs: Array) -> Iterator[Surface]:
+def _densities(
+    train: Array, values: Sequence[float], normalisers: Sequence[Array], probs: Array
+) -> Iterator[Surface]:
     logs = np.log(np.maximum(probs, _SMALLEST_PROB))
     known, here = coordinates(train), coordinates(probs)
-    for bandwidth in values:
+    for bandwidth, constants in zip(values, normalisers, strict=True):
         powers = train / bandwidth
-        constants = gammaln(powers + 1.0).sum(axis=1)
 
         def curves(residuals: Array, powers: Array = powers, constants: Array = constants) -> Array:
             n, draws, k = residuals.shape

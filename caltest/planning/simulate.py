@@ -388,30 +388,25 @@ def _check_repeatable(model: Model, n: int, seed: int) -> None:
         spawned = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
         return f"{rng.bit_generator.state} {spawned}"
 
+    def drawn(rng: np.random.Generator) -> list[Any]:
+        """Return what it draws as arrays that can be compared; of predicted densities, the labels."""
+        probs, labels, _ = _drawn_by(model, n, rng)
+        if recognised(probs) is not None:
+            return [np.array(labels)]
+        found = sample(probs, labels)
+        _check_rows_drawn(n, found.rows.n_samples)
+        return [found.rows.probs, found.labels]
+
     first, second, other = (generator(seed, stream) for stream in (0, 0, 1))
     before = state(first)
-    found = _arrays(model, n, first)
-    if not _equal(found, _arrays(model, n, second)):
+    found = drawn(first)
+    if not all(map(np.array_equal, found, drawn(second))):
         raise InputError(
             f"the model {_name(model)} drew other data the second time from the same rng, so that no "
             "result could be repeated; draw from rng alone, not from np.random."
         )
-    if state(first) == before and _equal(found, _arrays(model, n, other)):
+    if state(first) == before and all(map(np.array_equal, found, drawn(other))):
         raise InputError(
             f"the model {_name(model)} draws the same data from every rng, so that there is one data "
             "set only; draw from rng."
         )
-
-
-def _arrays(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Return what a model draws as arrays that can be compared; of predicted densities, the labels."""
-    probs, labels, _ = _drawn_by(model, n, rng)
-    if recognised(probs) is not None:
-        return (np.array(labels),)
-    found = sample(probs, labels)
-    _check_rows_drawn(n, found.rows.n_samples)
-    return found.rows.probs, found.labels
-
-
-def _equal(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
