@@ -92,7 +92,7 @@ def miscalibration_bounds(
     never above the bound of the whole; it is about some rows of the interval: a stretch with many
     predictions that are right, or err the other way, may be right on average. Bounds, p-values and
     ``somewhere_by`` hold with the confidence each; that all three kinds of statement hold at once is
-    not corrected for. The proofs are in docs/theory/many.md.
+    not corrected for. The proofs are in "Many looks" in the documentation.
 
     *Cost.* About ten million draws of one label a second on one core where the model is wrong, ten
     times as many where it is not. Bounds of 1000 classes at once need 40 000 draws each, hours or days.

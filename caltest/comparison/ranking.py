@@ -180,7 +180,8 @@ def compare(
 
     *p-values and intervals* are approximate, by t. A difference counts only as far as it exceeds what
     the statistic is on average for calibrated models of these predictions (``if_calibrated``); for one
-    without bias take "jkce" or "skce_uq". docs/theory/many.md says how standard errors are found.
+    without bias take "jkce" or "skce_uq". "Many looks" in the documentation says how standard errors
+    are found.
 
     *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
     intervals account for the number of resamples only.

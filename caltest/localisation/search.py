@@ -269,7 +269,7 @@ def witness(
     for narrower hypotheses: the witness mixes a neighbourhood, and the prediction at its centre may be
     right and have wrong neighbours. The differences are those of the places that stood out, so on
     average the truth is smaller. The statistic, how points are chosen, and what it costs:
-    docs/theory/many.md.
+    "Many looks" in the documentation.
 
     References
     ----------
