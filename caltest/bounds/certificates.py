@@ -359,9 +359,9 @@ def certificate(
     Notes
     -----
     Bins: two Clopper–Pearson bounds a bin at level α/(2K) each, K bins; rows of a bin may have
-    different probabilities ("Many looks" in the documentation has the proof, and the correction that it
-    asks for where one event was seen). Isotonic: Clopper–Pearson bounds of all intervals of the G cells,
-    at level α/(G² + G) each. Bins and cells depend on the predictions only.
+    different probabilities ("Many looks" in the documentation has the proof, and the correction that
+    it asks for where one event was seen). Isotonic: Clopper–Pearson bounds of all intervals of the G
+    cells, at level α/(G² + G) each. Bins and cells depend on the predictions only.
 
     References
     ----------
