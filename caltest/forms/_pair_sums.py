@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from caltest._arrays import NUMPY, ArrayLibrary
 from caltest._parallel import Workers
 from caltest._tiles import Tile, blocks, multiply
 from caltest.forms.base import Array, Labels
 from caltest.forms.features import Features, squared_lengths
 from caltest.kernels import Kernel
-from caltest.kernels.distances import ArrayTile
 
 # ------------------------------------------------------------------ weights
 
@@ -35,13 +33,6 @@ class Weights(Protocol):
     def diagonal(self) -> Array:
         """Return the diagonal of W, (n,)."""
         ...
-
-
-def carried(weights: Weights, library: ArrayLibrary) -> ArrayTile:
-    """Return a function of two slices that gives blocks of W as arrays of a library."""
-    if isinstance(weights, KernelWeights):
-        return weights.kernel.tiles(weights.probs, library)
-    return lambda rows, columns: library.put(weights(rows, columns))
 
 
 class Term(NamedTuple):
@@ -89,13 +80,13 @@ class KernelWeights:
     probs: Array
 
     @cached_property
-    def tile(self) -> ArrayTile:
+    def tile(self) -> Tile:
         """The kernel matrix as a function of two slices, what depends on single rows done once."""
         return self.kernel.tiles(self.probs)
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the kernel matrix of two blocks of predictions."""
-        return cast(Array, self.tile(rows, columns))
+        return self.tile(rows, columns)
 
     def diagonal(self) -> Array:
         """Return k(g_i, g_i)."""
@@ -274,17 +265,16 @@ class Coordinates(NamedTuple):
     of_class: Any  # H, (m, d)
     of_mean: Any  # G H, (n, d)
 
-    def residuals(self, labels: Labels, rows: slice, library: ArrayLibrary = NUMPY) -> Any:
+    def residuals(self, labels: Labels, rows: slice) -> Any:
         """Return (rows, B·d) coordinates for (B, n) labels."""
-        wanted = labels[:, rows].T
-        drawn = self.of_class[wanted if library.is_numpy else library.put(wanted.astype(np.int64))]
+        drawn = self.of_class[labels[:, rows].T]
         drawn -= self.of_mean[rows, None, :]
         return drawn.reshape(len(drawn), -1)
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualSums:
-    """The sums of D_iᵀ (W_ij A) D_j, for arrays of any library.
+    """The sums of D_iᵀ (W_ij A) D_j.
 
     Attributes
     ----------
@@ -296,15 +286,12 @@ class ResidualSums:
         (B, n).
     diagonal
         Count the pairs i = j.
-    arrays
-        Where the arrays live.
     """
 
     tile: Tile
     coordinates: Coordinates
     labels: Labels
     diagonal: bool
-    arrays: ArrayLibrary = NUMPY
 
     def __call__(self, rows: slice, columns: list[slice]) -> Array:
         """Return the (B,) sums over a strip, tiles beside the diagonal counted twice."""
@@ -321,11 +308,11 @@ class ResidualSums:
                 own = self._residuals(draws, rows) if kept is None else kept[number]
                 other = own if block == rows else self._residuals(draws, block)
                 sums = (own * (weights @ other)).sum(0).reshape(-1, d).sum(1)
-                total[draws] += (1.0 if block == rows else 2.0) * self.arrays.take(sums)
+                total[draws] += (1.0 if block == rows else 2.0) * sums
         return total
 
     def _residuals(self, draws: slice, rows: slice) -> Any:
-        return self.coordinates.residuals(self.labels[draws], rows, self.arrays)
+        return self.coordinates.residuals(self.labels[draws], rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,9 +455,4 @@ class Rounded:
 
 def clear_diagonal(weights: Any) -> None:
     """Set the diagonal of a square tile to 0."""
-    if isinstance(weights, np.ndarray):
-        np.fill_diagonal(weights, 0.0)
-    elif hasattr(weights, "fill_diagonal_"):
-        weights.fill_diagonal_(0.0)
-    else:
-        weights.reshape(-1)[:: len(weights) + 1] = 0.0
+    np.fill_diagonal(weights, 0.0)

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, helmert
 
-from caltest._arrays import ArrayLibrary, current_library
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import generator
 from caltest._tiles import (
     TILE,
-    TILE_ELSEWHERE,
     WIDE_TILE,
     Tile,
     blocks,
@@ -35,7 +33,6 @@ from caltest.forms._pair_sums import (
     Rounded,
     Term,
     Weights,
-    carried,
     clear_diagonal,
 )
 from caltest.forms.base import (
@@ -56,7 +53,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.kernels.distances import GaussianTile
+from caltest.kernels.bandwidth import GaussianTiles
 
 # ------------------------------------------------------------------ pairwise
 
@@ -92,9 +89,6 @@ class Pairwise(HasMoments, HasLeadingSum):
         For many label vectors at once, round the weights to 16 binary digits after the point, so that
         sums in single precision are exact: twice as fast, and the statistic of another kernel, which
         depends on the predictions only. It matters from four classes on, and for M_ij = W_ij I.
-    arrays
-        Where the sums of label vectors are computed; default: as asked for by
-        :func:`caltest.array_library`.
     """
 
     probs: Array
@@ -102,7 +96,6 @@ class Pairwise(HasMoments, HasLeadingSum):
     scale: float
     diagonal: bool
     single: bool = field(default=False, kw_only=True)
-    arrays: ArrayLibrary = field(default_factory=current_library, kw_only=True)
 
     parallel_inside: ClassVar[bool] = True
 
@@ -128,8 +121,6 @@ class Pairwise(HasMoments, HasLeadingSum):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
-        if not self.arrays.is_numpy:
-            return self.scale * self._elsewhere(labels)
         n, m = self.probs.shape
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1 and not self.single:
@@ -152,15 +143,6 @@ class Pairwise(HasMoments, HasLeadingSum):
         """Return the value for one label vector (n,), always of the weights as they are."""
         form = replace(self, single=False) if self.single else self
         return float(form.of_labels(labels[None, :], workers)[0])
-
-    def _elsewhere(self, labels: Labels) -> Array:
-        """Sum over all pairs in arrays of another library."""
-        put, total = self.arrays.put, np.zeros(len(labels))
-        for term, (of_class, of_mean) in zip(self.kernel_terms, self._coordinates, strict=True):
-            tile, there = carried(term.weights, self.arrays), Coordinates(put(of_class), put(of_mean))
-            sums = ResidualSums(tile, there, labels, self.diagonal, self.arrays)
-            total += sum_over_strips(sums, len(self.probs), size=TILE_ELSEWHERE)
-        return total
 
     @staticmethod
     def _rounded(weights: Weights) -> Rounded | Weights:
@@ -349,7 +331,7 @@ def _with_products(weights: Weights, probs: Array, rows: slice, columns: slice) 
     """Return a tile of weights, and that of ⟨g_i, g_j⟩, of which a Gaussian kernel is made too."""
     products = probs[rows] @ probs[columns].T
     tile = weights.tile if isinstance(weights, KernelWeights) else None
-    if isinstance(tile, GaussianTile) and tile.exponents.left is probs:
+    if isinstance(tile, GaussianTiles) and tile.points is probs:
         return tile.of_products(products.copy(), rows, columns), products
     return weights(rows, columns), products
 
