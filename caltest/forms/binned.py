@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._pair_moments import quadratic_moments
-from caltest.forms._pair_sums import ConstantWeights, Term
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
@@ -27,6 +26,7 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.sums import Additive, LinearSum
+from caltest.forms.weights import ConstantWeights, Term
 
 # ------------------------------------------------------------------ binned
 
