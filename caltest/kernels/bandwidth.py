@@ -154,23 +154,11 @@ class GaussianTiles(Exponents):
         return np.exp(exponents, out=exponents)
 
 
-def _half(x: Array) -> Array:
-    return 0.5 * x
-
-
-def _as_they_are(x: Array) -> Array:
-    return x
-
-
-def _half_roots(x: Array) -> Array:
-    return np.sqrt(0.5 * x)
-
-
 DISTANCES = MappingProxyType(
     {
-        "tv": Distance(_half, hilbertian=False),
-        "euclidean": Distance(_as_they_are, hilbertian=True),
-        "hellinger": Distance(_half_roots, hilbertian=True),
+        "tv": Distance(lambda x: 0.5 * x, hilbertian=False),
+        "euclidean": Distance(lambda x: x, hilbertian=True),
+        "hellinger": Distance(lambda x: np.sqrt(0.5 * x), hilbertian=True),
     }
 )
 """Total variation, ½ Σ|s − t|; √Σ(s − t)²; and √(½ Σ(√s − √t)²)."""
@@ -266,8 +254,7 @@ def checked(rule: float | str) -> float | str:
     if number is None or not SMALLEST <= number < math.inf:
         raise InputError(
             f"The bandwidth is {quoted(rule)}; give a positive number, at least {SMALLEST:g}, or the "
-            "name of a rule "
-            f"({', '.join(map(repr, RULES))})."
+            f"name of a rule ({', '.join(map(repr, RULES))})."
         )
     return number
 

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from numbers import Real
 from typing import Self, TypeAlias
 
@@ -124,6 +125,8 @@ def _kernels(name: str, value: object) -> object:
     raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
+@arguments(kernels=_kernels)
+@dataclass(frozen=True, repr=False)
 class _Composite(Kernel):
     """What sums and products share."""
 
@@ -140,8 +143,8 @@ class _Composite(Kernel):
     @classmethod
     def of(cls, *kernels: Kernel) -> Self:
         """Join kernels; those that are such sums or products already are not nested."""
-        flat = (each.kernels if isinstance(each, cls) else (each,) for each in kernels)
-        return cls(sum(flat, ()))  # type: ignore[call-arg]
+        parts = (each.kernels if isinstance(each, cls) else (each,) for each in kernels)
+        return cls(tuple(chain.from_iterable(parts)))
 
     def __call__(self, x: Array, y: Array) -> Array:
         return reduce(self._join, (kernel(x, y) for kernel in self.kernels))
@@ -154,7 +157,7 @@ class _Composite(Kernel):
         return reduce(self._join, (kernel.paired(x, y) for kernel in self.kernels))
 
     def fitted(self, probs: ArrayLike) -> Self:
-        return type(self)(tuple(kernel.fitted(probs) for kernel in self.kernels))  # type: ignore[call-arg]
+        return type(self)(tuple(kernel.fitted(probs) for kernel in self.kernels))
 
     @property
     def parameters(self) -> Parameters:
@@ -165,20 +168,15 @@ class _Composite(Kernel):
         return _merged_notes(self.kernels)
 
 
-@arguments(kernels=_kernels)
-@dataclass(frozen=True, repr=False)
 class Sum(_Composite):
     """The sum of kernels, as ``+`` makes it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Gaussian, Linear
     >>> Linear() + Gaussian(0.5)
     Linear() + Gaussian(bandwidth=0.5, distance='euclidean')
     """
-
-    kernels: tuple[Kernel, ...]
 
     @staticmethod
     def _join(first: Array, second: Array) -> Array:
@@ -193,20 +191,15 @@ class Sum(_Composite):
         return " + ".join(map(repr, self.kernels))
 
 
-@arguments(kernels=_kernels)
-@dataclass(frozen=True, repr=False)
 class Product(_Composite):
     """The product of kernels, as ``*`` makes it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Gaussian, Linear
     >>> Linear() * Gaussian(0.5)
     Linear() * Gaussian(bandwidth=0.5, distance='euclidean')
     """
-
-    kernels: tuple[Kernel, ...]
 
     @staticmethod
     def _join(first: Array, second: Array) -> Array:
@@ -228,8 +221,7 @@ class Scaled(Kernel):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Exponential
     >>> (0.5 * Exponential(1.0)).bound
     0.5
     """
@@ -328,7 +320,7 @@ class MatrixKernel:
     Only the first of three classes counts:
 
     >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Exponential
     >>> MatrixKernel([(Exponential(), np.diag([1.0, 0.0, 0.0]))])
     MatrixKernel([(Exponential(bandwidth='median', distance='tv'), 3×3 matrix)])
     """
