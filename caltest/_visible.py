@@ -57,7 +57,7 @@ def escaped(character: str) -> str:
 
 
 def line(text: str) -> str:
-    """Return one line for a terminal or a log: all of it visible, and no command to who reads the log."""
+    """Return one line for a terminal or a log: all visible, and no command to who reads the log."""
     return _COMMAND.sub(lambda found: f"{found[1] or ''}{escaped(found[0][-1])}", visible(text))
 
 
@@ -137,7 +137,7 @@ MOST = 60
 
 
 def quoted(value: object, most: int = MOST) -> str:
-    """Write a value as in Python, its end left out if it is long; what has no short text by its kind."""
+    """Write a value as in Python, or the beginning of a long text; others by their kind."""
     kind = type(value)
     name = kind.__name__[:MOST]
     a_kind = f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

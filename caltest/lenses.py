@@ -21,51 +21,33 @@ from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 
-# ------------------------------------------ labels of full predictions in classes of reduced ones
-#
-# All functions take one label vector (n,) or a block of them (B, n), of whole numbers of any type,
-# and return small whole numbers: blocks of drawn labels are large.
+__all__ = ["ClassSets", "ClassWise", "Lens", "Sorted", "TopK", "TopLabel", "find_lens"]
+
+Array: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.intp]
+#: Takes labels (…, n) of whole numbers of any type, and returns them in the reduced classes, as small
+#: whole numbers: blocks of drawn labels are large.
+Reducer: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-def equal(column: int | NDArray[np.intp], labels: NDArray[Any]) -> NDArray[Any]:
+def _equal(column: int | Labels, labels: NDArray[Any]) -> NDArray[Any]:
     """Return 1 where a label is the column (of its row), else 0."""
     return np.asarray(labels == column).view(np.uint8)
 
 
-def looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+def _looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """Return what the table (n, m) says of every label."""
     return np.asarray(table[np.arange(len(table)), labels])
 
 
-def ranks(probs: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the rank of every class in its row, the most probable first, (n, m), from 0.
-
-    Of tied classes the first comes first.
-
-    Examples
-    --------
-    >>> ranks(np.array([[0.25, 0.5, 0.25]])).tolist()
-    [[1, 0, 2]]
-    """
+def _ranks(probs: Array) -> NDArray[Any]:
+    """Return the rank of every class in its row from 0, the most probable; ties in order, (n, m)."""
     n, m = probs.shape
     order = np.argsort(-probs, axis=1, kind="stable")
     places = np.arange(m).astype(np.min_scalar_type(m))
     found = np.empty((n, m), dtype=places.dtype)
     np.put_along_axis(found, order, np.broadcast_to(places, (n, m)), axis=1)
     return found
-
-
-# ------------------------------------------------------------------ lenses
-#
-# A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced
-# prediction says is all that is tested.
-
-
-Array: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[np.intp]
-Columns: TypeAlias = NDArray[np.intp]
-#: Takes labels (…, n), returns the labels in the reduced classes.
-Reducer: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class Lens(ABC):
@@ -96,13 +78,11 @@ class Lens(ABC):
 
     def view(self, sample: Sample) -> Sample:
         """Return the sample as the lens shows it."""
-        return Sample(
-            self.reduce(sample.rows),
-            self.reduce_labels(sample.rows, sample.labels),
-        )
+        labels = self.reduce_labels(sample.rows, sample.labels)
+        return Sample(self.reduce(sample.rows), labels)
 
 
-def _binary(columns: Columns, names: tuple[str, str], predictions: Rows) -> Rows:
+def _binary(columns: Labels, names: tuple[str, str], predictions: Rows) -> Rows:
     """Return (P(not event), P(event)), the event that the label is among some columns (n, k).
 
     The event is class 1, as in binary predictions. Both probabilities are sums, not one minus the
@@ -133,7 +113,7 @@ class TopLabel(Lens):
     says: ClassVar[str] = "the top class is right as often as its probability says"
     label: ClassVar[str] = "top_label"
 
-    def _top(self, predictions: Rows) -> Columns:
+    def _top(self, predictions: Rows) -> Labels:
         return np.asarray(predictions.probs.argmax(axis=1, keepdims=True))
 
     def reduce(self, predictions: Rows) -> Rows:
@@ -142,7 +122,7 @@ class TopLabel(Lens):
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return 1 where the top class came true, else 0."""
-        return partial(equal, self._top(predictions)[:, 0])
+        return partial(_equal, self._top(predictions)[:, 0])
 
 
 @arguments(which=name_or_place)
@@ -193,7 +173,7 @@ class ClassWise(Lens):
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return 1 where the class came true, else 0."""
-        return partial(equal, self._column(predictions))
+        return partial(_equal, self._column(predictions))
 
 
 @arguments()
@@ -250,8 +230,8 @@ class TopK(Lens):
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return 1 where the label is among the k, else 0."""
-        inside = ranks(predictions.probs) < self._size(predictions)
-        return partial(looked_up, inside.view(np.uint8))
+        inside = _ranks(predictions.probs) < self._size(predictions)
+        return partial(_looked_up, inside.view(np.uint8))
 
 
 @arguments()
@@ -348,7 +328,7 @@ class Sorted(Lens):
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return the rank of the class that came true, from 0."""
-        return partial(looked_up, ranks(predictions.probs))
+        return partial(_looked_up, _ranks(predictions.probs))
 
 
 #: Lenses by name; a name that ends in a colon takes what follows it.
@@ -357,13 +337,7 @@ LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": So
 
 @arguments()
 def find_lens(lens: str | Lens | None) -> Lens | None:
-    """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens.
-
-    Raises
-    ------
-    InputError
-        If there is no such lens.
-    """
+    """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens."""
     if lens is None or isinstance(lens, Lens):
         return lens
     if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):

@@ -21,8 +21,14 @@ import pytest
 import caltest
 from caltest import InputError
 from caltest._arguments import (
-    Whole, arguments, as_float, as_int, check_draws, level_of_confidence, whole_number,
-)  # fmt: skip
+    Whole,
+    arguments,
+    as_float,
+    as_int,
+    check_draws,
+    level_of_confidence,
+    whole_number,
+)
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]] * 5)
 Y = np.array([0, 1, 2, 0] * 4 + [1, 0, 1, 2])
@@ -36,13 +42,12 @@ NOT_FOR_USERS = {
     "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
     "NullDisplay", "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
     "Witness",
-    "binning.ConsistencyBand", "binning.CountLaw", "binning.ReliabilityCurve", "binning.joint_bands",
-    "binning.reliability_curve", "binning.share_bands",
+    "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",
-    "lenses.lens_of", "lenses.seen", "nulls.Answer", "nulls.Part", "nulls.Question",
+    "nulls.Answer", "nulls.Part", "nulls.Question",
     "nulls.answer_of", "nulls.observed_value", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
 }  # fmt: skip

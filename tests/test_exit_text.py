@@ -16,9 +16,18 @@ from hypothesis import given, settings
 
 import caltest
 from caltest._visible import (
-    clipped, escaped, line, message, quoted, shortened, shown, shown_class, shown_group, visible,
+    clipped,
+    escaped,
+    line,
+    message,
+    quoted,
+    shortened,
+    shown,
+    shown_class,
+    shown_group,
+    visible,
     visible_page,
-)  # fmt: skip
+)
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.simulation import tempered
