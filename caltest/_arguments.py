@@ -62,6 +62,14 @@ def as_int(value: object) -> int | None:
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
+def has(value: Any, *names: str) -> bool:
+    """Whether a value has all these attributes; an object that fails when it is asked has none."""
+    try:
+        return all(hasattr(value, name) for name in names)
+    except Exception:  # a value of the user's may raise anything
+        return False
+
+
 @dataclass(frozen=True)
 class Number:
     """A number between two ends, which count or do not: "[)" has its low end and not its high one."""
@@ -139,13 +147,6 @@ def anything(name: str, value: T) -> T:
     return value
 
 
-def text(name: str, value: object) -> str:
-    """Return a text."""
-    if isinstance(value, str):
-        return value
-    raise InputError(argument=name, found=quoted(value), do="give a text")
-
-
 def names(name: str, value: object) -> tuple[str, ...]:
     """Return a name, or several, as several."""
     several = (value,) if isinstance(value, str) else value
@@ -185,10 +186,10 @@ def axes(name: str, value: object) -> object:
 
     several = value.ravel().tolist() if hasattr(value, "ravel") else value
     each = list(several) if isinstance(several, list | tuple) else [several]
-    if not each or not all(isinstance(one, Axes) for one in each):
-        do = "give matplotlib axes, as of plt.subplots(), or leave it out"
-        raise InputError(argument=name, found=quoted(value), do=do)
-    return value
+    if each and all(isinstance(one, Axes) for one in each):
+        return value
+    do = "give matplotlib axes, as of plt.subplots(), or leave it out"
+    raise InputError(argument=name, found=quoted(value), do=do)
 
 
 def single_axes(name: str, value: object) -> object:
@@ -198,6 +199,7 @@ def single_axes(name: str, value: object) -> object:
     return axes(name, value)
 
 
+_text = OneOf("builtins:str", "give a text")
 positive_integer = Whole()
 real_kernel = OneOf(
     "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
@@ -226,7 +228,7 @@ difference = Number(
 #: What an argument of a name is, wherever it stands; None too where its type hint says so.
 _KINDS: dict[str, Kind] = {
     "alpha": level,
-    "alternative": text,
+    "alternative": _text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
     "ax": single_axes,
     "binning": OneOf(
@@ -234,9 +236,9 @@ _KINDS: dict[str, Kind] = {
     ),
     "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
     "columns": names,
-    "command": text,
+    "command": _text,
     "confidence": confident,
-    "correction": text,
+    "correction": _text,
     "label": name_or_place,
     "min_rows": positive_integer,
     "kernel": OneOf(
@@ -249,7 +251,7 @@ _KINDS: dict[str, Kind] = {
     "path": path,
     "progress": flag,
     "rank": positive_integer,
-    "title": text,
+    "title": _text,
     "tolerance": difference,
 }
 

@@ -7,7 +7,6 @@ import math
 import re
 import unicodedata
 from numbers import Integral, Real
-from typing import Any
 
 # ------------------------------------------------------------------ every character to be seen
 #
@@ -152,11 +151,14 @@ def quoted(value: object, most: int = MOST) -> str:
         if digits < 10_000:
             digits -= abs(number) < 10 ** (digits - 1)
         return f"a number of {digits} digits"
-    if kind.__name__ in ("bool", "bool_") and has(value, "dtype"):
+    if kind.__name__ in ("bool", "bool_") and kind.__module__ == "numpy":
         return repr(bool(value))
     if isinstance(value, Real) and kind.__module__ == "numpy":
         return repr(float(value))
-    shape = getattr(value, "shape", None) if has(value, "shape") else None
+    try:
+        shape = getattr(value, "shape", None)
+    except Exception:  # a value of the user's may raise anything
+        shape = None
     if isinstance(shape, tuple):
         array = "an array" if name == "ndarray" else a_kind
         return f"{array} of shape {shape}" if shape else array
@@ -170,14 +172,6 @@ def quoted(value: object, most: int = MOST) -> str:
         return a_kind
     unreadable = not text.isprintable() or " object at 0x" in text
     return a_kind if unreadable or len(text) > most else text
-
-
-def has(value: Any, *names: str) -> bool:
-    """Whether a value has all these attributes; an object that fails when it is asked has none."""
-    try:
-        return all(hasattr(value, name) for name in names)
-    except Exception:  # a value of the user's may raise anything
-        return False
 
 
 def as_text(value: object) -> str | None:

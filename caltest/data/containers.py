@@ -14,8 +14,8 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from caltest._arguments import check_unmasked, closest
-from caltest._visible import as_text, has, quoted
+from caltest._arguments import check_unmasked, closest, has
+from caltest._visible import as_text, quoted
 from caltest.exceptions import InputError, Phrase
 
 _LISTED = 40  # characters of each of several names

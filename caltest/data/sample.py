@@ -303,17 +303,7 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
 
 @arguments()
 def predictions(probs: object) -> Rows:
-    """Read and check predictions alone, where no labels are known.
-
-    Parameters
-    ----------
-    probs
-        As of :func:`sample`.
-
-    Raises
-    ------
-    InputError
-        If they are wrong.
+    """Read and check predictions, as those of :func:`sample`, alone: where no labels are known.
 
     Examples
     --------

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from caltest._arguments import arguments
-from caltest._visible import has
+from caltest._arguments import arguments, has
 from caltest.predictive.base import Predictive, PredictiveSample
 from caltest.predictive.distributions import Ensemble, FromScipy, GaussianPredictions
 
