@@ -394,11 +394,9 @@ def arguments(**kinds: Kind) -> Callable[[Of], Of]:
 
     def decorated(of: Of) -> Of:
         if isinstance(of, type):
-            made: Any = of
-            made.__init__ = _checked(made.__init__, kinds)
+            of.__init__ = _checked(of.__init__, kinds)  # type: ignore[misc]
             return of
-        checked: Of = _checked(of, kinds)
-        return checked
+        return _checked(of, kinds)  # type: ignore[no-any-return]
 
     return decorated
 
