@@ -140,12 +140,13 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that `import caltest` costs nothing."""
+    """Import on first use, and once, so that `import caltest` costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module 'caltest' has no attribute {name!r}")
+    found: Any = importlib.import_module(f"caltest.{_HOMES.get(name, name)}")
     if name in _HOMES:
-        return getattr(importlib.import_module(f"caltest.{_HOMES[name]}"), name)
-    return importlib.import_module(f"caltest.{name}")
+        found = globals()[name] = getattr(found, name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from caltest._arguments import Number, arguments
+from caltest._arguments import Number, arguments, has
 from caltest._sampling import OutcomeSampler
 from caltest._tiles import blocks
-from caltest._visible import has, quoted
+from caltest._visible import quoted
 from caltest.data import check_index
 from caltest.exceptions import InputError
 
