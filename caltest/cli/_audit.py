@@ -27,18 +27,30 @@ from caltest.cli._config import (
     text,
     texts,
 )
-from caltest.cli._input import read_sample_with_groups
-from caltest.cli._options import Example, File, Label, Seed, column_names, file_path
+from caltest.cli._options import (
+    Asked,
+    Columns,
+    Example,
+    File,
+    Label,
+    Seed,
+    WithChoices,
+    column_names,
+    file_path,
+    option,
+)
 from caltest.cli._output import (
     NOT_REJECTED,
     REJECTED,
+    STANDARD_OUTPUT,
     WRONG_INPUT,
+    check_configured,
+    check_outputs,
     errors_reported,
     note,
     write,
     write_data,
 )
-from caltest.cli._outputs import STANDARD_OUTPUT, check_configured, check_outputs
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -96,28 +108,30 @@ _ARGUMENTS = {
 }
 
 
-def _option(kind: str, help_text: str, *names: str) -> Any:
-    return typer.Option(*names, metavar=kind, help=help_text, show_default=False)
+class WithLooks(WithChoices):
+    """A command whose help lists the lenses that only an audit has, too."""
+
+    def choices(self) -> dict[str, Mapping[str, object]]:
+        """Return what there is, by the parameter that takes it."""
+        found = super().choices()
+        own = {
+            "canonical": "The full probability vector.",
+            "classwise": "Every class by itself.",
+        }
+        return {**found, "lens": {**own, **found["lens"]}}
 
 
-def run_audit(
+def audit(
     file: File = None,
     label: Label = None,
-    columns: Annotated[
-        str | None,
-        _option(
-            "COLS",
-            "The columns of probabilities, separated by commas.  [default: all but the label and the "
-            "groups]",
-        ),
-    ] = None,
+    columns: Columns = None,
     group: Annotated[
         list[str] | None,
-        _option("COL", "A column whose values group the rows; give it once for each column."),
+        option("COL", "A column whose values group the rows; give it once for each column."),
     ] = None,
     lens: Annotated[
         list[str] | None,
-        _option(
+        option(
             "NAME",
             "A view of the predictions, see below; once for each.  [default: canonical, top_label and "
             "classwise]",
@@ -125,55 +139,54 @@ def run_audit(
     ] = None,
     statistic: Annotated[
         list[str] | None,
-        _option(
+        option(
             "NAME",
             "What is computed in every view, see below; once for each.  [default: skce_uq, ecd and ks, "
             "where they fit; with a tolerance, scan]",
         ),
     ] = None,
     alpha: Annotated[
-        float | None, _option("FLOAT", "Level of the whole: of all findings together.  [default: 0.05]")
+        float | None, option("FLOAT", "Level of the whole: of all findings together.  [default: 0.05]")
     ] = None,
     tolerance: Annotated[
         float | None,
-        _option("FLOAT", "An error that is allowed anywhere, 0.02 for 2 points.  [default: none is]"),
+        option("FLOAT", "An error that is allowed anywhere, 0.02 for 2 points.  [default: none is]"),
     ] = None,
     correction: Annotated[
         str | None,
-        _option(
+        option(
             "NAME",
             "For the number of checks: westfall_young, holm, fdr_bh, ….  [default: westfall_young; "
             "with a tolerance, holm]",
         ),
     ] = None,
     min_rows: Annotated[
-        int | None, _option("INT", "Groups with fewer rows are named, not looked at.  [default: 50]")
+        int | None, option("INT", "Groups with fewer rows are named, not looked at.  [default: 50]")
     ] = None,
-    resamples: Annotated[int | None, _option("INT", "Draws of labels.  [default: 999]")] = None,
+    resamples: Annotated[int | None, option("INT", "Draws of labels.  [default: 999]")] = None,
     seed: Seed = None,
     report: Annotated[
-        Path | None, _option("FILE", "Write the report: one .html file, or - for standard output.")
+        Path | None, option("FILE", "Write the report: one .html file, or - for standard output.")
     ] = None,
-    markdown: Annotated[Path | None, _option("FILE", "Write a short report: .md, or -.")] = None,
-    json: Annotated[Path | None, _option("FILE", "Write all numbers: .json, or -.")] = None,
+    markdown: Annotated[Path | None, option("FILE", "Write a short report: .md, or -.")] = None,
+    json: Annotated[Path | None, option("FILE", "Write all numbers: .json, or -.")] = None,
     junit: Annotated[
-        Path | None, _option("FILE", "Write every check as a test case for CI: .xml, or -.")
+        Path | None, option("FILE", "Write every check as a test case for CI: .xml, or -.")
     ] = None,
     fail_on: Annotated[
         str | None,
-        _option("NAME", "When the exit status is 1: reject or never.  [default: reject]"),
+        option("NAME", "When the exit status is 1: reject or never.  [default: reject]"),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "FILE",
+            "Options from this file.  [default: pyproject.toml, if it has [tool.caltest]]",
             parser=file_path,
-            metavar="FILE",
-            help="Options from this file.  [default: pyproject.toml, if it has [tool.caltest]]",
-            show_default=False,
         ),
     ] = None,
     jobs: Annotated[
-        int | None, _option("INT", "Cores to use; -1 is all of them.  [default: -1]")
+        int | None, option("INT", "Cores to use; -1 is all of them.  [default: -1]")
     ] = None,
     example: Example = None,
 ) -> None:
@@ -201,9 +214,9 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
     weaker = _weaker(loaded, said)
-    sample, groups = read_sample_with_groups(
+    sample, groups = Asked(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
-    )
+    ).with_groups()
 
     audit = _audited(sample, groups, asked)
     title = str(example if file is None else file.name)
