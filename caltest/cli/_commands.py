@@ -351,7 +351,13 @@ def _models(
             f"there {'is one file' if files else 'are no files'} to compare; give two or more, "
             "or --example digits."
         )
-    names = model_names(files)
+    places = [os.path.realpath(path) for path in files]  # of a loop of links, too
+    twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
+    if twice:
+        raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
+    stems = [path.stem for path in files]  # what models are called; by whole paths if stems are equal
+    pairs = zip(stems, files, strict=True)
+    names = [stem if stems.count(stem) == 1 else str(path) for stem, path in pairs]
     sources = {name: str(path) for name, path in zip(names, files, strict=True)}
     samples = {
         name: replace(asked, file=path).sample() for name, path in zip(names, files, strict=True)
@@ -361,18 +367,6 @@ def _models(
     for name, other in others:
         predictions[name] = _aligned(sources[first], reference, sources[name], other)
     return sources, predictions, reference.labels
-
-
-def model_names(files: Sequence[Path]) -> list[str]:
-    """Return the stems of the files, or the whole paths where stems are equal."""
-    places = [os.path.realpath(path) for path in files]  # of a loop of links, too
-    twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
-    if twice:
-        raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
-    stems = [path.stem for path in files]
-    return [
-        stem if stems.count(stem) == 1 else str(path) for stem, path in zip(stems, files, strict=True)
-    ]
 
 
 def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:
