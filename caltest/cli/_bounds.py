@@ -101,7 +101,7 @@ def run_bounds(
             n_jobs=jobs,
             progress=True,
         )
-        problem = draw(plot, lambda: BoundsDisplay.from_bounds(lower, view=_worst(lower)))
+        problem = draw(plot, lambda: BoundsDisplay.from_result(lower, view=_worst(lower)))
         if as_json:
             both = {**lower.to_dict(), "certificate": upper.to_dict() if upper else None}
             write_data(to_json({**source(file, example), **both}))

@@ -99,7 +99,7 @@ def run_estimate_error(
             n_jobs=jobs,
             progress=True,
         )
-        problem = draw(plot, lambda: RiskDisplay.from_estimate(found))
+        problem = draw(plot, lambda: RiskDisplay.from_result(found))
         if as_json:
             write_data(to_json({**source(file, example), **found.to_dict()}))
         else:
