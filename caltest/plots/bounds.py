@@ -10,13 +10,15 @@ from caltest._arguments import OneOf, Whole, arguments, axes
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.plots.display import (
-    BLACK,
     BY_SIDE,
     CLAUSE,
     FAINT,
+    INSIDE,
     ResultDisplay,
+    heading,
     lettering,
     reliability_axes,
+    shade,
 )
 from caltest.text.directions import TOO
 from caltest.text.numbers import confidence_text, points
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from caltest.bounds import MiscalibrationBounds
 
 _NAMED = 5  # places of a side
-_LEAST_WIDTH = 0.008  # of a shaded place, so that it can be seen
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 
 
@@ -99,15 +100,9 @@ class BoundsDisplay(ResultDisplay):
         predicted = f"predicted probability that {lettering(view.event, CLAUSE)}"
         reliability_axes(ax, predicted, "share that came true")
         ax.set_aspect("equal")
-        ax.plot(
-            *(view.curve.says, view.curve.share, "o"),
-            markerfacecolor="white",
-            markeredgecolor=FAINT,
-            markersize=5.5,
-            zorder=4,
-            clip_on=False,
-            label="15 bins of equal width",
-        )
+        bins = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 5.5, "zorder": 4}
+        label = "15 bins of equal width"
+        ax.plot(view.curve.says, view.curve.share, "o", clip_on=False, label=label, **bins)
         lines = []
         for bound in view.sides:
             colour, too = BY_SIDE[bound.side], TOO[bound.side]
@@ -118,32 +113,19 @@ class BoundsDisplay(ResultDisplay):
             told = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} places)"
             title: str | None = f"place that claims {too}, mean of its rows{told}"
             for place in every[:_NAMED]:
-                missing = max(0.0, _LEAST_WIDTH - (place.high - place.low)) / 2.0
-                ends = [place.low - missing, place.high + missing]
-                ax.axvspan(*ends, color=colour, alpha=0.13, linewidth=0, zorder=0)
+                ends = shade(ax, place.low, place.high, colour)
                 for end in (place.low, place.high):
                     ax.axvline(end, color=colour, alpha=0.45, linewidth=0.6, zorder=1)
                 if place.somewhere_by > 0.0:
                     shift = -place.somewhere_by if bound.side == "over" else place.somewhere_by
                     ax.plot(ends, [end + shift for end in ends], **_LINE, color=colour)
-                ax.plot(
-                    *(place.says, place.share, "D"),
-                    color=colour,
-                    markeredgecolor=BLACK,
-                    markeredgewidth=0.6,
-                    markersize=6.5,
-                    zorder=6,
-                    clip_on=False,
-                    label=title,
-                )
+                mark = INSIDE | {"marker": "D", "color": colour, "markersize": 6.5}
+                ax.plot([place.says], [place.share], zorder=6, clip_on=False, label=title, **mark)
                 title = None
             if every and every[0].somewhere_by > 0.0:
                 beyond = f"the truth is {'below' if bound.side == 'over' else 'above'} this line"
                 ax.plot([], [], **_LINE, color=colour, label=f"{beyond} somewhere on it")
-        sure = (
-            f"n = {self.result.n_samples:,}, with {confidence_text(self.result.confidence)} confidence:"
-        )
-        ax.set_title(
-            "\n".join([sure, *(lines or ["the scan shows no error"])]), loc="left", size="medium"
-        )
+        sure = f"with {confidence_text(self.result.confidence)} confidence:"
+        lines = lines or ["the scan shows no error"]
+        heading(ax, f"n = {self.result.n_samples:,}, {sure}", *lines)
         ax.legend(loc="upper left", fontsize="small", framealpha=0.9)

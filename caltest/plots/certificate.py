@@ -22,8 +22,10 @@ from caltest.plots.display import (
     OUTSIDE,
     WIDE_BAND,
     ResultDisplay,
+    heading,
     lettering,
     reliability_axes,
+    shade,
     tidy,
 )
 from caltest.text.certificate import at_most
@@ -39,8 +41,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[np.float64]
 Against: TypeAlias = Literal["scores", "rows"]
 
-_AGAINST = dict.fromkeys(("scores", "rows"), True)
-_LEAST_WIDTH = 0.006  # of a shaded range or a box, so that it can be seen
+_LEAST_WIDTH = 0.006  # of a box, so that it can be seen
 
 
 @arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
@@ -82,7 +83,7 @@ class CertificateDisplay(ResultDisplay):
     against: Against = "scores"
 
     def __post_init__(self) -> None:
-        choose("axis", self.against, _AGAINST)
+        choose("axis", self.against, {"scores": True, "rows": True})
 
     @classmethod
     @arguments(ax=axes)
@@ -100,20 +101,15 @@ class CertificateDisplay(ResultDisplay):
         return {"figsize": (6.2, 7.0) if self.against == "scores" else (7.6, 5.2)}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), c, by_score, bins = (
-            axes,
-            self.result,
-            self.against == "scores",
-            self.result.method == "bins",
-        )
+        (ax,), c = axes, self.result
+        by_score, bins = self.against == "scores", c.method == "bins"
         what = "mean probability of each bin" if bins else "probability at every score"
         band = f"{what}, {confidence_text(c.confidence)} band"
         event = f"that {lettering(c.event, CLAUSE)}"
         ends = np.array([0.0, 1.0])
         if by_score:
-            reliability_axes(
-                ax, f"predicted probability {event}", f"probability {event}", label="as stated"
-            )
+            axis = f"probability {event}"
+            reliability_axes(ax, f"predicted {axis}", axis, label="as stated")
             ax.set_aspect("equal")
             _draw_distance(ax, c, ends)
             _shade(ax, c, (ends, ends), (ends, ends))
@@ -133,14 +129,12 @@ class CertificateDisplay(ResultDisplay):
             high = 100.0 * (table["upper"].to_numpy() - (c.stated if bins else c.starts))
             x, y = (left + right) / 2.0, 100.0 * (c.estimates - c.stated)
         if bins:
-            _draw_bins(ax, c, (left, right, low, high), (x, y), band)
+            _draw_bins(ax, c, [left, right, low, high], [x, y], band)
         else:
             if by_score:
                 ticks = np.unique(np.r_[c.starts, c.ends])
                 lower, upper = c.band(ticks)
-                if (
-                    len(ticks) > 1
-                ):  # between ticks: the lower bound of the one before, the upper of the next
+                if len(ticks) > 1:  # between: the lower bound of the one before, the upper of the next
                     steps = np.repeat(ticks, 2)[1:-1], np.repeat(lower[:-1], 2), np.repeat(upper[1:], 2)
                 else:
                     steps = ticks, lower, upper
@@ -159,11 +153,10 @@ class CertificateDisplay(ResultDisplay):
             count = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
             claim = f"within ±{at_most(c.distance)} points on average over each of {count}"
         else:
-            claim = (
-                f"within ±{at_most(c.distance)} points at every score seen, if the curve never falls"
-            )
+            claim = f"within ±{at_most(c.distance)} points at every score seen"
+            claim += ", if the curve never falls"
         sure = f"n = {c.n_samples:,}, with {confidence_text(c.confidence)} confidence"
-        ax.set_title(f"{sure}:\n{claim}", loc="left", size="medium")
+        heading(ax, f"{sure}:", claim)
         ax.legend(loc="upper left" if by_score else "best", fontsize="small", framealpha=0.9)
 
 
@@ -175,13 +168,7 @@ def _draw_distance(ax: Any, c: Certificate, y: Array, scale: float = 1.0) -> Non
         ax.plot([0.0, 1.0], y + sign * scale * c.distance, **look)
 
 
-def _draw_bins(
-    ax: Any,
-    c: Certificate,
-    box: tuple[Array, Array, Array, Array],
-    point: tuple[Array, Array],
-    label: str,
-) -> None:
+def _draw_bins(ax: Any, c: Certificate, box: list[Array], point: list[Array], label: str) -> None:
     from matplotlib.collections import PolyCollection
 
     left, right, low, high = box
@@ -201,16 +188,12 @@ def _draw_bins(
 
 def _shade(ax: Any, c: Certificate, low: tuple[Array, Array], high: tuple[Array, Array]) -> None:
     """Shade the ranges proved wrong; low and high ends of ranges lie at these places of the axis."""
-    ranges: list[tuple[float, float, str]]
-    if c.crossings:  # where it is wrong cannot be told then
-        ranges = [(each.low, each.high, "crossing") for each in c.crossings]
-    else:
-        ranges = [(each.low, each.high, each.direction) for each in c.miscalibrated]
     named = set()
-    for first, last, kind in ranges:
-        start, end = float(np.interp(first, *low)), float(np.interp(last, *high))
-        missing = max(0.0, _LEAST_WIDTH - (end - start)) / 2.0
+    for each in (
+        c.crossings or c.miscalibrated
+    ):  # where bounds cross, it cannot be told where it is wrong
+        kind = getattr(each, "direction", "crossing")
+        start, end = float(np.interp(each.low, *low)), float(np.interp(each.high, *high))
         label = "bounds cross" if kind == "crossing" else f"proved {kind}-confident"
-        look = {"color": BY_SIDE.get(kind, BLACK), "alpha": 0.13, "linewidth": 0.0, "zorder": 0}
-        ax.axvspan(start - missing, end + missing, label=None if kind in named else label, **look)
+        shade(ax, start, end, BY_SIDE.get(kind, BLACK), None if kind in named else label)
         named.add(kind)

@@ -16,9 +16,12 @@ from caltest.plots.display import (
     SMALL,
     VERMILION,
     ResultDisplay,
+    heading,
+    heat_map_axes,
     inches,
     lettering,
     tidy,
+    write_cell,
 )
 from caltest.text.comparison import resamples_of, shown_names
 from caltest.text.numbers import confidence_text
@@ -80,13 +83,8 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     tick = {"markersize": 13, "markeredgewidth": 1.8, "color": BLACK, "linestyle": "none"}
     ax.plot(values[finite], places[finite], "|", zorder=3, **tick)
     for place in places[~finite]:
-        ax.annotate(
-            f"{values[place]:.4g}, interval unknown",
-            (0.02, place),
-            xycoords=("axes fraction", "data"),
-            color=VERMILION,
-            va="center",
-        )
+        text, where = f"{values[place]:.4g}, interval unknown", ("axes fraction", "data")
+        ax.annotate(text, (0.02, place), xycoords=where, color=VERMILION, va="center")
     biased = finite & (calibrated > 0.0)
     if biased.any():
         look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": VERMILION}
@@ -103,8 +101,8 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     tidy(ax, "x")
     statistic, lens = lettering(c.statistic), f", {lettering(c.lens)}" if c.lens else ""
     ax.set_xlabel(statistic)
-    heading = f"{statistic}{lens} on {c.n_samples:,} rows\n{confidence_text(c.confidence)} intervals"
-    ax.set_title(heading, loc="left", size="medium")
+    what = f"{statistic}{lens} on {c.n_samples:,} rows"
+    heading(ax, what, f"{confidence_text(c.confidence)} intervals")
 
 
 def _draw_proportions(ax: Any, c: Comparison) -> None:
@@ -120,20 +118,11 @@ def _draw_proportions(ax: Any, c: Comparison) -> None:
         share = float(percent[i, j])  # one that is not quite 0 or 100 does not look as if it were
         number = ">99" if 99.0 < share < 100.0 else "<1" if 0.0 < share < 1.0 else f"{share:.0f}"
         apart = tested[i, j] and adjusted[i, j] <= level_of_confidence(c.confidence)
-        ax.text(
-            *(j, i, number),
-            ha="center",
-            va="center",
-            color="white" if share > _DARK else BLACK,
-            weight="bold" if apart else "normal",
-            style="normal" if tested[i, j] else "italic",
-        )
+        style = "normal" if tested[i, j] else "italic"
+        write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart), style=style)
     numbers = [str(place) for place in range(1, count + 1)]
-    ax.set_xticks(range(count), numbers)
-    ax.set_yticks(range(count), numbers)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
+    heat_map_axes(ax, numbers, numbers)
     meaning = "bold: told apart" + (f" ({c.correction})" if c.correction else "")
     ax.set_xlabel(meaning if tested.all() else f"{meaning}; italic: not tested")
     resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} rows"
-    ax.set_title(f"row's error below column's, in % of\n{resamples}", loc="left", size="medium")
+    heading(ax, "row's error below column's, in % of", resamples)

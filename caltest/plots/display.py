@@ -49,6 +49,7 @@ SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
+_LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
 _SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -228,6 +229,40 @@ def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
         ax.grid(axis=grid, color=PALE, zorder=0, **faint)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def heading(ax: Any, *lines: str, **style: Any) -> None:
+    """Write what is seen above axes."""
+    ax.set_title("\n".join(lines), loc="left", **{"size": "medium", **style})
+
+
+def shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
+    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
+    missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2.0
+    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
+    return [low - missing, high + missing]
+
+
+def rows_of(count: int, columns: int) -> list[list[Any]]:
+    """Return a mosaic of so many axes in so many columns."""
+    places = np.arange(-(-count // columns) * columns).reshape(-1, columns).tolist()
+    return [[each if each < count else "." for each in row] for row in places]
+
+
+def heat_map_axes(ax: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
+    """Name the columns and rows of a heat map."""
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def write_cell(
+    ax: Any, row: int, column: int, text: str, *, dark: bool, bold: bool, **style: Any
+) -> None:
+    """Write in a cell of a heat map."""
+    ink, weight = "white" if dark else BLACK, "bold" if bold else "normal"
+    ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
 
 
 def reliability_axes(

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments
 from caltest.exceptions import InputError
-from caltest.plots.display import BLUE, PALE, SMALL, VERMILION, ResultDisplay, is_narrow, lettering
+from caltest.plots.display import (
+    BLUE,
+    PALE,
+    SMALL,
+    VERMILION,
+    ResultDisplay,
+    heading,
+    is_narrow,
+    lettering,
+)
 
 if TYPE_CHECKING:
     from caltest.results import CalibrationResult
@@ -93,12 +102,12 @@ class NullDisplay(ResultDisplay):
             ax.plot([], [], label=f"observed: {result.statistic}, off the axis", **line)
         ax.set_ylabel("resamples")
         ax.margins(y=0.15)
-        name, heading = lettering(result.name), f"p = {result.pvalue:.3g} ({result.guarantee})"
+        name, p = lettering(result.name), f"p = {result.pvalue:.3g} ({result.guarantee})"
         if is_narrow(ax):
             ax.set_xlabel(name)
-            ax.set_title(heading, loc="left", size="small")
+            heading(ax, p)
             return
-        lines = [f"{heading}, observed {result.statistic:.4g}"]
+        lines = [f"{p}, observed {result.statistic:.4g}"]
         if result.pvalue_interval is not None:
             low, high = result.pvalue_interval
             between = f"p between {low:.2g} and {high:.2g} (95% interval)"
@@ -108,7 +117,7 @@ class NullDisplay(ResultDisplay):
         elif result.alternative == "less":
             lines.append("one-sided: small values count against calibration")
         ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
-        ax.set_title("\n".join(lines), loc="left", size="medium")
+        heading(ax, *lines)
         below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": 3}
         ax.legend(columnspacing=1.2, **SMALL, **below)
 

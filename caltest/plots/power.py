@@ -18,6 +18,7 @@ from caltest.plots.display import (
     VERMILION,
     WIDE_BAND,
     ResultDisplay,
+    heading,
     inches,
     lettering,
     tidy,
@@ -96,8 +97,7 @@ class PowerDisplay(ResultDisplay):
         ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
         lens = f", {lettering(result.lens)}" if result.lens else ""
         what = f"{lettering(result.statistic, CLAUSE)}{lens}"
-        heading = f"{what}: {result.null}, level {result.alpha:g}"
-        ax.set_title(wrapped(heading, width), loc="left", size="medium")
+        heading(ax, wrapped(f"{what}: {result.null}, level {result.alpha:g}", width))
         tidy(ax, "y")
         if new:
             ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **SMALL)

@@ -33,10 +33,12 @@ from caltest.plots.display import (
     SMALL,
     WIDE_BAND,
     Display,
+    heading,
     inches,
     is_narrow,
     lettering,
     reliability_axes,
+    rows_of,
     short,
     tidy,
     wrapped,
@@ -302,10 +304,8 @@ class ReliabilityDisplay(Display):
         if count == 1:
             return {"figsize": (6, 7.2)}
         columns = count if count <= 5 else min((5, 4, 3), key=lambda c: -count % c)
-        rows = -(-count // columns)
-        places = np.arange(rows * columns).reshape(rows, columns).tolist()
-        mosaic = [[each if each < count else "." for each in row] for row in places]
-        return {"mosaic": mosaic, "figsize": (2.5 * columns + 0.5, 3.15 * rows + 0.9)}
+        mosaic = rows_of(count, columns)
+        return {"mosaic": mosaic, "figsize": (2.5 * columns + 0.5, 3.15 * len(mosaic) + 0.9)}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
@@ -363,7 +363,9 @@ def _lenses(
             raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
         found = find_lens(lens)
         return [TopLabel() if found is None and predictions.n_classes > 2 else found]
-    chosen = range(predictions.n_classes) if classes is None else classes
+    # By name: columns "1", "2", … are not those of these numbers.
+    every = predictions.classes or range(predictions.n_classes)
+    chosen: Sequence[int | str] = every if classes is None else classes
     if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
         raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
     if not 1 <= len(chosen) <= _MOST_PANELS:
@@ -540,17 +542,17 @@ def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
             ax.plot(x, y, linestyle="none", markersize=size, zorder=5, clip_on=False, **look)
     result, title = panel.result, lettering(panel.title)
     name, p = _STATISTICS[result.name], f"p = {result.pvalue:.3g}"
-    heading = f"{title}, n = {result.n_samples:,}\n{name} {result.statistic:.3g}, {p} (exact)"
-    if small:
-        heading = f"{title}\n{name} {result.statistic:.2g}, {p}"
-    text = "small" if small else "medium"
-    ax.set_title(heading, loc="left", size=text)
-    ax.yaxis.label.set_size(text)
+    size_of_text = "small" if small else "medium"
+    lines = title, f"{name} {result.statistic:.2g}, {p}"
+    if not small:
+        lines = f"{title}, n = {result.n_samples:,}", f"{name} {result.statistic:.3g}, {p} (exact)"
+    heading(ax, *lines, size=size_of_text)
+    ax.yaxis.label.set_size(size_of_text)
     below = _draw_counts(ax, panel.histogram, small=small)
     below.set_xticks(ticks)
     if labelled:
-        text_below = wrapped(predicted, inches(ax)[0], small=True) if small else predicted
-        below.set_xlabel(text_below, size=text)
+        label = wrapped(predicted, inches(ax)[0], small=True) if small else predicted
+        below.set_xlabel(label, size=size_of_text)
 
 
 def _draw_counts(ax: Any, histogram: tuple[Indices, Array], *, small: bool) -> Any:

@@ -14,10 +14,13 @@ from caltest.plots.display import (
     BLUE,
     CLAUSE,
     FAINT,
+    OUTSIDE,
     SMALL,
     VERMILION,
     ResultDisplay,
+    heading,
     lettering,
+    rows_of,
     tidy,
 )
 
@@ -81,8 +84,7 @@ class RiskDisplay(ResultDisplay):
         count = max(1, len(self._tuned()))
         rows = 1 if count <= _PANELS_IN_A_ROW else 2
         columns = -(-count // rows)
-        places = np.arange(rows * columns).reshape(rows, columns).tolist()
-        mosaic = [[each if each < count else "." for each in row] + [count] for row in places]
+        mosaic = [[*row, count] for row in rows_of(count, columns)]
         lines = sum(_name(each).count("\n") + 1 for each in self.result.functions)
         size = 0.7 + 2.1 * columns + 4.3, max(2.9 * rows, 1.9 + 0.24 * lines) + 0.7
         return {"mosaic": mosaic, "figsize": size, "width_ratios": [2.1] * columns + [4.3]}
@@ -108,7 +110,7 @@ class RiskDisplay(ResultDisplay):
             if tuned:
                 title = f"{_rank(result, tuned[place])}  {_name(tuned[place])}"
                 weight = "bold" if tuned[place] is result.recommended else "normal"
-            ax.set_title(title, loc="left", size="medium", pad=16, weight=weight)
+            heading(ax, title, pad=16, weight=weight)
             if not new or place % columns == 0:
                 ax.set_ylabel("√ mean validation risk × 100")
         _draw_estimates(last, result)
@@ -172,15 +174,8 @@ def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, t
     (mean, ends), values = _roots(result, function.risks), function.values
     ax.fill_between(values, *ends, color=BLUE, alpha=0.22, linewidth=0)
     ax.plot(values, mean, "o-", color=BLUE, markersize=3.0, linewidth=1.4, label=_MEAN)
-    ax.plot(
-        *([function.value], [mean[function.best]], "D"),
-        markersize=7.0,
-        markerfacecolor="white",
-        markeredgecolor=VERMILION,
-        markeredgewidth=1.8,
-        zorder=4,
-        label="best value",
-    )
+    best = {"linestyle": "none", "markersize": 7.0, "zorder": 4, "label": "best value", **OUTSIDE}
+    ax.plot([function.value], [mean[function.best]], **best)
     above = ~(mean <= top)
     if above.any():
         arrows = {"color": BLUE, "markersize": 5.0, "linestyle": "none", "clip_on": False}
@@ -246,7 +241,7 @@ def _draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
         ax.set_xlim(-_NO_ERROR, _NO_ERROR)
     ax.set_xlabel("squared error; its root on top", loc="left")
     lens = f"{lettering(result.lens)}, " if result.lens else ""
-    ax.set_title(f"estimates, {lens}{result.n_test:,} rows", loc="left", size="medium", pad=16)
+    heading(ax, f"estimates, {lens}{result.n_test:,} rows", pad=16)
     left, right = ax.get_xlim()
     if right <= 0.0:
         return

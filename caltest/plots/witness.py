@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
-from caltest.plots.display import BLACK, BLUE, CLAUSE, VERMILION, ResultDisplay, is_narrow, lettering
+from caltest.plots.display import (
+    BLUE,
+    CLAUSE,
+    VERMILION,
+    ResultDisplay,
+    heading,
+    heat_map_axes,
+    is_narrow,
+    lettering,
+    write_cell,
+)
 from caltest.text.localisation import centre_text, extent, row_text
 from caltest.text.numbers import percents
 
@@ -91,17 +101,7 @@ class WitnessDisplay(ResultDisplay):
             elif claimed:
                 said, true = percents(float(w.stated[entry]), float(w.shares[entry]))
                 text = f"{text}*\n{said.rstrip('%')}→{true.rstrip('%')}"
-            ax.text(
-                *(j, i, text),
-                ha="center",
-                va="center",
-                size="small",
-                color="white" if abs(value) > _DARK * scale else BLACK,
-                weight="bold" if claimed else "normal",
-            )
-        ax.set_xticks(range(len(classes)), [lettering(w.names[c], _LONGEST_NAME) for c in classes])
-        if narrow or len(classes) > 5:
-            ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
+            write_cell(ax, i, j, text, dark=bool(abs(value) > _DARK * scale), bold=claimed, size="small")
         labels = []
         for place in places:
             reach = extent(float(w.weights[place]), w.n_samples)
@@ -111,17 +111,13 @@ class WitnessDisplay(ResultDisplay):
                 centre = centre.replace(", ", ",\n")
             row = row_text(w, place)
             labels.append(row if narrow else f"{centre}\n{row}, {reach}")
-        ax.set_yticks(range(len(places)), labels)
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
+        heat_map_axes(ax, [lettering(w.names[c], _LONGEST_NAME) for c in classes], labels)
+        if narrow or len(classes) > 5:
+            ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
         bar.set_label("z" if narrow else "z:  − less often than said,  + more")
         bar.outline.set_visible(False)
         shown = "" if len(classes) == w.n_classes else f", {len(classes)} of {w.n_classes} classes"
         how = "" if narrow else ": % said → % came true"
-        ax.set_title(
-            f"Near which predictions which classes are wrong{shown}\n"
-            f"* significant at {w.level:.3g} for all together{how}",
-            loc="left",
-            size="medium",
-        )
+        what = f"Near which predictions which classes are wrong{shown}"
+        heading(ax, what, f"* significant at {w.level:.3g} for all together{how}")
