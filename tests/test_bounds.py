@@ -456,13 +456,8 @@ def test_the_display(local):
 
 @pytest.mark.usefixtures("pictures")
 def test_the_display_of_a_view_and_of_nothing():
-    import matplotlib.pyplot as plt
-
     scores = scores_of("smooth")
     bounds = bounds_of(scores, drawn(scores, np.random.default_rng(0)))
-    ax = plt.subplots()[1]
-    display = BoundsDisplay.from_result(bounds, ax=ax)
-    assert display.ax_ is ax
     for view in (1, -1, 0.5, "a", None, True):
         with pytest.raises(InputError, match=f"view is {view!r}.*; give the number of one"):
             BoundsDisplay.from_result(bounds, view=view)

@@ -7,7 +7,7 @@ import pytest
 from support import dirichlet, labels_from
 
 import caltest
-from caltest import ComparisonDisplay, InputError
+from caltest import ComparisonDisplay
 
 TRUTH = dirichlet(100, 3, 0)
 LABELS = labels_from(TRUTH, np.random.default_rng(0))
@@ -90,17 +90,6 @@ def test_bootstrap_and_no_correction():
     assert "bootstrap samples of 100 rows" in right.get_title(loc="left")
     assert right.get_xlabel() == "bold: told apart"
     assert "top_label" in left.get_title(loc="left")
-
-
-def test_given_axes():
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3)
-    display = ComparisonDisplay.from_result(comparison(2), ax=axes[:2])
-    assert display.figure_ is figure
-    assert display.axes_ == tuple(axes[:2])
-    with pytest.raises(InputError, match="there are 3 axes; give 2: one for the intervals"):
-        display.plot(axes)
 
 
 def test_names_are_taken_as_they_are():

@@ -526,11 +526,3 @@ class TestPicture:
         w = caltest.witness(data.probs, data.labels, n_resamples=99, rng=0)
         (text,) = self.texts(caltest.WitnessDisplay.from_result(w))
         assert text.startswith("Nothing stands out")
-
-    def test_given_axes(self):
-        import matplotlib.pyplot as plt
-
-        figure, ax = plt.subplots()
-        display = caltest.WitnessDisplay.from_result(self.found(), ax=ax)
-        assert display.ax_ is ax
-        assert display.figure_ is figure
