@@ -16,7 +16,7 @@ import caltest
 from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, HasBrownianLimit
-from caltest.nulls.brownian import tails
+from caltest.nulls.analytic import tails
 from caltest.simulation import tempered
 from caltest.statistics import KolmogorovSmirnov, Kuiper
 

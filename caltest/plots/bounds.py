@@ -20,8 +20,8 @@ from caltest.plots.display import (
     reliability_axes,
     shade,
 )
-from caltest.text.directions import TOO
 from caltest.text.numbers import confidence_text, points
+from caltest.text.vocabulary import TOO
 
 if TYPE_CHECKING:
     from typing import Self

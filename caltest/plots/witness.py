@@ -101,7 +101,8 @@ class WitnessDisplay(ResultDisplay):
             elif claimed:
                 said, true = percents(float(w.stated[entry]), float(w.shares[entry]))
                 text = f"{text}*\n{said.rstrip('%')}→{true.rstrip('%')}"
-            write_cell(ax, i, j, text, dark=bool(abs(value) > _DARK * scale), bold=claimed, size="small")
+            dark = bool(abs(value) > _DARK * scale)
+            write_cell(ax, i, j, text, dark=dark, bold=bool(claimed), size="small")
         labels = []
         for place in places:
             reach = extent(float(w.weights[place]), w.n_samples)

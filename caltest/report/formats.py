@@ -23,8 +23,8 @@ from caltest.auditing.result import Audit, Check
 from caltest.exceptions import InputError
 from caltest.report.summary import sentence, summarise
 from caltest.text import audit as words
-from caltest.text.names import lens_name
 from caltest.text.numbers import counted
+from caltest.text.vocabulary import lens_name
 
 #: The suffixes of every format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {

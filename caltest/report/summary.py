@@ -11,10 +11,6 @@ from caltest.auditing.result import Audit, Check, Group, View
 from caltest.forms import Side
 from caltest.report.charts import diagram, gauge, histogram
 from caltest.text import audit as words
-from caltest.text.audit_advice import advice
-from caltest.text.directions import TOO, shown_directions
-from caltest.text.guarantees import facts, findings_counted
-from caltest.text.names import lens_name, narrow_name
 from caltest.text.numbers import (
     confidence_text,
     counted,
@@ -23,6 +19,14 @@ from caltest.text.numbers import (
     points,
     pvalue,
     signed_points,
+)
+from caltest.text.vocabulary import (
+    TOO,
+    facts,
+    findings_counted,
+    lens_name,
+    narrow_name,
+    shown_directions,
 )
 
 _WORST = 4  # views in words, on the first screen
@@ -93,7 +97,7 @@ def summarise(
         # The first screen.
         title=visible(title) if title else "Calibration audit",
         verdict=sentence(words.verdict(audit)),
-        advice=[sentence(text) for text in advice(audit)],
+        advice=[sentence(text) for text in words.advice(audit)],
         gate=None if gate is None else sentence(gate),
         rejected=audit.rejected,
         facts=facts(audit),

@@ -1,9 +1,16 @@
-"""Numbers as they are written: shares in percent, differences in points, p-values, counts."""
+"""Numbers and lines as a reader sees them."""
 
 from __future__ import annotations
 
 import math
+import textwrap
+from collections.abc import Iterable
 from typing import Any
+
+from caltest._visible import line, message
+
+# ------------------------------------------------------------------ numbers
+
 
 _MOST_DIGITS = 4  # of percentages
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
@@ -159,3 +166,34 @@ def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5)
         if high - low <= most:
             break
     return [round(k * step, 9) for k in range(low, high + 1)]
+
+
+# ------------------------------------------------------------------ layout
+
+
+_WIDTH = 96
+_PARAGRAPH = 4000  # characters
+
+
+def page(lines: Iterable[str]) -> str:
+    """Return a text of these lines, each of which is one line to whatever shows it.
+
+    Every summary is made here, so no name that comes with the data is obeyed by a terminal or a log.
+    """
+    return "\n".join(map(line, lines))
+
+
+def row(name: str, text: str) -> list[str]:
+    """Return the lines of a row of a table: a name, and a text that may wrap."""
+    whole = message(text, _PARAGRAPH)
+    return textwrap.wrap(whole, _WIDTH, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
+
+
+def table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the lines of a table of names and texts."""
+    return [each for name, text in rows for each in row(name, text)]
+
+
+def paragraph(text: str) -> list[str]:
+    """Return the lines of a paragraph."""
+    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH)
