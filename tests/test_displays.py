@@ -81,8 +81,7 @@ def render(figure):
 def test_every_display_is_here():
     public = {each for each in caltest.plots.__all__ if each.endswith("Display")} - {"Display"}
     assert public == {each.replace(",", " ").split()[0] for each in DISPLAYS}
-    assert public <= set(caltest.__all__)
-    assert all(issubclass(getattr(caltest, each), caltest.plots.Display) for each in public)
+    assert all(issubclass(getattr(caltest.plots, each), caltest.plots.Display) for each in public)
 
 
 def test_it_draws_into_a_new_figure_in_which_all_is_seen(name):

@@ -49,6 +49,7 @@ SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
+_MOST_LEGEND = 1.25  # of the width of narrow axes; a wider legend is left out
 _LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
 _SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -216,7 +217,7 @@ def _shrink(ax: Any) -> None:
             text.set(text=wrapped(text.get_text(), side, small=True), fontsize="small")
     ax.tick_params(labelsize="small")
     legend = ax.get_legend()
-    if legend and legend.get_window_extent().width > ax.get_window_extent().width:
+    if legend and legend.get_window_extent().width > _MOST_LEGEND * ax.get_window_extent().width:
         legend.remove()
 
 

@@ -104,12 +104,8 @@ class PowerDisplay(ResultDisplay):
         elif min(width, height) >= _SMALL and ax.figure.get_layout_engine() is None:
             ax.legend(loc="best", framealpha=0.7, fontsize="small", columnspacing=1.2)
         elif min(width, height) >= _SMALL:
-            columns = max(1, min(3, int(width / _ENTRY_ROOM)))
-            below = {
-                "loc": "upper left",
-                "bbox_to_anchor": (-0.02, -max(0.15, 0.45 / height)),
-                "ncols": columns,
-            }
+            columns, offset = max(1, min(3, int(width / _ENTRY_ROOM))), max(0.15, 0.45 / height)
+            below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -offset), "ncols": columns}
             ax.legend(columnspacing=1.2, **below, **SMALL)
 
 
