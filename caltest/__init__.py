@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         simulation,
         statistics,
     )
-    from caltest._arrays import array_library
     from caltest.auditing import Audit, audit
     from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
@@ -75,7 +74,6 @@ __all__ = [
     "Witness",
     "WitnessDisplay",
     "__version__",
-    "array_library",
     "assert_calibrated",
     "audit",
     "bin_table",
@@ -125,7 +123,6 @@ _HOMES = {
     "SquaredErrorEstimate": "estimation",
     "Witness": "localisation",
     "WitnessDisplay": "plots",
-    "array_library": "_arrays",
     "assert_calibrated": "gate",
     "audit": "auditing",
     "bin_table": "binning",
