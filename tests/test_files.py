@@ -172,7 +172,7 @@ def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
 WRONG = {
     "missing": (lambda _: "a.csv", {}, "there is no such file"),
     "directory": (lambda _: ".", {}, "this directory holds no such files; give another"),
-    "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.csv, \.parquet, .*\.npy"),
+    "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.parquet, .*\.csv, .*\.npy"),
     "empty csv": (text(""), {}, "the file is empty"),
     "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
     "header only": (text("a,b,label\n"), {}, "there is a header but no row"),

@@ -198,7 +198,7 @@ def estimate_error(
         n_jobs=jobs,
         progress=True,
     )
-    picture = lambda: RiskDisplay.from_estimate(found)  # noqa: E731
+    picture = lambda: RiskDisplay.from_result(found)  # noqa: E731
     return Found({**asked.source, **found.to_dict()}, found.summary(), picture)
 
 
@@ -265,7 +265,7 @@ def bounds(
 
     def picture() -> Any:  # of the view with the largest bound
         sizes = [max(view.over.bound, view.under.bound) for view in lower.views]
-        return BoundsDisplay.from_bounds(lower, view=sizes.index(max(sizes)))
+        return BoundsDisplay.from_result(lower, view=sizes.index(max(sizes)))
 
     data = {**asked.source, **lower.to_dict(), "certificate": upper.to_dict() if upper else None}
     return Found(data, "\n\n".join(each.summary() for each in (lower, upper) if each), picture)

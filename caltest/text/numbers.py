@@ -13,6 +13,7 @@ from caltest._visible import line, message
 
 
 _MOST_DIGITS = 4  # of percentages
+_STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 
 def short(value: Any) -> str:
@@ -145,6 +146,26 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     ('1 check', '12,345 rows', '2 hypotheses')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
+    """Return the marks of an axis of probabilities, which begins at the first and ends at the last.
+
+    It is no longer than what is shown on it needs, and its marks leave ``most`` spaces between them, or
+    fewer.
+
+    Examples
+    --------
+    >>> probability_axis(), probability_axis(most=2), probability_axis(0.91, 0.99)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 0.5, 1.0], [0.9, 0.92, 0.94, 0.96, 0.98, 1.0])
+    """
+    for step in reversed(_STEPS):
+        low, high = math.floor(smallest / step + 1e-9), math.ceil(largest / step - 1e-9)
+        if high == low:
+            low, high = (low, high + 1) if low == 0 else (low - 1, high)
+        if high - low <= most:
+            break
+    return [round(k * step, 9) for k in range(low, high + 1)]
 
 
 # ------------------------------------------------------------------ layout

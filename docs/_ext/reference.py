@@ -33,7 +33,8 @@ FOR_ADDING = (
     "tolerance",
     "kernels.bandwidth",
     "kernels.radial",
-    "plots.bands",
+    "plots.display",
+    "plots.reliability",
     "planning.curve",
 )
 
