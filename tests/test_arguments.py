@@ -335,6 +335,7 @@ def complaint(of, given, argument):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", public_callables())
 @pytest.mark.filterwarnings("ignore:More than 20 figures")
 def test_a_wrong_argument_is_answered_in_a_sentence(name, tmp_path):

@@ -273,6 +273,7 @@ def without_bounds(monkeypatch):
     monkeypatch.setattr("caltest.auditing.engine.bounds", lambda *_: {})
 
 
+@pytest.mark.level
 def test_family_wise_error(without_bounds):
     """8 groups, calibrated: the chance of any finding is .05."""
     repetitions, n = 400, 240
@@ -285,6 +286,7 @@ def test_family_wise_error(without_bounds):
     assert low <= rejected / repetitions <= high
 
 
+@pytest.mark.level
 def test_true_groups_beside_a_false_one(without_bounds):
     """Group 0 is wrong and found; the chance that any other one is found stays below .05."""
     repetitions, n = 200, 400

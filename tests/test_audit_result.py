@@ -73,6 +73,7 @@ def test_reliability_by_hand():
     assert found.low[1] < 0.8 < found.high[1] < 1.0
 
 
+@pytest.mark.level
 def test_reliability_holds_all_bins_at_once():
     repetitions, outside = 600, 0
     rng = np.random.default_rng(0)
@@ -100,6 +101,7 @@ def test_bounds_are_those_of_the_family(monkeypatch):
     assert small.confidence == 0.95
 
 
+@pytest.mark.level
 def test_bounds_fail_no_more_often_than_said():
     """Bounds of all views at once, calibrated: any above 0 is false."""
     repetitions, wrong = 60, 0

@@ -56,6 +56,7 @@ def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
 # ------------------------------------------------------------------ bands
 
 
+@pytest.mark.level
 def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     """All views of one probability are drawn; the chance that any shows a mark outside is alpha."""
     monkeypatch.setattr(engine, "family", lambda looks, _: [look for look in looks if look.event])

@@ -36,6 +36,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_writes_valid_rows(tmp_path):
     done = command("--quick", "--only", "cox, null chi2", "--out", tmp_path)
     assert done.returncode == 0, done.stderr

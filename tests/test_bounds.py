@@ -148,6 +148,7 @@ def test_intervals_of_many_rows_have_a_bound_that_is_hardly_lower(monkeypatch):
     assert scan.tolerances[exact].max() - scan.tolerances[binomial].max() < 0.01
 
 
+@pytest.mark.level
 def test_false_bounds_are_rare():
     """Bounds and places of models whose truth is known, at the level of 10% for both sides."""
     above = amount = 0

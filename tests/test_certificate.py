@@ -90,6 +90,7 @@ def calibrated(n, seed):
     return two(scores), (rng.random(n) < scores).astype(int)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("method", ["bins", "isotonic"])
 def test_coverage_of_distances(method):
     """Scores too extreme by a temperature of 0.7: the distance lies between proved and certified."""
@@ -175,6 +176,7 @@ def test_planned_samples_of_bins_do_it_four_times_in_five():
     assert low <= reached <= high + 0.05  # counts are discrete, and bins of other samples differ
 
 
+@pytest.mark.level
 def test_planned_samples_of_the_band_do_it_mostly():
     pilot = caltest.certificate(*calibrated(400, 0), method="isotonic")
     n, repetitions = pilot.samples_for(0.25), 60
@@ -185,6 +187,7 @@ def test_planned_samples_of_the_band_do_it_mostly():
     assert np.mean([c.distance_for(0.9) <= 0.25 for c in fewer]) < 0.1
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("kinds", "wanted"), [(1, 0.05), (3, 0.2), (6, 0.1), (11, 0.1)])
 def test_planned_samples_of_the_band_do_it_for_tied_scores_too(kinds, wanted):
     """Each of a few scores is bounded by its own events: expected ones alone plan far too little."""

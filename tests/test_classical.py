@@ -363,6 +363,7 @@ def test_which_pairs_there_are():
     ]
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("statistic", "null"), list(pairs()))
 def test_type_one_error(statistic, null):
     repetitions = 150 if null == "monte_carlo" else 600
@@ -370,6 +371,7 @@ def test_type_one_error(statistic, null):
     assert low <= rejections(P200, statistic, null, repetitions, 1) <= high
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("null", ["monte_carlo", "chi2"])
 def test_type_one_error_of_wald(null):
     # Asymptotically 10%; at n = 200 a little off, so chi2 gets a wider band.
@@ -379,6 +381,7 @@ def test_type_one_error_of_wald(null):
     assert low - slack <= rejections(P200, COX[1], null, repetitions, 2) <= high + slack
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", [*NAMES, COX[1]])
 def test_rare_events_exact(statistic):
     rng = np.random.default_rng(3)
@@ -388,6 +391,7 @@ def test_rare_events_exact(statistic):
     )
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["hosmer_lemeshow", "citl"])
 def test_rare_events_moments(statistic):
     rng = np.random.default_rng(3)

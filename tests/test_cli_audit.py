@@ -463,6 +463,7 @@ def test_help_lists_what_there_is():
         assert "or -" in about[: about.index(" --")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
 def test_without_standard_error_the_output_is_the_same(here):
     command = shlex.join([sys.executable, "-m", "caltest", "audit", "plain.csv", *SMALL, "--json", "-"])
@@ -471,6 +472,7 @@ def test_without_standard_error_the_output_is_the_same(here):
     assert done.stdout == run("plain.csv", *SMALL, "--json", "-").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted_is_130_and_leaves_no_file(here):
     script = (

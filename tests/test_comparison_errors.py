@@ -87,6 +87,7 @@ def _by_sums(h):
     return np.sqrt((4 * (n - 2) * max(first, 0) + 2 * max(second, 0)) / (n * (n - 1)))
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("names", [("true", "half"), ("sharp", "biased")], ids=["calibrated", "not"])
 def test_standard_errors_by_simulation(names):
     """On average the stated variances are those over repeated data, of values and differences."""
@@ -259,6 +260,7 @@ def rejections(design, statistic, repetitions, n_resamples=2, **options):
     return np.mean(np.array(found) <= 0.05)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
 def test_size_of_the_test(statistic):
     """Equal errors by symmetry, not 0: the rate is .05 up to small samples, false alarm 1e-4."""
@@ -267,12 +269,14 @@ def test_size_of_the_test(statistic):
     assert low <= rejections("equal", statistic, 300) <= high
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
 def test_size_of_the_test_where_both_are_calibrated(statistic):
     """The first-order variance is 0, and the level is kept all the same; false alarm 1e-4."""
     assert rejections("calibrated", statistic, 300) <= binomial_limits(300, 0.05)[1]
 
 
+@pytest.mark.level
 def test_differences_of_biases_do_not_count():
     """B hides half of the rows: both are calibrated, and their ECEs are biased very differently."""
     rng, found = np.random.default_rng(3), []
@@ -293,6 +297,7 @@ EQUAL = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("design", EQUAL)
 @pytest.mark.parametrize("statistic", ["ecd", "citl", "spiegelhalter", "skce_uq"])
 def test_size_with_few_rows(statistic, design):
@@ -309,6 +314,7 @@ def test_size_with_few_rows(statistic, design):
         assert np.mean(np.array(found) <= level) <= binomial_limits(100, level)[1]
 
 
+@pytest.mark.level
 def test_labels_that_are_rare_and_did_not_occur():
     """Two calibrated constants, and no event in most data sets: nothing is told apart."""
     rng = np.random.default_rng(0)
@@ -343,12 +349,14 @@ def test_labels_that_another_model_calls_impossible_are_left_out():
     assert 0.0 < found.difference_errors[0, 1] < np.inf
 
 
+@pytest.mark.level
 def test_power():
     assert rejections("sharper", "skce_uq", 40) >= 0.6
     # Its bias makes the test of the ECE cautious.
     assert rejections("sharper", "ece", 40, n_resamples=50, lens="top_label") >= 0.4
 
 
+@pytest.mark.level
 def test_size_where_errors_come_from_resamples():
     """Approximate: not far from the level."""
     assert rejections("equal", "brier", 300, n_resamples=50) <= binomial_limits(300, 0.08)[1]
@@ -435,6 +443,7 @@ def test_pairs_are_adjusted_together():
         assert np.diagonal(matrix).tolist() == [1, 1, 1]
 
 
+@pytest.mark.level
 def test_equal_errors_in_different_places():
     """Both have an ECE of 0.15; one errs everywhere, the other where half of the rows are."""
 

@@ -145,6 +145,7 @@ def _rejections(test, temperature, repetitions=400):
     return np.mean(np.array(pvalues) <= 0.05)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("null", ["monte_carlo", "moments"])
 @pytest.mark.parametrize("statistic", ["ecd", "brier", "spiegelhalter"])
 def test_size_and_power(statistic, null):

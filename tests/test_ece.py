@@ -192,6 +192,7 @@ def test_order_of_rows_does_not_matter_with_tied_scores(statistic):
     assert there.pvalue == pytest.approx(here.pvalue, abs=0.08)  # other draws, same distribution
 
 
+@pytest.mark.level
 def test_consistency_rejects_every_calibrated_model_and_says_so():
     rng = np.random.default_rng(0)
     rejected = {"consistency": 0, "monte_carlo": 0}

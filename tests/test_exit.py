@@ -93,6 +93,7 @@ EVERY_COMMAND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_what_is_printed_of_hostile_names(command, name):
@@ -106,6 +107,7 @@ def test_what_is_printed_of_hostile_names(command, name):
     assert_fit(wrong.stderr, 510)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_every_report_of_hostile_names(option, suffix, name):
@@ -154,6 +156,7 @@ def test_the_command_in_a_report_can_be_repeated():
 # --- standard output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "suffix", "encoding"),
     [("--report", ".html", "latin-1"), ("--json", ".json", "latin-1"), ("--junit", ".xml", "utf-16")],
@@ -181,6 +184,7 @@ LEAVING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "stream", "both"),
     [
@@ -198,6 +202,7 @@ def test_a_reader_that_leaves_is_never_a_rejection(arguments, stream, both):
     assert not done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(("arguments", "stream"), LEAVING.values(), ids=LEAVING)
 def test_a_full_disk_is_never_a_rejection(arguments, stream):
@@ -251,6 +256,7 @@ def _little_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "old"), [(".png", None), (".png", b"old"), (".pdf", None), (".svg", None)]
 )
@@ -266,6 +272,7 @@ def test_a_picture_under_a_limit_of_size_leaves_nothing(suffix, old):
     assert f"Error: {picture} cannot be written: File too large" in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_a_report_under_a_limit_of_size_leaves_nothing(option, suffix):
     before = contents()
@@ -293,6 +300,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 @pytest.mark.parametrize("where", ["file", "pipe"])
 def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):

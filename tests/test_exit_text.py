@@ -211,6 +211,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
 @pytest.mark.usefixtures("pictures")

@@ -72,6 +72,7 @@ def minutes(request: pytest.FixtureRequest) -> float | None:
     return request.config.getoption("--fuzz-minutes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_or_one_line(kind: str, minutes: float | None) -> None:
     if minutes is not None:

@@ -91,6 +91,7 @@ def test_calibrated_models_fail_as_often_as_alpha_says():
     assert low <= failures / 100 <= high
 
 
+@pytest.mark.slow
 def test_pytest_shows_the_line_of_the_test_and_the_summary(tmp_path):
     (tmp_path / "test_model.py").write_text(
         "import caltest\n"

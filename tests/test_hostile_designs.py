@@ -55,6 +55,7 @@ def your_own(probs, labels):
     return float(np.abs(np.eye(probs.shape[1])[labels] - probs).sum())
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("statistic", "design"),
     [
@@ -80,6 +81,7 @@ def test_sorted_rows(statistic, design):
     assert not beyond(pvalues, 0.25)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("n", "p"), [(70, 0.3), (34, 0.05), (102, 0.3)])
 @pytest.mark.parametrize("door", ["test", "audit"])
 def test_equal_rows_sorted_by_label(n, p, door):

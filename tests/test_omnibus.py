@@ -334,6 +334,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("design", DESIGNS)
 def test_size(design):
     """P(p ≤ α) ≤ α: of the whole, and of the smallest adjusted p-value of a part."""
@@ -445,6 +446,7 @@ def powers(make, statistics, sets=40):
     return {name: count / sets for name, count in found.items()}
 
 
+@pytest.mark.level
 def test_power_against_temperature():
     found = powers(
         lambda seed: tempered(500, [1 / 3] * 3, temperature=0.75, rng=seed), ("omnibus", "ecd")
@@ -453,6 +455,7 @@ def test_power_against_temperature():
     assert found["omnibus"] > 0.9
 
 
+@pytest.mark.level
 def test_power_against_a_local_error():
     found = powers(
         lambda seed: local(500, [0.7] * 3, region=(0.5, 0.75), strength=0.6, rng=seed),

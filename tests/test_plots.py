@@ -125,6 +125,7 @@ def test_equal_curves_are_inside():
     assert point.low.tolist() == [0.3] * 3
 
 
+@pytest.mark.level
 def test_isotonic_bands_cover_as_they_say():
     """False-alarm rate: 1e-4 for the joint limit, 1e-3 for the pointwise ones."""
     rng, n_sets, n = np.random.default_rng(3), 1000, 40

@@ -19,6 +19,7 @@ from caltest.simulation import m1, m2, tempered
 # ------------------------------------------------------------------ power
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("n", "alpha"), [(40, 0.05), (150, 0.05), (150, 0.01)])
 def test_power_of_a_binomial_test(n, alpha):
     found = caltest.power(constant(), n, **citl, alpha=alpha, n_datasets=250, rng=1, under_null=True)

@@ -154,6 +154,7 @@ def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch, s
         caltest.test(scan(stored / "parts"), **options)
 
 
+@pytest.mark.level
 def test_one_pass_is_exact(tmp_path):
     """Labels drawn from the predictions: p is uniform on 1/20, …, 1."""
     rng = np.random.default_rng(0)

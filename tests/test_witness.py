@@ -142,6 +142,7 @@ def test_names_of_the_classes_do_not_matter():
 # ------------------------------------------------------------------ what is promised
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     "draw",
     [
