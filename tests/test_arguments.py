@@ -73,6 +73,7 @@ def is_made_by_users(name, of):
     return name not in NOT_FOR_USERS and not abstract
 
 
+@cache
 def public_callables():
     """Return functions, constructors and methods by name."""
     found = {name: of for name, of in named() if is_made_by_users(name, of)}

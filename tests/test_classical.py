@@ -319,7 +319,7 @@ def test_drawn_pvalues_against_enumeration(statistic):
     values = form(statistic, p).of_labels(outcomes)
     observed = form(statistic, p).value(y)
     exact = weights[values >= observed - 1e-9].sum()
-    draws = 2000
+    draws = 500
     result = caltest.test(p, y, statistic, alternative="greater", n_resamples=draws, rng=0)
     low, high = binomial_limits(draws, exact)
     assert low <= result.exceedances / draws <= high
@@ -406,15 +406,6 @@ def test_power(statistic, null, temperature):
     result = caltest.test(sure.probs, sure.labels, statistic, null=null, n_resamples=199, rng=0)
     assert result.lens == "top_label"
     assert result.pvalue <= 0.01
-
-
-def test_other_lenses_and_none():
-    sure = tempered(n_samples=400, alpha=[0.3] * 4, temperature=0.5, rng=0)
-    for name in NAMES:
-        for lens in ("class:3", "top:2"):
-            assert caltest.test(sure.probs, sure.labels, name, lens=lens, rng=0).lens == lens
-        with pytest.raises(InputError, match=f"'{name}' looks at one probability, and there are 4"):
-            caltest.test(sure.probs, sure.labels, name, lens="sorted")
 
 
 def test_wrong_options_say_what_is_wrong():

@@ -217,6 +217,7 @@ def test_how_statistics_grow(name):
     assert twice / once == pytest.approx(2.0**measure.growth, rel=1e-3)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", [name for name in STATISTICS if STATISTICS[name].growth])
 def test_errors_of_statistics_that_grow(name):
     """Whatever is drawn, the standard error on all rows is about the same."""

@@ -329,7 +329,7 @@ def test_a_damaged_file_is_refused_or_read(tmp_path, write, suffix, damage):
     write(path)
     content, rng = path.read_bytes(), np.random.default_rng(1)
     label, said = 3 if suffix == ".npy" else None, set()
-    for _ in range(60):
+    for _ in range(20):
         path.write_bytes(damage(content, rng))
         for call in (read, read_pilot):
             try:

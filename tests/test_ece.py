@@ -37,10 +37,10 @@ def small():
 
 
 def brute_ece(probs, labels, cells, distance, maximum):
-    onehot = np.eye(probs.shape[1])[labels]
+    gaps = np.eye(probs.shape[1])[labels] - probs
     values, weights = [], []
     for cell in np.unique(cells):
-        gap = (onehot - probs)[cells == cell].mean(axis=0)
+        gap = gaps[cells == cell].mean(axis=0)
         values.append(
             {
                 "tv": 0.5 * np.abs(gap).sum(),
