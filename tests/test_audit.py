@@ -163,11 +163,11 @@ def test_a_hypothesis_more_leaves_the_others_alone(without_bounds):
 
 def test_the_same_for_every_number_of_workers():
     probs, labels, group = one_bad_group(600, 4, 1)
-    one, two, three = (
+    one, two = (
         caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5, n_jobs=jobs)
-        for jobs in (None, 2, 3)
+        for jobs in (None, 2)
     )
-    assert one.to_dict(draws=True) == two.to_dict(draws=True) == three.to_dict(draws=True)
+    assert one.to_dict(draws=True) == two.to_dict(draws=True)
 
 
 def test_batches_change_nothing(monkeypatch, without_bounds):

@@ -359,7 +359,7 @@ def test_type_i_error(name, null):
             "groups": CKCE(groups=rng.integers(0, 3, 60)),
             "jkce": JKCE(),
         }[name]
-        p = caltest.test(probs, labels, statistic, null=null, n_resamples=99, rng=trial).pvalue
+        p = caltest.test(probs, labels, statistic, null=null, n_resamples=39, rng=trial).pvalue
         rejections += p <= np.array([0.05, 0.2])
     for rate, level in zip(rejections / TRIALS, (0.05, 0.2), strict=True):
         low, high = binomial_limits(TRIALS, level)

@@ -196,15 +196,6 @@ def rejections(statistic, null, data_sets, scores, **options):
     return [np.mean(np.array(found) <= level + 1e-12) for level in LEVELS]
 
 
-@pytest.mark.parametrize("statistic", BOTH)
-def test_size_of_the_exact_null(statistic):
-    """Rejection rates within binomial limits; each is crossed with probability 5e-5."""
-    rates = rejections(statistic, "monte_carlo", 500, lambda rng: rng.random(50), n_resamples=39)
-    for level, rate in zip(LEVELS, rates, strict=True):
-        low, high = binomial_limits(500, level)
-        assert low <= rate <= high
-
-
 # ------------------------------------------------------------------ the Brownian laws
 
 CATALAN = 0.915965594177219015
@@ -299,6 +290,7 @@ def test_the_scale_is_the_deviation_of_the_end():
     assert form.brownian_limit.scale == pytest.approx(np.sqrt(chances @ ends**2), rel=1e-14)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", BOTH)
 def test_size_of_the_brownian_null(statistic):
     """1000 rows: C misses the peaks between its steps, so rates lie somewhat below the level.
@@ -359,6 +351,7 @@ def test_nulls_agree(statistic):
 # ------------------------------------------------------------------ power, and real data
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("null", ["monte_carlo", "brownian"])
 @pytest.mark.parametrize("statistic", BOTH)
 def test_power_against_overconfidence(statistic, null):

@@ -1,6 +1,6 @@
 """Whatever a function or a command is given: a result, or one line that says what is wrong.
 
-In the usual run every kind has so many cases, from a fixed seed. `--fuzz-minutes 60` goes on with new
+Every kind has so many cases, from a fixed seed. `-m fuzz --fuzz-minutes 60` goes on with new
 seeds instead, and tells all failures that it finds.
 """
 
