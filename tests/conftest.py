@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-minutes", type=float, help="of tests/test_fuzz.py: go on for so long, with new seeds"
     )
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the tests themselves: statsmodels asks for it at every correction."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

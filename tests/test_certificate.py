@@ -203,6 +203,7 @@ def test_planned_samples_of_the_band_do_it_for_tied_scores_too(kinds, wanted):
     assert binomial_limits(150, 0.75)[0] <= reached <= 0.97
 
 
+@pytest.mark.level
 def test_enough_rows_are_never_told_to_become_fewer():
     """What is reached is what was planned; with as many rows as planned, chance is to blame."""
     n = caltest.certificate(*calibrated(400, 0), method="isotonic").samples_for(0.25)
@@ -318,7 +319,7 @@ def test_hostile_input(method, scores, labels):
     assert "Certificate" in str(found)
     json.dumps(found.to_dict(), allow_nan=False)
     assert len(found.table()) == len(found.counts)
-    for at in ("stated", "estimated"):
+    for at in ("stated", "estimated") if method == "bins" else ("estimated",):
         asked = found.samples_for(0.4, at=at)
         assert asked is None or asked >= 2
 

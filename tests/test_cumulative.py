@@ -13,12 +13,10 @@ from scipy.stats import kstest, norm
 from support import binomial_limits, dirichlet, every_outcome, labels_from
 
 import caltest
-from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, HasBrownianLimit
 from caltest.nulls.brownian import tails
 from caltest.simulation import tempered
-from caltest.statistics import KolmogorovSmirnov, Kuiper
 
 BOTH = ["ks", "kuiper"]
 FUNCTIONALS = {"ks": "maximum", "kuiper": "range"}
@@ -154,12 +152,6 @@ def test_lenses():
         third = naive(statistic, probs[:, 3], labels == 3)
         found = caltest.estimate(probs, labels, statistic, lens="class:3")
         assert found == pytest.approx(third, abs=1e-14)
-
-
-@pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper()])
-def test_more_classes_need_a_lens(statistic):
-    with pytest.raises(InputError, match="looks at one probability, and there are 3 classes"):
-        statistic.given(Rows(dirichlet(5, 3, 0)))
 
 
 # ------------------------------------------------------------------ the exact null

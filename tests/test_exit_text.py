@@ -171,7 +171,7 @@ def test_a_short_message_is_as_it_was():
     assert str(InputError()) == ""
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.text(max_size=900))
 def test_what_was_shown_is_shown_the_same_again(text):
     for make in (visible, line, message, partial(shown, most=40)):

@@ -301,14 +301,6 @@ def test_a_stopped_test_has_no_parts():
 # ------------------------------------------------------------------ the same numbers
 
 
-@pytest.mark.parametrize("m", [2, 3])
-def test_workers_change_nothing(m):
-    probs = dirichlet(900, m, 0)
-    labels = labels_from(probs, np.random.default_rng(0))
-    one, two = (caltest.test(probs, labels, rng=1, n_resamples=130, n_jobs=n) for n in (1, 2))
-    assert one.to_dict(draws=True) == two.to_dict(draws=True)
-
-
 @pytest.mark.parametrize("make", [lambda: dirichlet(300, 4, 1, 0.3), lambda: tied(300, 3, 1)])
 def test_row_order_changes_no_value(make):
     probs = make()

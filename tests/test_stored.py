@@ -73,7 +73,7 @@ def opened(stored):
 
 
 LENS = "top_label"
-QUICK = ("--seed", "0", "--resamples", "19", "--json")
+QUICK = ("--statistic", "ecd", "--seed", "0", "--resamples", "39", "--json")
 STATISTICS = [
     ("ecd", None),
     ("log_score", LENS),
@@ -210,6 +210,7 @@ def test_a_glimpse_is_of_rows_whatever_the_parts():
     assert share == pytest.approx(0.9, abs=0.04)  # equal rows are as frequent as among all
 
 
+@pytest.mark.slow
 def test_rows_that_are_all_equal():
     probs = np.tile([0.2, 0.8], (N, 1))
     labels = (np.random.default_rng(0).random(N) < 0.8).astype(int)
@@ -315,7 +316,6 @@ def test_the_command_reads_files_and_directories(stored):
         json.loads(command("test", stored / name, *QUICK, *options).stdout)
         for name, options in (("chunks.parquet", ()), ("parts", ()), ("one.npy", ("--label=-1",)))
     ]
-    assert told[0]["name"] == "omnibus"
     assert told[0]["pvalue"] == told[1]["pvalue"] == told[2]["pvalue"]
 
 
