@@ -167,6 +167,7 @@ def test_isotonic_distance_is_that_at_the_scores_seen():
 # ------------------------------------------------------------------ plans
 
 
+@pytest.mark.level
 def test_planned_samples_of_bins_do_it_four_times_in_five():
     pilot = caltest.certificate(*calibrated(400, 0))
     n, repetitions = pilot.samples_for(0.08), 150

@@ -95,6 +95,7 @@ def test_a_finding_may_be_let_pass(here):
     assert run("plain.csv", *SMALL, "--fail-on", "reject").exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_summary_is_the_audit_of_the_same_call(here):
     sample, groups = read_with_groups("wrong.csv", groups=["region", "age"])
     options = {"lenses": ["top_label", "class:bee"], "statistics": ["ks", "ecd"], "n_resamples": 399}
@@ -129,6 +130,7 @@ def test_the_example():
     assert result.exit_code == 1
 
 
+@pytest.mark.slow
 def test_files_of_every_kind(here):
     frame = table(1)
     probs = frame[CLASSES].to_numpy()
@@ -180,12 +182,14 @@ def test_every_output_is_written_and_named(here):
     assert len(suite.findall("testcase")) == int(suite.get("tests"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(here):
     arguments = ["wrong.csv", *GROUPS, *QUICK, *EVERY_OUTPUT]
     first = run(*arguments, "--jobs", "1").stdout, listing()
     assert (run(*arguments, "--jobs", "2").stdout, listing()) == first
 
 
+@pytest.mark.slow
 def test_without_a_seed_the_command_in_the_report_repeats_the_numbers(here):
     first = run("plain.csv", "--resamples", "99", "--json", "report.json")
     seed = json.loads(Path("report.json").read_text())["seed"]
@@ -393,6 +397,7 @@ def hostile(rows: int = 600) -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.slow
 def test_a_hostile_file(here):
     hostile().to_csv("a b';$(x).csv", index=False)
     names = ['<b onclick="x">', "three hundred", "alone"]
@@ -409,6 +414,7 @@ def test_a_hostile_file(here):
     assert shlex.split(html.unescape(command))[2:] == arguments
 
 
+@pytest.mark.slow
 def test_one_class_only(here):
     frame = table(1).assign(label="ant")
     frame.to_csv("one.csv", index=False)

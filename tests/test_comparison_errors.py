@@ -49,6 +49,7 @@ def test_standard_errors_by_loops(seed):
     assert np.diagonal(found.differences).tolist() == [0, 0]
 
 
+@pytest.mark.level
 def test_the_variance_of_the_sample_variance():
     """½(x − y)² gives the sample variance s²: var s² = (μ₄ − σ⁴(n − 3)/(n − 1))/n, unbiasedly."""
     rng, n, repetitions = np.random.default_rng(0), 12, 4000

@@ -405,6 +405,7 @@ def refused(*arguments) -> str:
     return result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_a_configuration_writes_below_its_folder_alone(here, monkeypatch, option, suffix):
     project = here / "project" / "sub"
@@ -423,6 +424,7 @@ def test_a_configuration_writes_below_its_folder_alone(here, monkeypatch, option
     assert run(*AUDIT, option, f"../../out{suffix}").exit_code in (0, 1)  # typed, it may be anywhere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_a_configuration_replaces_reports_alone(option, suffix):
     old = Path(f"package{suffix}")
@@ -464,6 +466,7 @@ WEAKER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "said"), WEAKER.items(), ids=WEAKER)
 def test_what_is_less_strict_is_said_first_and_in_every_report(text, said):
     configured(text)

@@ -96,6 +96,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
 def test_every_summary_is_fit_to_be_printed(make, name):

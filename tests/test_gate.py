@@ -76,6 +76,7 @@ def test_wrong_input_is_no_finding(data):
         caltest.assert_calibrated(right, labels, tolerence=0.1)
 
 
+@pytest.mark.level
 def test_calibrated_models_fail_as_often_as_alpha_says():
     rng = np.random.default_rng(3)
     options = {"lenses": "canonical", "statistics": ["ks", "ecd"], "n_resamples": 39, "alpha": 0.2}

@@ -176,6 +176,7 @@ def test_one_pass_is_exact(tmp_path):
     assert low <= np.mean(np.array(pvalues) <= 0.2) <= high
 
 
+@pytest.mark.level
 def test_power(tmp_path):
     probs = dirichlet(N, M, 1)
     sharp = probs**1.3 / (probs**1.3).sum(axis=1, keepdims=True)
