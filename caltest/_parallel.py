@@ -1,8 +1,9 @@
 """The one place with joblib: parallel maps that give the same numbers for every backend and n_jobs.
 
-Workers are threads, processes, or the machines of a Dask or Ray cluster, as ``joblib.parallel_config``
-says. A function with all its data reaches every worker process once; a task is a few numbers. What was
-being done by workers that are lost is done again by others.
+Workers are threads, processes, or the machines of a Dask cluster, as ``joblib.parallel_config`` says. A
+function with all its data is packed once, and unpacked once by every worker process, so that what it
+has computed for one task is there for the next; a task is a few numbers. What was being done by workers
+that are lost is done again by others.
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ import pickle
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
+import cloudpickle
 import joblib
+import numpy as np
 from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from caltest._arguments import jobs
 from caltest._memory import addresses_left
-from caltest._parcel import LARGE, Parcel
+from caltest.exceptions import InputError
 
 Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
@@ -43,18 +46,13 @@ class Tasks(Protocol):
 
 _MOST = 32  # workers on a machine with fewer cores: each costs memory, and gains nothing
 _ADDRESSES = 2.5e8  # bytes that a thread sets aside: stack, heap, a buffer in each BLAS
+_LARGE = 2**20  # bytes of a task that goes past the scheduler of a cluster
 _AHEAD = 4  # tasks a worker that a cluster knows of before their results are fetched
 _LOSSES = 3  # in a row, without a result between them, before it is said that workers die of the work
 
 # What workers lost in mid-run look like, by name, so that no backend needs to be installed: processes
-# of this machine, Dask, Ray.
-_LOST = {
-    "BrokenProcessPool",
-    "CancelledError",
-    "CommClosedError",
-    "RayActorError",
-    "WorkerCrashedError",
-}
+# of this machine, Dask.
+_LOST = {"BrokenProcessPool", "CancelledError", "CommClosedError"}
 _GIVEN_UP = {"KilledWorker"}  # Dask has tried elsewhere already
 
 
@@ -202,28 +200,22 @@ def _no_answer(error: Exception) -> RuntimeError:
 def _start(function: Function, tasks: Iterator[Task], hands: int) -> Iterator[Any]:
     backend, _ = get_active_backend(prefer="threads")
     if hasattr(backend, "client"):
-        return _through_dask(backend, function, tasks, hands)
-    return _through_joblib(backend, function, tasks, hands)
-
-
-def _through_joblib(
-    backend: Any, function: Function, tasks: Iterator[Task], hands: int
-) -> Iterator[Any]:
+        yield from _through_dask(backend, function, tasks, hands)
+        return
+    shipped = function if getattr(backend, "uses_threads", False) else Parcel.of(function)
     lazy = backend.supports_return_generator
-    if getattr(backend, "uses_threads", False):
-        shipped = function
-    else:  # joblib waits for processes to let go of the memory that they share
-        shipped = Parcel.of(function, keep=not lazy)
     parallel = joblib.Parallel(
         n_jobs=hands, prefer="threads", return_as="generator" if lazy else "list"
     )
-    calls = (joblib.delayed(_call)(shipped, task, _this_process()) for task in tasks)
-    if lazy:
-        yield from _quietly_closed(parallel(calls))
-        return
-    with parallel:  # Ray gives results together, so a few at a time; and read-only, so copies
-        while some := list(islice(calls, _AHEAD * hands)):
-            yield from map(deepcopy, parallel(some))
+    results = parallel(joblib.delayed(_call)(shipped, task, _this_process()) for task in tasks)
+    try:
+        for result in results:  # noqa: UP028 -- `yield from` would close them loudly
+            yield result
+    finally:
+        if lazy:  # who takes only some of them gets no warning from joblib
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
 
 
 def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands: int) -> Iterator[Any]:
@@ -233,7 +225,7 @@ def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands
     for a task that kills its workers. A copy of the data on every worker outlives any of them.
     """
     client, waiting, here = backend.client, deque[Any](), _this_process()
-    parcel = Parcel.of(function, keep=False)  # Dask does
+    parcel = Parcel.of(function)
     try:
         held = client.scatter(parcel, broadcast=True, hash=False)
     except OSError as error:
@@ -241,13 +233,49 @@ def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands
     with backend.retrieval_context():  # if this is a task of Dask itself, others may run meanwhile
         for task in tasks:
             packed: Any = pickle.dumps(task)  # as one: Dask would not align the arrays inside
-            if len(packed) > LARGE:  # past the scheduler, to one worker
+            if len(packed) > _LARGE:  # past the scheduler, to one worker
                 packed = client.scatter(packed, hash=False)
             waiting.append(client.submit(_unpack_and_call, held, packed, here, pure=False))
             if len(waiting) == _AHEAD * hands:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """A function with its data, on the way to other processes as one array.
+
+    Attributes
+    ----------
+    packed
+        The pickled function: joblib maps it into the memory of its processes, Dask keeps it.
+    key
+        By which a process knows the parcel that it unpacked last, whose function it keeps.
+    """
+
+    packed: NDArray[np.uint8]
+    key: str
+
+    @classmethod
+    def of(cls, function: Function) -> Parcel:
+        """Pack a function with all its data; raise InputError if something inside cannot be packed."""
+        try:
+            return cls(np.frombuffer(cloudpickle.dumps(function), dtype=np.uint8), uuid4().hex)
+        except Exception as error:  # whatever the objects inside raise
+            raise InputError(
+                f"the statistic, or what it works with, cannot be sent to other processes ({error}): "
+                "keep open files, locks and connections out of it, or take the backend 'threading'."
+            ) from None
+
+    def __call__(self, *task: Any) -> Any:
+        if self.key not in _last:
+            _last.clear()
+            _last[self.key] = pickle.loads(self.packed.data)
+        return _last[self.key](*task)
+
+
+_last: dict[str, Function] = {}  # the function that this process unpacked last
 
 
 def _call(function: Function, task: Task, parent: str) -> Any:
@@ -267,17 +295,6 @@ _ABOUT = uuid4().hex  # process numbers of machines, and of containers, are ofte
 
 def _this_process() -> str:
     return f"{_ABOUT}-{os.getpid()}"
-
-
-def _quietly_closed(results: Generator[Any]) -> Iterator[Any]:
-    """Yield the results; who takes only some of them gets no warning from joblib."""
-    try:
-        for result in results:  # noqa: UP028 -- `yield from` would close them loudly
-            yield result
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
 
 
 @cache

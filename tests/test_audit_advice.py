@@ -13,7 +13,7 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest.auditing import View
-from caltest.text import audit_advice
+from caltest.text import audit as words
 
 LOGISTIC = (
     "recalibrate the model on held-out rows by logistic recalibration (intercept and slope), or by "
@@ -38,7 +38,7 @@ def advised(probs, labels, **options):
     options = {"statistics": ["ks", "ecd"], "n_resamples": 99, "rng": 0, **options}
     audit = caltest.audit(probs, labels, **options)
     assert audit.rejected
-    return audit, audit_advice.advice(audit)[0]
+    return audit, words.advice(audit)[0]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_risk_that_is_too_high_is_an_intercept_though_its_entropy_is_too_large
     (entropic,) = (c for c in audit.found if (c.view.lens, c.statistic) == ("canonical", "ecd"))
     assert entropic.value < 0.0
     assert text.startswith("On all rows class 1 is said too often: its logit needs an intercept of -0.")
-    assert "temperature scaling" not in " ".join(audit_advice.advice(audit))
+    assert "temperature scaling" not in " ".join(words.advice(audit))
 
 
 @pytest.mark.parametrize(("slope", "too"), [(0.6, "extreme"), (1.7, "timid")])
@@ -83,7 +83,7 @@ def test_a_slope_and_an_intercept():
     audit, text = advised(*two_classes(3000, -0.6, 0.6, seed=2))
     assert text.startswith("On all rows the logit of class 1 needs a slope of 0.")
     assert text.endswith(f", of which a temperature mends the slope alone: {LOGISTIC}")
-    named = audit_advice.advice(replace(audit, classes=("no", "y\nes")))[0]
+    named = words.advice(replace(audit, classes=("no", "y\nes")))[0]
     assert named.startswith("On all rows the logit of class 'y\\nes' needs")
 
 
@@ -100,20 +100,20 @@ def test_what_is_not_told_is_not_advised_on():
         "On all rows the probabilities are off, by no intercept and no slope of the logit that could "
         "be told from 0 and 1: "
     )
-    assert "temperature" not in " ".join(audit_advice.advice(audit))
+    assert "temperature" not in " ".join(words.advice(audit))
 
 
 def test_how_much_is_told_decides():
     """Three standard errors, as of all else that a summary tells."""
     audit, _ = advised(*two_classes(1500, -0.4, 1.0, seed=2))
     line = replace(audit.recalibration, in_the_large=-0.3, in_the_large_se=0.1001, slope=1.0)
-    untold = audit_advice.advice(replace(audit, recalibration=line))[0]
+    untold = words.advice(replace(audit, recalibration=line))[0]
     assert "by no intercept and no slope" in untold
-    told = audit_advice.advice(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))[0]
+    told = words.advice(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))[0]
     assert "an intercept of -0.30 (standard error 0.1)" in told
     nothing = replace(line, slope=np.nan, slope_se=np.nan, in_the_large=np.nan, in_the_large_se=np.nan)
-    assert audit_advice.advice(replace(audit, recalibration=nothing))[0] == untold
-    without = audit_advice.advice(replace(audit, recalibration=None))[0]
+    assert words.advice(replace(audit, recalibration=nothing))[0] == untold
+    without = words.advice(replace(audit, recalibration=None))[0]
     assert without == f"On all rows the probabilities are off: {LOGISTIC}"
 
 
@@ -129,7 +129,7 @@ def test_of_two_classes_one_group_is_wrong_and_all_rows_are_not():
     probs, labels = two_classes(1500, -0.6, 1.0, seed=2)
     audit = caltest.audit(probs, labels, groups=["a"] * 750 + ["b"] * 750, n_resamples=99, rng=0)
     group = replace(audit, checks=tuple(c for c in audit.checks if c.view.group))
-    assert audit_advice.advice(group)[0].startswith("Look at the data of ")
+    assert words.advice(group)[0].startswith("Look at the data of ")
 
 
 def test_labels_that_the_scores_separate():
@@ -173,7 +173,7 @@ def test_too_sure_and_a_class_off():
     off = View("class:0", "the label is class 0", None, 900, 0.5, 0.3, "over")
     classes = [replace(off, lens=f"class:{k}", event=f"the label is class {k}") for k in range(10, 15)]
     found = tuple(replace(check, view=view, statistic="ks", found=True) for view in classes)
-    text = audit_advice.advice(replace(audit, checks=(*audit.checks, *found)))[0]
+    text = words.advice(replace(audit, checks=(*audit.checks, *found)))[0]
     assert text.startswith(
         "On all rows the model is over-confident, and on average it says class 10, class 11, class 12 "
         "and 2 more too often: recalibrate the model on held-out rows, by a temperature with an "
@@ -192,4 +192,4 @@ def test_nothing_found_advises_no_recalibration():
     for data in (calibrated(300, 3, 0), two_classes(300, 0.0, 1.0, seed=1)):
         audit = caltest.audit(*data, n_resamples=99, rng=0)
         assert not audit.rejected
-        assert "recalibrate" not in " ".join(audit_advice.advice(audit))
+        assert "recalibrate" not in " ".join(words.advice(audit))

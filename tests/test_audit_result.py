@@ -19,8 +19,7 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
 from caltest.text import audit as words
-from caltest.text import audit_advice
-from caltest.text.names import view_name
+from caltest.text.vocabulary import view_name
 
 # ------------------------------------------------------------------ views
 
@@ -262,7 +261,7 @@ def test_words(wrong):
     worst = words.worst(wrong)
     assert len({id(check.view) for check in worst}) == len(worst) <= words.MOST_WORST
     assert all(check.found for check in worst)
-    advice = audit_advice.advice(wrong)
+    advice = words.advice(wrong)
     assert advice[0].startswith("On all rows the model is over-confident: recalibrate the model")
     assert all(line == line.rstrip() for line in text.splitlines())
 
@@ -270,17 +269,15 @@ def test_words(wrong):
 def test_words_of_a_group_that_stands_apart(wrong):
     """A group that errs as all rows do needs no advice of its own; one that errs more does."""
     group = "Look at the data of region = 0: labels"
-    assert any(text.startswith(group) for text in audit_advice.advice(wrong))
+    assert any(text.startswith(group) for text in words.advice(wrong))
     alone = replace(wrong, checks=tuple(c for c in wrong.checks if c.view.group))
-    assert audit_advice.advice(alone)[0].startswith(group)
+    assert words.advice(alone)[0].startswith(group)
     like_all = View("top_label", "the top class is right", None, 100, 0.9, 0.7, "over")
     same = replace(like_all, group=caltest.auditing.Group("region", "a"), rows=50, share=0.72)
     other = replace(same, share=0.4)
     checks = [replace(wrong.checks[0], view=view, found=True) for view in (like_all, same, other)]
-    assert not any(
-        "region = a" in text for text in audit_advice.advice(replace(wrong, checks=(*checks[:2],)))
-    )
-    assert any("region = a" in text for text in audit_advice.advice(replace(wrong, checks=(*checks,))))
+    assert not any("region = a" in text for text in words.advice(replace(wrong, checks=(*checks[:2],))))
+    assert any("region = a" in text for text in words.advice(replace(wrong, checks=(*checks,))))
 
 
 def test_words_of_a_finding():
@@ -315,7 +312,7 @@ def test_words_when_nothing_is_found():
     text = " ".join(str(audit).split())
     assert "No miscalibration was found: the smallest adjusted p-value" in text
     assert "This is no proof of calibration" in text
-    hidden = audit_advice.hidden(audit, next(v for v in audit.views if v.lens == "top_label"))
+    hidden = words.hidden(audit, next(v for v in audit.views if v.lens == "top_label"))
     assert 0.05 < hidden < 0.25
 
 
@@ -325,7 +322,7 @@ def test_hidden_is_about_right():
     audit = caltest.audit(
         *calibrated(60, 3, 0), lenses="top_label", statistics="ecd", n_resamples=39, rng=0
     )
-    size = audit_advice.hidden(audit, view)
+    size = words.hidden(audit, view)
     sd = np.sqrt(0.8 * 0.2 / 400)
     z = np.random.default_rng(0).normal(size / sd, 1.0, 100_000)
     assert (np.abs(z) > 1.959964).mean() == pytest.approx(0.8, abs=0.01)

@@ -17,8 +17,7 @@ from caltest.auditing import Group, View, engine
 from caltest.auditing.engine import NOTHING, Bounded, bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
-from caltest.text import audit_advice
-from caltest.text.names import group_name, narrow_name, view_name
+from caltest.text.vocabulary import group_name, narrow_name, view_name
 
 
 @pytest.fixture(scope="module")
@@ -122,26 +121,26 @@ def test_advice_follows_the_findings(wrong):
     kernel = replace(check, view=whole, statistic="skce_uq", found=True)
     told = replace(kernel, statistic="ecd")
     untold = replace(told, found=False)
-    quiet = audit_advice.advice(replace(wrong, checks=(kernel, untold)))
+    quiet = words.advice(replace(wrong, checks=(kernel, untold)))
     assert quiet[0].startswith("On all rows the probabilities are off, in no one direction")
     assert not any("confident" in text or "by temperature scaling" in text for text in quiet)
-    loud = audit_advice.advice(replace(wrong, checks=(kernel, told)))
+    loud = words.advice(replace(wrong, checks=(kernel, told)))
     assert loud[0].startswith("On all rows the model is over-confident: ")
     assert words.worst(replace(wrong, checks=(kernel, told))) == (told,)
     assert words.worst(replace(wrong, checks=(kernel, untold))) == (kernel,)
     top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, "over")
     noise = replace(check, view=top, statistic="ks", found=True)
     assert "; these means are not told apart ('ks'" in words.finding(noise)
-    assert audit_advice.advice(replace(wrong, checks=(noise,)))[0] == quiet[0]
+    assert words.advice(replace(wrong, checks=(noise,)))[0] == quiet[0]
     opposite = replace(noise, view=replace(top, share=0.95, direction="under"))
-    assert audit_advice.advice(replace(wrong, checks=(opposite, told)))[0] == quiet[0]
+    assert words.advice(replace(wrong, checks=(opposite, told)))[0] == quiet[0]
 
 
 def test_a_group_that_only_seems_to_err_the_other_way_is_not_set_apart(wrong):
     top = View("top_label", "the top class is right", None, 10_000, 0.80, 0.78, "over")
     group = replace(top, group=Group("g", "a"), rows=100, share=0.805, direction="under")
     checks = tuple(replace(wrong.checks[0], view=v, found=True, statistic="ks") for v in (top, group))
-    assert not any("g = a" in text for text in audit_advice.advice(replace(wrong, checks=checks)))
+    assert not any("g = a" in text for text in words.advice(replace(wrong, checks=checks)))
 
 
 # ------------------------------------------------------------------ impossible labels
@@ -169,8 +168,8 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
         ": a label came true that the model calls impossible, in 3 rows; 0 of 1 check found an error "
         f"(p = {audit.pvalue:g})."
     )
-    assert any("probability 0" in text for text in audit_advice.advice(audit))
-    assert not any("stands out" in text for text in audit_advice.advice(audit)[:1])
+    assert any("probability 0" in text for text in words.advice(audit))
+    assert not any("stands out" in text for text in words.advice(audit)[:1])
     json.dumps(audit.to_dict(), allow_nan=False)
     with pytest.raises(AssertionError, match="calls impossible, in 3 rows"):
         raise AssertionError(str(audit).replace("\n", " "))
@@ -209,11 +208,11 @@ def test_what_could_be_missed_is_never_nothing(right):
         right,
         views=tuple(replace(view, rows=10**8) for view in right.views),
     )
-    text = " ".join(audit_advice.advice(large))
+    text = " ".join(words.advice(large))
     assert " 0 points" not in text
     assert "an average error of some 0.0" in text
     certain = replace(right, views=tuple(replace(v, says=v.says and 1.0) for v in right.views))
-    assert audit_advice.advice(certain)[0].endswith("an error may be too small for this many rows.")
+    assert words.advice(certain)[0].endswith("an error may be too small for this many rows.")
 
 
 def test_no_minus_nothing():

@@ -16,7 +16,7 @@ from caltest.statistics.skce import FULL_UP_TO
 pytestmark = pytest.mark.slow
 
 PAGE = page("docs/scale.md")
-ON_DASK, ON_RAY = blocks(PAGE, "python")
+(ON_DASK,) = blocks(PAGE, "python")
 
 
 def printed(code, folder):
@@ -32,13 +32,6 @@ def test_the_page_on_dask(tmp_path):
     pytest.importorskip("distributed", reason="Dask is not installed: caltest[dask]")
     found, told = printed(ON_DASK, tmp_path)
     assert found == told == ["0.001"]
-
-
-def test_the_page_on_ray(tmp_path):
-    pytest.importorskip("ray", reason="Ray is not installed: caltest[ray]")
-    found, told = printed(ON_RAY, tmp_path)
-    assert told == ["0.001"]
-    assert found.count("0.001") == 1  # Ray writes on standard output too
 
 
 def test_the_numbers_on_the_page():

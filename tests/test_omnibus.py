@@ -28,7 +28,7 @@ from caltest.forms.base import Moments
 from caltest.kernels import Exponential, Gaussian
 from caltest.lenses import TopLabel
 from caltest.nulls import MonteCarlo
-from caltest.nulls.brownian import tails
+from caltest.nulls.analytic import tails
 from caltest.simulation import local, tempered
 from caltest.statistics import ECD, KolmogorovSmirnov, Kuiper, Omnibus, UnbiasedSKCE
 

@@ -16,8 +16,7 @@ from caltest.auditing.result import Check, Group, Reliability, Skipped, View
 from caltest.report import charts
 from caltest.report.summary import summarise
 from caltest.text import audit as words
-from caltest.text import audit_advice
-from caltest.text.directions import shown_directions
+from caltest.text.vocabulary import shown_directions
 
 FORMATS = {
     ".html": report.to_html,
@@ -88,7 +87,7 @@ def test_first_screen_says_verdict_certainty_place_and_advice():
     for check in (worst, next(c for c in audit.found if c.view.group)):
         assert words.finding(check) in first
     assert "at least 8 points too little somewhere" in first
-    for advice in audit_advice.advice(audit):
+    for advice in words.advice(audit):
         assert advice in first
     assert "$" not in first
     assert audit.call in text

@@ -1,15 +1,10 @@
 """Nulls: ways to a p-value, one stated assumption a file. A new one is a file and a line here."""
 
+from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
-from caltest.nulls.bootstrap import Bootstrap, WildBootstrap
-from caltest.nulls.bounds import Bound
-from caltest.nulls.brownian import Brownian
-from caltest.nulls.chi2 import Chi2
-from caltest.nulls.consistency import Consistency
+from caltest.nulls.bootstrap import Bootstrap, Consistency, Spectral, WildBootstrap
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo, answer_of
-from caltest.nulls.normal import Normal
-from caltest.nulls.spectral import Spectral
 
 NULLS: dict[str, type[Null]] = {
     null.name: null

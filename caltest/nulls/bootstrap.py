@@ -1,21 +1,38 @@
-"""Bootstraps of a U-statistic, from its Gram matrix."""
+"""Nulls that resample rows or weights: bootstraps and spectrum of a U-statistic, consistency."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
 from caltest._arguments import arguments
-from caltest._sampling import generator
+from caltest._parallel import ALONE
+from caltest._sampling import LabelSampler, generator
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
-from caltest.forms import Form, HasGram
-from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, chance_of_labels, from_draws
+from caltest.data import Rows
+from caltest.exceptions import Argument, InputError
+from caltest.forms import Binned, Combined, DensityForm, Form, HasGram, LabelFunction
+from caltest.nulls.base import (
+    Answer,
+    Array,
+    Guarantee,
+    Null,
+    Question,
+    chance_of_labels,
+    from_draws,
+    from_sides,
+)
+from caltest.nulls.moments import tail
+from caltest.predictive import Predictive
 from caltest.pvalues import Alternative
+from caltest.statistics import Statistic
 
-# ------------------------------------------------------------------ gram
+# ------------------------------------------------------------------ bootstrap
 
 
 _DRAWS = 256  # resamples whose weights are held at a time
@@ -154,3 +171,145 @@ def _counts(stream: np.random.Generator, n: int, size: int) -> Array:
 
 def _signs(stream: np.random.Generator, n: int, size: int) -> Array:
     return stream.choice([-1.0, 1.0], size=(size, n)).T
+
+
+# ------------------------------------------------------------------ spectral
+
+
+_MOST_ROWS = 12_000  # 1.2 GB of Gram matrix, minutes of eigenvalues
+
+
+@arguments()
+@dataclass(frozen=True)
+class Spectral(GramNull):
+    """Estimate the λ_i by the eigenvalues of the centred Gram matrix over n; the tail is a saddlepoint.
+
+    Needs the whole n×n Gram matrix, n at most 12 000.
+
+    References
+    ----------
+    Gretton et al., "A fast, consistent kernel two-sample test", NIPS 2009.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sample = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> caltest.test(sample.probs[:400], sample.labels[:400], null="spectral").pvalue < 0.001
+    True
+    """
+
+    name: ClassVar[str] = "spectral"
+    assumption: ClassVar[str] = "the eigenvalues of the centred Gram matrix stand for the true ones"
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value of the limit distribution."""
+        n = len(question.labels)
+        if n > _MOST_ROWS:
+            raise InputError(
+                "the spectral null needs all eigenvalues of an n×n matrix, and n = {found} exceeds "
+                "{most}; use {one} or {other}, which need no such matrix.",
+                found=n,
+                most=_MOST_ROWS,
+                one=Argument("null", "moments"),
+                other=Argument("null", "monte_carlo"),
+            )
+        tile = gram_of(question)
+        gram = np.empty((n, n))
+        for rows in blocks(n, 512):
+            gram[rows] = tile(rows, slice(0, n))
+        means = gram.mean(axis=0)
+        gram -= means[:, None]
+        gram -= means[None, :] - means.mean()
+        weights = eigvalsh(gram, overwrite_a=True, check_finite=False) / n
+        weights = weights[weights > 1e-12 * max(float(weights[-1]), 0.0)]
+        if len(weights) == 0:
+            note = "The Gram matrix is constant, so the limit is a point; p is set to 1."
+            return Answer(pvalue=1.0, notes=(note,))
+
+        def cumulants(t: float) -> tuple[float, float, float]:
+            shrunk = 1.0 - 2.0 * t * weights
+            return (
+                float(-0.5 * np.log(shrunk).sum() - t * weights.sum()),
+                float(np.sum(weights / shrunk) - weights.sum()),
+                float(np.sum(2.0 * (weights / shrunk) ** 2)),
+            )
+
+        value = (n - 1) * (question.observed - question.form.resolution)
+        greater = tail(cumulants, value, limit=0.5 / float(weights[-1]))
+        return from_sides(greater, 1.0, question)
+
+
+# ------------------------------------------------------------------ consistency
+
+
+_BATCH = 16  # resamples a task
+
+
+@arguments()
+@dataclass(frozen=True)
+class Consistency(Null):
+    """Redraw rows with replacement, labels from their predictions, and compute the statistic anew.
+
+    Not valid in finite samples: repeated predictions share bins, which deflates a binned statistic,
+    and every calibrated model may be rejected. Holding the predictions fixed repairs it, which is
+    ``"monte_carlo"``; this null is here to reproduce the literature.
+
+    References
+    ----------
+    Bröcker and Smith, "Increasing the reliability of reliability diagrams", Weather and Forecasting
+    22 (2007); Vaicenavicius et al. 2019.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> result = caltest.test(digits.probs, digits.labels, "ece", null="consistency", rng=0)
+    >>> result.guarantee, result.pvalue
+    ('approximate', 0.001)
+    """
+
+    name: ClassVar[str] = "consistency"
+    guarantee: ClassVar[Guarantee] = "approximate"
+    assumption: ClassVar[str] = "the predictions' empirical distribution stands for their true one"
+    requires: ClassVar[str] = "a single statistic of probabilities of classes"
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit any form of labels, but no combination: the literature to reproduce has none."""
+        of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
+        return not (isinstance(form, DensityForm | Combined) or of_densities)
+
+    def answer(self, question: Question) -> Answer:
+        """Return the resampling p-value."""
+        if not isinstance(question.rows, Rows):
+            raise TypeError("consistency resampling redraws classes")
+        sampler = question.rows.sampler(question.seed)
+        resample = partial(_resample, question.statistic, question.rows, sampler)
+        tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]
+        draws = np.concatenate(list(question.workers.map(resample, tasks, "resamples")))
+        return from_draws(draws, question, notes=_warning(question.form, *question.rows.probs.shape))
+
+
+def _resample(
+    statistic: Statistic, predictions: Rows, sampler: LabelSampler, start: int, stop: int
+) -> Array:
+    return np.array([_one(statistic, predictions, sampler, number) for number in range(start, stop)])
+
+
+def _one(statistic: Statistic, predictions: Rows, sampler: LabelSampler, number: int) -> float:
+    n = predictions.n_samples
+    stream = generator(sampler.seed, number)
+    rows = stream.integers(n, size=n)
+    labels = (sampler.cumulative[rows] <= stream.random((n, 1))).sum(axis=1)
+    return statistic.given(predictions.take(rows)).value(labels, ALONE)
+
+
+def _warning(form: Form, n: int, m: int) -> tuple[str, ...]:
+    advice = "null='monte_carlo' is the valid version."
+    if isinstance(form, Binned) and form.n_cells > n / 5:
+        crowd = f"{form.n_cells} bins for {n} rows"
+    elif m > 2:
+        crowd = f"{m} classes"
+    else:
+        return (f"Consistency resampling is not valid in finite samples; {advice}",)
+    return (f"With {crowd}, consistency resampling may reject every calibrated model; {advice}",)

@@ -9,8 +9,8 @@ from caltest._visible import visible
 from caltest.auditing.result import Audit, Check
 from caltest.report._text import sentence
 from caltest.text import audit as words
-from caltest.text.names import lens_name
 from caltest.text.numbers import counted
+from caltest.text.vocabulary import lens_name
 
 _QUOTES = ("'", '"')
 

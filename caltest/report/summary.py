@@ -21,9 +21,9 @@ from caltest.report.views import (
     worst_first,
 )
 from caltest.text import audit as words
-from caltest.text.audit_advice import advice
-from caltest.text.guarantees import Fact, facts, findings_counted
+from caltest.text.audit import advice
 from caltest.text.numbers import confidence_text, number, points, pvalue
+from caltest.text.vocabulary import Fact, facts, findings_counted
 
 _WORST = 4  # views in words, on the first screen
 _GAUGES = 20

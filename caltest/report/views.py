@@ -11,9 +11,8 @@ from caltest.forms import Side
 from caltest.report._text import Name
 from caltest.report.charts import Diagram, Gauge, diagram, gauge
 from caltest.text.audit import telling
-from caltest.text.directions import TOO, shown_directions
-from caltest.text.names import lens_name, narrow_name
 from caltest.text.numbers import counted, percents, points, pvalue, signed_points
+from caltest.text.vocabulary import TOO, lens_name, narrow_name, shown_directions
 
 _DIAGRAMS = 6
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the line of a gauge

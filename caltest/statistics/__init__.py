@@ -2,13 +2,17 @@
 
 from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Partwise, Statistic
 from caltest.statistics.ckce import CKCE, JKCE
-from caltest.statistics.classical import CalibrationInTheLarge, CoxRecalibration, HosmerLemeshow
-from caltest.statistics.corp import BrierMCB, LogMCB
+from caltest.statistics.classical import (
+    BrierMCB,
+    CalibrationInTheLarge,
+    CoxRecalibration,
+    HosmerLemeshow,
+    LogMCB,
+)
 from caltest.statistics.cumulative import KolmogorovSmirnov, Kuiper, LargestBinError, Scan
-from caltest.statistics.ecd import ECD, NEES
 from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SmoothECE, SquaredECE
 from caltest.statistics.omnibus import Omnibus
-from caltest.statistics.scores import Brier, LogScore, Spiegelhalter
+from caltest.statistics.scores import ECD, NEES, Brier, LogScore, Spiegelhalter
 from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 STATISTICS: dict[str, type[Statistic]] = {

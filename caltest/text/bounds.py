@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.bounds.result import MiscalibrationBounds, Place, SideBound, ViewBounds
-from caltest.text.directions import TENDS, TOO
-from caltest.text.layout import page, paragraph, table
-from caltest.text.numbers import confidence_text, percents, points
+from caltest.text.numbers import confidence_text, page, paragraph, percents, points, table
+from caltest.text.vocabulary import TENDS, TOO
 
 _NAMED = 5  # places of a side
 _CLASSES_DESCRIBED = 3  # of many, those with the largest bounds

@@ -8,8 +8,7 @@ from caltest._visible import shown
 from caltest.nulls import GUARANTEES, Part
 from caltest.pvalues import Alternative
 from caltest.results import CalibrationResult
-from caltest.text.layout import page, paragraph, table
-from caltest.text.numbers import short
+from caltest.text.numbers import page, paragraph, short, table
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from caltest._visible import CLAUSE, shown
 from caltest.bounds.certificate_result import CHANCE, SHARE, Certificate, Proved
 from caltest.bounds.isotonic import Segment
-from caltest.text.directions import TENDS
-from caltest.text.layout import page, paragraph, table
-from caltest.text.numbers import confidence_text
+from caltest.text.numbers import confidence_text, page, paragraph, table
+from caltest.text.vocabulary import TENDS
 
 _NAMED_RANGES = 6
 _SHARES = (0.9, 0.5)

@@ -10,8 +10,7 @@ import numpy as np
 from caltest._arguments import level_of_confidence
 from caltest._visible import shown
 from caltest.comparison.result import Comparison
-from caltest.text.layout import page, paragraph, table
-from caltest.text.numbers import confidence_text, percent, short
+from caltest.text.numbers import confidence_text, page, paragraph, percent, short, table
 
 _NAMED_PAIRS = 12
 _NAME = 32  # characters of a model's name

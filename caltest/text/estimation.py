@@ -5,7 +5,7 @@ from __future__ import annotations
 from caltest._visible import CLAUSE, shown
 from caltest.estimation.base import Array
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
-from caltest.text.layout import page, paragraph, table
+from caltest.text.numbers import page, paragraph, table
 
 _CLEAR = 2.0  # standard errors
 _FEW_ROWS = 30

@@ -8,8 +8,7 @@ import numpy as np
 
 from caltest._visible import shown
 from caltest.localisation.result import Witness
-from caltest.text.layout import page, paragraph, table
-from caltest.text.numbers import percent, percents, short
+from caltest.text.numbers import page, paragraph, percent, percents, short, table
 
 _CLASSES_TOLD = 4
 _CLASSES_OF_CENTRE = 3

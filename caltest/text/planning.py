@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from caltest._visible import shown
 from caltest.planning.result import Interval, PowerPoint, SampleSizeResult, Simulation
-from caltest.text.layout import page, paragraph, table
-from caltest.text.numbers import counted, percent, points
+from caltest.text.numbers import counted, page, paragraph, percent, points, table
 
 _CAUTION = (
     "This is the power against the model that was assumed, with independent rows whose labels were not "

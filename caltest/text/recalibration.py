@@ -6,8 +6,8 @@ import numpy as np
 
 from caltest._visible import shown
 from caltest.cox import Interval, Recalibration
-from caltest.text.directions import TENDS
-from caltest.text.layout import page, paragraph, table
+from caltest.text.numbers import page, paragraph, table
+from caltest.text.vocabulary import TENDS
 
 _ADVICE = (
     "The p-values are those of likelihood ratios, valid only as the number of rows grows; "

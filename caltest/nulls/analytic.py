@@ -1,0 +1,368 @@
+"""Nulls with a tail in closed form: normal, chi-square, Brownian, and bounds for every n."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammainc, gammaincc, ndtr
+
+from caltest._arguments import Number, Whole, arguments
+from caltest.exceptions import Argument, InputError
+from caltest.forms import (
+    Form,
+    HasBrownianLimit,
+    HasChiSquare,
+    HasCumulantGenerator,
+    HasMoments,
+    HasTailBound,
+    HasTerms,
+)
+from caltest.forms.paths import BrownianFunctional
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question, from_sides
+from caltest.nulls.moments import nearly_normal
+from caltest.pvalues import Alternative
+
+# ------------------------------------------------------------------ normal
+
+
+_NEARLY = 0.5  # skewness or excess kurtosis; more is worth a note
+
+
+@arguments(ddof=Whole(0, advice="give a whole number that is not negative"))
+@dataclass(frozen=True)
+class Normal(Null):
+    """z against the standard normal: the classical p-value of a sum of independent terms.
+
+    A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a
+    standard deviation under H0 that the predictions give exactly, and z is taken with these.
+    SKCE_ul is taken as published, z = √k T/σ̂ with the sample standard deviation σ̂ of its k terms.
+    ``"moments"`` costs the same, is right in the tails too, and for SKCE_ul has far more power: this
+    null is here to reproduce the literature.
+
+    Parameters
+    ----------
+    ddof
+        Delta degrees of freedom of σ̂. Default 1; published p-values of SKCE_ul used 0.
+
+    References
+    ----------
+    Spiegelhalter 1986; Widmann et al. 2019, Corollary G.1.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sample = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> caltest.test(sample.probs, sample.labels, "brier", null="normal").guarantee
+    'asymptotic'
+    """
+
+    ddof: int = 1
+
+    name: ClassVar[str] = "normal"
+    guarantee: ClassVar[Guarantee] = "asymptotic"
+    assumption: ClassVar[str] = "many independent terms, none of which dominates: their sum is normal"
+    requires: ClassVar[str] = "a sum of independent terms"
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit sums of independent terms."""
+        return isinstance(form, HasTerms | HasCumulantGenerator)
+
+    def answer(self, question: Question) -> Answer:
+        """Return the asymptotic p-value."""
+        form = question.form
+        if isinstance(form, HasTerms):
+            return self._of_terms(form.terms(question.labels), question)
+        if not isinstance(form, HasCumulantGenerator):
+            raise TypeError(f"{type(form).__name__} is no sum of independent terms")
+        _, mean, variance = form.cumulant_generator(0.0)
+        margin = form.resolution
+        if variance <= margin**2:
+            greater, less = question.observed <= mean + margin, question.observed >= mean - margin
+            return from_sides(float(greater), float(less), question)
+        z = (question.observed - mean) / np.sqrt(variance)
+        notes: tuple[str, ...] = ()
+        if not nearly_normal(form.cumulant_generator, _NEARLY):
+            notes = (
+                "The statistic hangs on few unlikely labels and is far from normal, so that small "
+                "p-values may be much too small; null='moments' or 'monte_carlo' is right.",
+            )
+        return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)
+
+    def _of_terms(self, terms: Array, question: Question) -> Answer:
+        if len(terms) <= self.ddof:
+            raise InputError(
+                "the normal null estimates a standard deviation and has {found} pair(s) of rows; give "
+                "more rows, or use {null}.",
+                found=len(terms),
+                null=Argument("null", "monte_carlo"),
+            )
+        deviation = float(np.std(terms, ddof=self.ddof))
+        if deviation <= max(1e-12 * float(np.max(np.abs(terms))), question.form.resolution):
+            note = "The terms do not vary, so their standard deviation says nothing; p is set to 1."
+            return Answer(pvalue=1.0, notes=(note,))
+        z = np.sqrt(len(terms)) * float(np.mean(terms)) / deviation
+        return from_sides(float(ndtr(-z)), float(ndtr(z)), question)
+
+
+# ------------------------------------------------------------------ chi2
+
+
+_WIDE = 1.1  # times the variance of the law is worth a note
+
+
+@arguments()
+@dataclass(frozen=True)
+class Chi2(Null):
+    """The chi-square tail, with the degrees of freedom of predictions that were not fitted here.
+
+    Exact where the law is (the NEES of Gaussian predictions), asymptotic elsewhere.
+
+    References
+    ----------
+    Hosmer, Lemeshow, Sturdivant, "Applied logistic regression", 2013, Section 5.2 (external data);
+    Bar-Shalom, Li, Kirubarajan, "Estimation with applications to tracking and navigation", 2001,
+    Section 5.4 (NEES).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> result = caltest.test(digits.probs, digits.labels, "hosmer_lemeshow", null="chi2")
+    >>> result.guarantee, result.rejects(0.05)
+    ('asymptotic', True)
+    """
+
+    name: ClassVar[str] = "chi2"
+    guarantee: ClassVar[Guarantee] = "asymptotic"
+    assumption: ClassVar[str] = "many rows in every group, whose sums are then normal"
+    requires: ClassVar[str] = "a statistic with a chi-square law"
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit forms with a chi-square law."""
+        return isinstance(form, HasChiSquare)
+
+    def guarantee_for(self, form: Form) -> Guarantee:
+        """Return "exact" where the law is."""
+        return "exact" if isinstance(form, HasChiSquare) and form.chi_square.exact else self.guarantee
+
+    def answer(self, question: Question) -> Answer:
+        """Return the chi-square p-value."""
+        if not isinstance(question.form, HasChiSquare):
+            raise TypeError(f"{type(question.form).__name__} has no chi-square law")
+        law = question.form.chi_square
+        if law.degrees == 0:
+            greater = 1.0 if question.observed <= question.form.resolution else 0.0
+            return from_sides(greater, 1.0, question)
+        notes: tuple[str, ...] = ()
+        if isinstance(question.form, HasMoments):
+            variance = question.form.moments(question.workers).variance * law.factor**2
+            if variance > _WIDE * 2.0 * law.degrees:
+                notes = (
+                    f"The statistic's variance is {variance / (2 * law.degrees):.2g} times that of its "
+                    "chi-square law: unlikely labels count too much, and small p-values may be much "
+                    "too small; null='monte_carlo' is right.",
+                )
+        half = max(0.0, 0.5 * (law.factor * question.observed + law.offset))
+        greater = float(gammaincc(0.5 * law.degrees, half))
+        return from_sides(greater, float(gammainc(0.5 * law.degrees, half)), question, notes)
+
+
+# ------------------------------------------------------------------ brownian
+
+
+_K = np.arange(1, 11)  # ten terms: what is left out is below 1e-80 on both sides of the switch
+_ODD = 2 * _K - 1
+_SIGNS = np.where(_K % 2 == 1, 1.0, -1.0)
+_ZERO = 0.02  # the lower tails at this are below 1e-1000
+_SURPRISES = 10.0  # fewer unlikely labels than this make a path of few jumps
+
+
+@arguments()
+@dataclass(frozen=True)
+class Brownian(Null):
+    """The law of Brownian motion W on [0, 1], to which the cumulative differences converge.
+
+    Under H0 and given the predictions, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) is a martingale whose
+    variance ends at σ² = n⁻² Σ p_i (1 − p_i), which is known. As that sum grows, C/σ in the time of
+    its own variance tends to Brownian motion (free at its end: not a bridge), so that
+    max |C|/σ → sup |W| and (max C − min C)/σ → sup W − inf W. It draws nothing and costs one
+    evaluation.
+
+    C moves in steps and misses the peaks that W has between them, so with few rows, or few distinct
+    scores, p is too large: the test rejects less often than it should. With rare events (so few labels
+    in doubt that single surprises make C) it is unreliable, and small p-values are several times too
+    small; a note says where. Take ``"monte_carlo"`` there.
+
+    References
+    ----------
+    Feller, "The asymptotic distribution of the range of sums of independent random variables", Ann.
+    Math. Statist. 22 (1951); Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, "Metrics of calibration for
+    probabilistic predictions", JMLR 23 (2022).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> result = caltest.test(digits.probs, digits.labels, "kuiper", null="brownian")
+    >>> result.guarantee, result.rejects(0.05)
+    ('asymptotic', True)
+    """
+
+    name: ClassVar[str] = "brownian"
+    guarantee: ClassVar[Guarantee] = "asymptotic"
+    assumption: ClassVar[str] = "many rows of uncertain labels, whose cumulated errors are Brownian"
+    requires: ClassVar[str] = "a statistic of cumulative differences"
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit functionals of a path that tends to Brownian motion."""
+        return isinstance(form, HasBrownianLimit)
+
+    def answer(self, question: Question) -> Answer:
+        """Return the asymptotic p-value."""
+        if not isinstance(question.form, HasBrownianLimit):
+            raise TypeError(f"{type(question.form).__name__} has no Brownian limit")
+        limit = question.form.brownian_limit
+        observed = question.observed - question.form.resolution  # rounding counts for the null
+        if limit.scale == 0.0:  # every label is certain
+            return from_sides(1.0 if observed <= 0.0 else 0.0, 1.0, question)
+        greater, less = tails(limit.functional, observed / limit.scale)
+        if limit.surprises >= _SURPRISES:
+            return from_sides(greater, less, question)
+        note = (
+            f"The statistic hangs on some {limit.surprises:.2g} unlikely labels, too few for a "
+            "Brownian path: p is unreliable; use null='monte_carlo'."
+        )
+        return from_sides(greater, less, question, (note,))
+
+
+def tails(functional: BrownianFunctional, x: float) -> tuple[float, float]:
+    """Return P(T > x) and P(T ≤ x) for sup |W| ("maximum") or sup W − inf W ("range").
+
+    Each law has two series, one of its theta function and one of that function's transform (Poisson
+    summation). One converges fast for large x and is the upper tail to full relative precision, the
+    other for small x and is the lower tail.
+
+    Parameters
+    ----------
+    functional
+        "maximum" or "range".
+    x
+        Any number; both laws live on x > 0.
+
+    Returns
+    -------
+    tuple of float
+        In [0, 1], with sum 1.
+
+    References
+    ----------
+    Feller 1951, whose density of the range is integrated here term by term; both laws, and when they
+    apply: Tygert, "Calibration of P-values for calibration and for deviation of a subpopulation from
+    the full population", arXiv 2202.00100.
+
+    Examples
+    --------
+    >>> round(tails("maximum", 2.2414)[0], 4), round(tails("range", 2.4977)[0], 4)
+    (0.05, 0.05)
+    """
+    if x <= _ZERO:
+        return 1.0, 0.0
+    upper, lower, switch = _SERIES[functional]
+    if x > switch:
+        greater = min(1.0, upper(x))
+        return greater, 1.0 - greater
+    less = min(1.0, lower(x))
+    return 1.0 - less, less
+
+
+def _maximum_above(x: float) -> float:
+    """Reflect at both walls: 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x), Q = 1 − Φ."""
+    return float(4.0 * _SIGNS @ ndtr(-_ODD * x))
+
+
+def _maximum_below(x: float) -> float:
+    """Expand in the modes of an interval: (4/π) Σ_odd ± exp(−odd² π²/(8 x²))/odd."""
+    return float(4.0 / np.pi * (_SIGNS / _ODD) @ np.exp(-0.5 * (_ODD * np.pi / (2.0 * x)) ** 2))
+
+
+def _range_above(x: float) -> float:
+    """Integrate Feller's density 8 Σ_{k≥1} (−1)^{k−1} k² φ(k x): 8 Σ (−1)^{k−1} k Q(k x)."""
+    return float(8.0 * (_SIGNS * _K) @ ndtr(-_K * x))
+
+
+def _range_below(x: float) -> float:
+    """Transform that density and integrate: 8 Σ_odd (1/x² + 1/(odd π)²) exp(−(odd π)²/(2 x²))."""
+    squares = (_ODD * np.pi) ** 2
+    return float(8.0 * np.sum((x**-2 + 1.0 / squares) * np.exp(-0.5 * squares / x**2)))
+
+
+_SERIES = {
+    "maximum": (_maximum_above, _maximum_below, 1.0),
+    "range": (_range_above, _range_below, 2.0),
+}
+
+
+# ------------------------------------------------------------------ bounds
+
+
+_EXPONENT = Number(1.0, math.inf, "[]", "give the exponent of a norm, 1 or more")
+
+
+@arguments(p=_EXPONENT, q=_EXPONENT)
+@dataclass(frozen=True)
+class Bound(Null):
+    """McDiarmid's bound for SKCE_b, Hoeffding's for SKCE_uq and SKCE_ul.
+
+    With B = B_{p;q} a bound of |h_ij|: exp(−½ max(0, √(n t/B) − 1)²) for SKCE_b, and
+    exp(−⌊n/2⌋ t²/(2B²)) for the unbiased ones, 1 for t ≤ 0.
+
+    Parameters
+    ----------
+    p, q
+        Exponents of the norms in B_{p;q}, at least 1. Default 2 and p: for a kernel k·I the constant
+        is smallest, 2 sup k, where p = q.
+
+    References
+    ----------
+    Widmann et al. 2019, Theorems H.2 to H.4 and Lemma H.1.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> caltest.test([[1.0, 0.0]] * 40, [1] * 40, "skce_b", null="bound").pvalue < 1e-3
+    True
+    """
+
+    p: float = 2.0
+    q: float | None = None
+
+    name: ClassVar[str] = "bound"
+    guarantee: ClassVar[Guarantee] = "bound"
+    assumption: ClassVar[str] = "a bounded kernel"
+    requires: ClassVar[str] = "a bounded kernel statistic"
+    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit forms with a bounded kernel."""
+        return isinstance(form, HasTailBound)
+
+    def answer(self, question: Question) -> Answer:
+        """Return the bound."""
+        if not isinstance(question.form, HasTailBound):
+            raise TypeError(f"{type(question.form).__name__} has no bound")
+        known = question.form.tail_bound
+        constant = known.constant(self.p, self.p if self.q is None else self.q)
+        ratio = max(0.0, question.observed / constant)
+        if known.inequality == "mcdiarmid":
+            excess = max(0.0, np.sqrt(known.n_samples * ratio) - 1.0)
+            value = np.exp(-0.5 * excess**2)
+        else:
+            value = np.exp(-0.5 * (known.n_samples // 2) * ratio**2)
+        return from_sides(float(value), 1.0, question)
