@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "validation").exists(), reason="validation is part of the source only"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (ROOT / "validation").exists(), reason="validation is part of the source only"
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +39,6 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
 def test_the_command_measures_and_writes_valid_rows(tmp_path):
     done = command("--quick", "--only", "cox, null chi2", "--out", tmp_path)
     assert done.returncode == 0, done.stderr

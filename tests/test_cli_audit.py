@@ -162,6 +162,7 @@ def test_what_takes_long_is_announced_where_no_progress_is_seen(here, monkeypatc
 # --- what is written
 
 
+@pytest.mark.slow
 def test_every_output_is_written_and_named(here):
     before = {name for name, _ in listing()}
     result = run("wrong.csv", *GROUPS, *QUICK, *EVERY_OUTPUT)

@@ -137,7 +137,10 @@ def test_the_same_seed_gives_the_same_numbers(statistic, null):
             assert other.pvalue == pytest.approx(first.pvalue, rel=1e-6)
 
 
-@pytest.mark.parametrize(("statistic", "null"), PAIRS)
+@pytest.mark.parametrize(
+    ("statistic", "null"),
+    [pair for pair in PAIRS if pair[1] == "monte_carlo" or FAST[pair[1]] == pair[0]],
+)
 def test_workers_do_not_change_a_number(statistic, null):
     draws = 40 if null == "consistency" else 130  # several blocks of work
     alone = run(statistic, null, PROBS, LABELS, n_resamples=draws, n_jobs=1)

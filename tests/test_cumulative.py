@@ -224,6 +224,7 @@ def brownian_paths(n_paths, steps, rng):
     return ((a + b + reach[0]) / 2).max(axis=1), ((a + b - reach[1]) / 2).min(axis=1)
 
 
+@pytest.mark.level
 def test_laws_against_simulated_paths():
     """Kolmogorov's test of 20 000 paths; a right law fails it with probability 1e-3."""
     highest, lowest = brownian_paths(20_000, 200, np.random.default_rng(0))
@@ -295,6 +296,7 @@ def test_size_of_the_brownian_null(statistic):
         assert binomial_limits(1000, 0.8 * level)[0] <= rate <= binomial_limits(1000, level)[1]
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", BOTH)
 @pytest.mark.parametrize("n", [30, 500])
 def test_few_rows_or_scores_are_conservative(statistic, n):

@@ -283,6 +283,7 @@ def test_functions_that_remember(make, door):
         ask(**{chosen: make()}, n_resamples=99, rng=0)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("place", [1, 2, 3, 10])
 @pytest.mark.parametrize("door", ["test", "audit"])
 def test_functions_that_know_the_labels_of_one_call(place, door):
@@ -307,6 +308,7 @@ def test_functions_that_know_the_labels_of_one_call(place, door):
     assert rejected <= 9  # 3 are expected of 60 at 0.05; more than 9 with probability 0.001
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("stop_after", [None, 1, 5, 20])
 def test_functions_that_remember_every_vector(stop_after):
     """The later a vector of labels was seen first, the smaller its value, and always the same."""

@@ -360,6 +360,7 @@ def test_all_but_certain_labels_are_no_evidence(doubt, m, n):
         assert min(part.pvalue, part.adjusted) > 1.0 - 1.2 * n * doubt - 0.05
 
 
+@pytest.mark.level
 def test_calibrated_data_that_are_nearly_certain():
     """Some rows in doubt among many that are all but certain: p is uniform at most."""
     small = 0

@@ -270,6 +270,7 @@ def test_classwise_panels():
     assert "all bins of all panels" in texts(display)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_panels", [1, 2, 3, 7, 20])
 def test_grids_of_panels(n_panels):
     probs, labels = dirichlet(30, 20, 14), np.arange(30) % 20
@@ -383,6 +384,7 @@ def test_many_rows_make_few_marks():
         assert drawn < 2000
 
 
+@pytest.mark.slow
 def test_matplotlib_waits():
     code = "import caltest, caltest.plots, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -54,7 +54,13 @@ def test_what_differs_is_told(old, new, different):
     assert len(list(differences(old, new, 1e-12))) == different
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=() if group.startswith("test/") else pytest.mark.slow)
+        for group in GROUPS
+    ],
+)
 def test_numbers_are_those_recorded(group):
     different = {
         name: found
