@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from caltest._visible import CLAUSE, shown
-from caltest.bounds.certificate_result import CHANCE, SHARE, Certificate, Proved
-from caltest.bounds.isotonic import Segment
+from caltest.bounds.certificates import CHANCE, SHARE, Certificate, Proved
+from caltest.bounds.clopper_pearson import Segment
 from caltest.text.numbers import confidence_text, page, paragraph, table
 from caltest.text.vocabulary import TENDS
 

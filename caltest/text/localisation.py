@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from caltest._visible import shown
-from caltest.localisation.result import Witness
+from caltest.localisation.search import Witness
 from caltest.text.numbers import page, paragraph, percent, percents, short, table
 
 _CLASSES_TOLD = 4
