@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-minutes", type=float, help="of tests/test_fuzz.py: go on for so long, with new seeds"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take the examples of docstrings for pages, which are slow together."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the tests themselves: statsmodels asks for it at every correction."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -41,8 +41,9 @@ def tied(n, m, seed):
 
 
 def labels_from(probs, rng):
-    """One label a row, drawn from the predictions without the package's sampler."""
-    return np.array([rng.choice(len(g), p=g / g.sum()) for g in probs])
+    """One label a row, drawn from the predictions without the package's sampler: as rng.choice does."""
+    sums = np.cumsum(probs / probs.sum(axis=1, keepdims=True), axis=1)
+    return (sums / sums[:, -1:] <= rng.random((len(sums), 1))).sum(axis=1)
 
 
 def matrix_kernel(m, parts):

@@ -80,6 +80,7 @@ def is_made_by_users(name, of):
     return name not in NOT_FOR_USERS and not abstract
 
 
+@cache
 def public_callables():
     """Return functions, constructors and methods by name."""
     found = {name: of for name, of in named() if is_made_by_users(name, of)}
@@ -359,6 +360,7 @@ def complaint(of, given, argument):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", public_callables())
 @pytest.mark.filterwarnings("ignore:More than 20 figures")
 def test_a_wrong_argument_is_answered_in_a_sentence(name, tmp_path):

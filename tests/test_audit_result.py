@@ -72,6 +72,7 @@ def test_reliability_by_hand():
     assert found.low[1] < 0.8 < found.high[1] < 1.0
 
 
+@pytest.mark.level
 def test_reliability_holds_all_bins_at_once():
     repetitions, outside = 600, 0
     rng = np.random.default_rng(0)
@@ -85,8 +86,8 @@ def test_reliability_holds_all_bins_at_once():
     assert 0.25 * low <= outside / repetitions <= high
 
 
-def test_bounds_are_those_of_the_family(monkeypatch):
-    probs, labels, group = one_bad_group(1200, 3, 3)
+def test_bounds_are_those_of_the_family():
+    probs, labels, group = one_bad_group(600, 3, 3)
     small = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     bounded = [view for view in small.views if view.over is not None]
     assert len(bounded) == 1 + 3 + 4
@@ -99,6 +100,7 @@ def test_bounds_are_those_of_the_family(monkeypatch):
     assert small.confidence == 0.95
 
 
+@pytest.mark.level
 def test_bounds_fail_no_more_often_than_said():
     """Bounds of all views at once, calibrated: any above 0 is false."""
     repetitions, wrong = 60, 0
@@ -202,7 +204,7 @@ def test_the_call_repeats_it(wrong):
     assert wrong.call == (
         "caltest.audit(probs, labels, groups=groups[['region', 'x']], alpha=0.1, n_resamples=99, rng=0)"
     )
-    probs, labels, group = one_bad_group(1500, 3, 3, t=0.3)
+    probs, labels, group = one_bad_group(300, 3, 3, t=0.3)
     first = caltest.audit(
         probs, labels, groups=group, lenses=["top_label"], statistics=["ks", "ecd"], n_resamples=99
     )

@@ -55,6 +55,7 @@ def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
 # ------------------------------------------------------------------ bands
 
 
+@pytest.mark.level
 def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     """All views of one probability are drawn; the chance that any shows a mark outside is alpha."""
     monkeypatch.setattr(engine, "family", lambda looks, _: [look for look in looks if look.event])
@@ -241,7 +242,7 @@ def test_a_long_name_leaves_no_other_out():
 
 
 def test_tables_are_no_wider_than_a_hundred_columns():
-    probs, labels, group = one_bad_group(3000, 3, 3, t=0.2)
+    probs, labels, group = one_bad_group(1200, 3, 3, t=0.2)
     cells = [f"{'a long value of a group ' * 4}{g}" for g in group]
     audit = caltest.audit(
         probs, labels, groups={"a long name of a column": cells}, n_resamples=99, rng=0

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "validation").exists(), reason="validation is part of the source only"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (ROOT / "validation").exists(), reason="validation is part of the source only"
+    ),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -105,6 +105,7 @@ def test_the_bound_is_the_last_tolerance_that_is_refuted(side):
     assert after.pvalue > 0.025
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("number", range(7))
 def test_bounds_of_places_fail_no_more_often_than_they_may(number):
     """Critical counts by convolution: as the package's own bounds, and seldom reached."""
@@ -147,6 +148,7 @@ def test_intervals_of_many_rows_have_a_bound_that_is_hardly_lower(monkeypatch):
     assert scan.tolerances[exact].max() - scan.tolerances[binomial].max() < 0.01
 
 
+@pytest.mark.level
 def test_false_bounds_are_rare():
     """Bounds and places of models whose truth is known, at the level of 10% for both sides."""
     above = amount = 0
@@ -166,6 +168,7 @@ def test_false_bounds_are_rare():
     assert amount / 120 <= limit
 
 
+@pytest.mark.level
 def test_a_calibrated_model_is_hardly_ever_wrong():
     found = 0
     for seed in range(200):
@@ -336,6 +339,7 @@ def test_errors(options, words):
         caltest.miscalibration_bounds(probs, [0, 1, 2] * 10, **{"rng": 0, **options})
 
 
+@pytest.mark.slow
 def test_days_of_work_are_refused_before_they_begin():
     probs = np.full((1000, 1000), 1e-3)
     with pytest.raises(InputError, match=r"39,999 draws each would take hours; give one class"):
@@ -430,6 +434,7 @@ def test_words():
     assert percents(1 - 3e-8, 1 - 1e-8) == ("100% − 3e-06%", "100% − 1e-06%")
 
 
+@pytest.mark.slow
 def test_real_networks(reference):
     expected = {"resnet18": (0.18, 0.0), "googlenet": (0.005, 0.003)}
     for name, (over, under) in expected.items():

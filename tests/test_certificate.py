@@ -90,6 +90,7 @@ def calibrated(n, seed):
     return two(scores), (rng.random(n) < scores).astype(int)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("method", ["bins", "isotonic"])
 def test_coverage_of_distances(method):
     """Scores too extreme by a temperature of 0.7: the distance lies between proved and certified."""
@@ -166,6 +167,7 @@ def test_isotonic_distance_is_that_at_the_scores_seen():
 # ------------------------------------------------------------------ plans
 
 
+@pytest.mark.level
 def test_planned_samples_of_bins_do_it_four_times_in_five():
     pilot = caltest.certificate(*calibrated(400, 0))
     n, repetitions = pilot.samples_for(0.08), 150
@@ -175,6 +177,7 @@ def test_planned_samples_of_bins_do_it_four_times_in_five():
     assert low <= reached <= high + 0.05  # counts are discrete, and bins of other samples differ
 
 
+@pytest.mark.level
 def test_planned_samples_of_the_band_do_it_mostly():
     pilot = caltest.certificate(*calibrated(400, 0), method="isotonic")
     n, repetitions = pilot.samples_for(0.25), 60
@@ -185,6 +188,7 @@ def test_planned_samples_of_the_band_do_it_mostly():
     assert np.mean([c.distance_for(0.9) <= 0.25 for c in fewer]) < 0.1
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("kinds", "wanted"), [(1, 0.05), (3, 0.2), (6, 0.1), (11, 0.1)])
 def test_planned_samples_of_the_band_do_it_for_tied_scores_too(kinds, wanted):
     """Each of a few scores is bounded by its own events: expected ones alone plan far too little."""
@@ -200,6 +204,7 @@ def test_planned_samples_of_the_band_do_it_for_tied_scores_too(kinds, wanted):
     assert binomial_limits(150, 0.75)[0] <= reached <= 0.97
 
 
+@pytest.mark.level
 def test_enough_rows_are_never_told_to_become_fewer():
     """What is reached is what was planned; with as many rows as planned, chance is to blame."""
     n = caltest.certificate(*calibrated(400, 0), method="isotonic").samples_for(0.25)
@@ -315,7 +320,7 @@ def test_hostile_input(method, scores, labels):
     assert "Certificate" in str(found)
     json.dumps(found.to_dict(), allow_nan=False)
     assert len(found.table()) == len(found.counts)
-    for at in ("stated", "estimated"):
+    for at in ("stated", "estimated") if method == "bins" else ("estimated",):
         asked = found.samples_for(0.4, at=at)
         assert asked is None or asked >= 2
 

@@ -142,6 +142,7 @@ def densenet(reference):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "published"), [(0.5, 0.0956), (1.0, 0.0959)])
 def test_densenet(densenet, factor, published):
     """CKCE ×10 of the whole test set; 0.096 in Table 1. Where "exact" is slow, "nystrom" is as good."""
@@ -343,6 +344,7 @@ def test_sampled_moments(m, alpha, many_rows):
 TRIALS = 200
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("null", ["monte_carlo", "moments"])
 @pytest.mark.parametrize("name", [*statistics(), "groups", "jkce"])
 def test_type_i_error(name, null):
@@ -357,13 +359,14 @@ def test_type_i_error(name, null):
             "groups": CKCE(groups=rng.integers(0, 3, 60)),
             "jkce": JKCE(),
         }[name]
-        p = caltest.test(probs, labels, statistic, null=null, n_resamples=99, rng=trial).pvalue
+        p = caltest.test(probs, labels, statistic, null=null, n_resamples=39, rng=trial).pvalue
         rejections += p <= np.array([0.05, 0.2])
     for rate, level in zip(rejections / TRIALS, (0.05, 0.2), strict=True):
         low, high = binomial_limits(TRIALS, level)
         assert low <= rate <= high
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("make", [m2, m3])
 def test_power(make):
     """The mixtures of Widmann et al. 2019, M2 and M3: as good as rejected always, as by SKCE."""

@@ -58,7 +58,7 @@ def test_cross_validation_is_leave_one_out_in_the_mean(A):
 
 @pytest.mark.parametrize("method", ["exact", "nystrom", "fourier"])
 def test_cross_validation_sees_no_labels(method):
-    probs = dirichlet(200, 3, 0)
+    probs = dirichlet(80, 3, 0)
     statistic = CKCE(regularization="cv", method=method)
     fitted = statistic.fitted(Rows(probs))
     assert fitted.regularization in ckce.GRID

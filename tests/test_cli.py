@@ -302,6 +302,7 @@ def test_version():
     assert run("--version").stdout == f"caltest {caltest.__version__}\n"
 
 
+@pytest.mark.slow
 def test_plots_are_not_loaded_for_a_test(folder):
     script = (
         "import sys\n"
@@ -315,6 +316,7 @@ def test_plots_are_not_loaded_for_a_test(folder):
     assert done.stdout == "1\n\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_not_a_rejection(folder):
     reader, writer = os.pipe()
     os.close(reader)
@@ -325,6 +327,7 @@ def test_a_reader_that_leaves_is_not_a_rejection(folder):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_is_said(folder):
     with Path("/dev/full").open("w") as full:
@@ -335,6 +338,7 @@ def test_a_full_disk_is_said(folder):
     assert done.stderr == b"Error: the output cannot be written: No space left on device.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted_is_130():
     script = (
@@ -357,6 +361,7 @@ def test_interrupted_is_130():
     assert (process.returncode, out, error) == (130, b"", b"")
 
 
+@pytest.mark.slow
 def test_plain_ascii_output_is_possible(folder):
     done = subprocess.run(
         [*CALTEST, "test", folder / "calibrated.csv", *QUICK],

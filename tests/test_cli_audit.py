@@ -95,6 +95,7 @@ def test_a_finding_may_be_let_pass(here):
     assert run("plain.csv", *SMALL, "--fail-on", "reject").exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_summary_is_the_audit_of_the_same_call(here):
     sample, groups = read_with_groups("wrong.csv", groups=["region", "age"])
     options = {"lenses": ["top_label", "class:bee"], "statistics": ["ks", "ecd"], "n_resamples": 399}
@@ -129,6 +130,7 @@ def test_the_example():
     assert result.exit_code == 1
 
 
+@pytest.mark.slow
 def test_files_of_every_kind(here):
     frame = table(1)
     probs = frame[CLASSES].to_numpy()
@@ -160,6 +162,7 @@ def test_what_takes_long_is_announced_where_no_progress_is_seen(here, monkeypatc
 # --- what is written
 
 
+@pytest.mark.slow
 def test_every_output_is_written_and_named(here):
     before = {name for name, _ in listing()}
     result = run("wrong.csv", *GROUPS, *QUICK, *EVERY_OUTPUT)
@@ -180,12 +183,14 @@ def test_every_output_is_written_and_named(here):
     assert len(suite.findall("testcase")) == int(suite.get("tests"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(here):
     arguments = ["wrong.csv", *GROUPS, *QUICK, *EVERY_OUTPUT]
     first = run(*arguments, "--jobs", "1").stdout, listing()
     assert (run(*arguments, "--jobs", "2").stdout, listing()) == first
 
 
+@pytest.mark.slow
 def test_without_a_seed_the_command_in_the_report_repeats_the_numbers(here):
     first = run("plain.csv", "--resamples", "99", "--json", "report.json")
     seed = json.loads(Path("report.json").read_text())["seed"]
@@ -393,6 +398,7 @@ def hostile(rows: int = 600) -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.slow
 def test_a_hostile_file(here):
     hostile().to_csv("a b';$(x).csv", index=False)
     names = ['<b onclick="x">', "three hundred", "alone"]
@@ -409,6 +415,7 @@ def test_a_hostile_file(here):
     assert shlex.split(html.unescape(command))[2:] == arguments
 
 
+@pytest.mark.slow
 def test_one_class_only(here):
     frame = table(1).assign(label="ant")
     frame.to_csv("one.csv", index=False)
@@ -463,6 +470,7 @@ def test_help_lists_what_there_is():
         assert "or -" in about[: about.index(" --")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
 def test_without_standard_error_the_output_is_the_same(here):
     command = shlex.join([sys.executable, "-m", "caltest", "audit", "plain.csv", *SMALL, "--json", "-"])
@@ -471,6 +479,7 @@ def test_without_standard_error_the_output_is_the_same(here):
     assert done.stdout == run("plain.csv", *SMALL, "--json", "-").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted_is_130_and_leaves_no_file(here):
     script = (

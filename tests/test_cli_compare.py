@@ -147,6 +147,7 @@ def test_equal_stems_are_called_by_their_paths(folder):
     assert printed["names"] == [str(one), str(two), "sharp"]
 
 
+@pytest.mark.slow
 def test_example():
     result = run("compare", "--example", "digits", *QUICK, "--json")
     printed = strict_json(result.stdout)

@@ -113,6 +113,7 @@ def test_example():
     assert found["estimate"] == pytest.approx(expected.estimate, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pictures")
 @pytest.mark.parametrize(
     ("name", "start"), [("a.png", b"\x89PNG"), ("b.PDF", b"%PDF"), ("c.svg", b"<?xml")]

@@ -69,7 +69,7 @@ def test_ties():
 
 @pytest.mark.parametrize("statistic", [s for s in STATISTICS if STATISTICS[s].growth is not None])
 def test_every_statistic(statistic):
-    found = quick(statistic=statistic)
+    found = quick(statistic=statistic, n_resamples=5)
     assert found.statistic == statistic
     for name, value in zip(found.names, found.values, strict=True):
         assert value == caltest.estimate(MODELS[name], LABELS, statistic)
@@ -118,9 +118,10 @@ def test_the_same_seed_gives_the_same_numbers(statistic, resampling):
         return quick(statistic=statistic, resampling=resampling, rng=4, **options).to_dict()
 
     alone = numbers(n_jobs=1)
-    assert numbers(n_jobs=2) == alone
-    with joblib.parallel_config(backend="loky", n_jobs=2):
+    with joblib.parallel_config(backend="threading", n_jobs=2):
         assert numbers() == alone
+    if (statistic, resampling) == ("ckce", "bootstrap"):  # processes are slow to start
+        assert numbers(n_jobs=2) == alone
     assert quick(statistic=statistic, rng=alone["seed"], resampling=resampling).to_dict() == alone
     other = quick(statistic=statistic, rng=5, resampling=resampling).to_dict()
     assert other["values"] == alone["values"]

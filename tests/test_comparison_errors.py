@@ -49,6 +49,7 @@ def test_standard_errors_by_loops(seed):
     assert np.diagonal(found.differences).tolist() == [0, 0]
 
 
+@pytest.mark.level
 def test_the_variance_of_the_sample_variance():
     """½(x − y)² gives the sample variance s²: var s² = (μ₄ − σ⁴(n − 3)/(n − 1))/n, unbiasedly."""
     rng, n, repetitions = np.random.default_rng(0), 12, 4000
@@ -87,6 +88,7 @@ def _by_sums(h):
     return np.sqrt((4 * (n - 2) * max(first, 0) + 2 * max(second, 0)) / (n * (n - 1)))
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("names", [("true", "half"), ("sharp", "biased")], ids=["calibrated", "not"])
 def test_standard_errors_by_simulation(names):
     """On average the stated variances are those over repeated data, of values and differences."""
@@ -119,12 +121,12 @@ def test_standard_errors_by_simulation(names):
 def test_many_rows_need_no_square_of_memory():
     import tracemalloc
 
-    g = dirichlet(6000, 3, 0)
+    g = dirichlet(3000, 3, 0)
     y = labels_from(g, np.random.default_rng(0))
     models = {"a": g, "b": tempered(g, 1.5)}
     tracemalloc.start()
     caltest.compare(models, y, UnbiasedSKCE(Exponential(0.5)), n_resamples=2, size=100, rng=0)
-    assert tracemalloc.get_traced_memory()[1] < 6000**2 * 8 / 4
+    assert tracemalloc.get_traced_memory()[1] < 3000**2 * 8 / 2
     tracemalloc.stop()
 
 
@@ -216,6 +218,7 @@ def test_how_statistics_grow(name):
     assert twice / once == pytest.approx(2.0**measure.growth, rel=1e-3)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", [name for name in STATISTICS if STATISTICS[name].growth])
 def test_errors_of_statistics_that_grow(name):
     """Whatever is drawn, the standard error on all rows is about the same."""
@@ -259,6 +262,7 @@ def rejections(design, statistic, repetitions, n_resamples=2, **options):
     return np.mean(np.array(found) <= 0.05)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
 def test_size_of_the_test(statistic):
     """Equal errors by symmetry, not 0: the rate is .05 up to small samples, false alarm 1e-4."""
@@ -267,12 +271,14 @@ def test_size_of_the_test(statistic):
     assert low <= rejections("equal", statistic, 300) <= high
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce"])
 def test_size_of_the_test_where_both_are_calibrated(statistic):
     """The first-order variance is 0, and the level is kept all the same; false alarm 1e-4."""
     assert rejections("calibrated", statistic, 300) <= binomial_limits(300, 0.05)[1]
 
 
+@pytest.mark.level
 def test_differences_of_biases_do_not_count():
     """B hides half of the rows: both are calibrated, and their ECEs are biased very differently."""
     rng, found = np.random.default_rng(3), []
@@ -293,6 +299,7 @@ EQUAL = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("design", EQUAL)
 @pytest.mark.parametrize("statistic", ["ecd", "citl", "spiegelhalter", "skce_uq"])
 def test_size_with_few_rows(statistic, design):
@@ -309,6 +316,7 @@ def test_size_with_few_rows(statistic, design):
         assert np.mean(np.array(found) <= level) <= binomial_limits(100, level)[1]
 
 
+@pytest.mark.level
 def test_labels_that_are_rare_and_did_not_occur():
     """Two calibrated constants, and no event in most data sets: nothing is told apart."""
     rng = np.random.default_rng(0)
@@ -343,12 +351,14 @@ def test_labels_that_another_model_calls_impossible_are_left_out():
     assert 0.0 < found.difference_errors[0, 1] < np.inf
 
 
+@pytest.mark.level
 def test_power():
     assert rejections("sharper", "skce_uq", 40) >= 0.6
     # Its bias makes the test of the ECE cautious.
     assert rejections("sharper", "ece", 40, n_resamples=50, lens="top_label") >= 0.4
 
 
+@pytest.mark.level
 def test_size_where_errors_come_from_resamples():
     """Approximate: not far from the level."""
     assert rejections("equal", "brier", 300, n_resamples=50) <= binomial_limits(300, 0.08)[1]
@@ -435,6 +445,7 @@ def test_pairs_are_adjusted_together():
         assert np.diagonal(matrix).tolist() == [1, 1, 1]
 
 
+@pytest.mark.level
 def test_equal_errors_in_different_places():
     """Both have an ECE of 0.15; one errs everywhere, the other where half of the rows are."""
 

@@ -13,12 +13,10 @@ from scipy.stats import kstest, norm
 from support import binomial_limits, dirichlet, every_outcome, labels_from
 
 import caltest
-from caltest import InputError
 from caltest.data import Rows
 from caltest.forms import CumulativeDifference, HasBrownianLimit
 from caltest.nulls.analytic import tails
 from caltest.simulation import tempered
-from caltest.statistics import KolmogorovSmirnov, Kuiper
 
 BOTH = ["ks", "kuiper"]
 FUNCTIONALS = {"ks": "maximum", "kuiper": "range"}
@@ -156,12 +154,6 @@ def test_lenses():
         assert found == pytest.approx(third, abs=1e-14)
 
 
-@pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper()])
-def test_more_classes_need_a_lens(statistic):
-    with pytest.raises(InputError, match="looks at one probability, and there are 3 classes"):
-        statistic.given(Rows(dirichlet(5, 3, 0)))
-
-
 # ------------------------------------------------------------------ the exact null
 
 
@@ -194,15 +186,6 @@ def rejections(statistic, null, data_sets, scores, **options):
         y = (rng.random(len(p)) < p).astype(int)
         found.append(caltest.test(p, y, statistic, null=null, rng=seed, **options).pvalue)
     return [np.mean(np.array(found) <= level + 1e-12) for level in LEVELS]
-
-
-@pytest.mark.parametrize("statistic", BOTH)
-def test_size_of_the_exact_null(statistic):
-    """Rejection rates within binomial limits; each is crossed with probability 5e-5."""
-    rates = rejections(statistic, "monte_carlo", 500, lambda rng: rng.random(50), n_resamples=39)
-    for level, rate in zip(LEVELS, rates, strict=True):
-        low, high = binomial_limits(500, level)
-        assert low <= rate <= high
 
 
 # ------------------------------------------------------------------ the Brownian laws
@@ -241,6 +224,7 @@ def brownian_paths(n_paths, steps, rng):
     return ((a + b + reach[0]) / 2).max(axis=1), ((a + b - reach[1]) / 2).min(axis=1)
 
 
+@pytest.mark.level
 def test_laws_against_simulated_paths():
     """Kolmogorov's test of 20 000 paths; a right law fails it with probability 1e-3."""
     highest, lowest = brownian_paths(20_000, 200, np.random.default_rng(0))
@@ -299,6 +283,7 @@ def test_the_scale_is_the_deviation_of_the_end():
     assert form.brownian_limit.scale == pytest.approx(np.sqrt(chances @ ends**2), rel=1e-14)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", BOTH)
 def test_size_of_the_brownian_null(statistic):
     """1000 rows: C misses the peaks between its steps, so rates lie somewhat below the level.
@@ -311,6 +296,7 @@ def test_size_of_the_brownian_null(statistic):
         assert binomial_limits(1000, 0.8 * level)[0] <= rate <= binomial_limits(1000, level)[1]
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", BOTH)
 @pytest.mark.parametrize("n", [30, 500])
 def test_few_rows_or_scores_are_conservative(statistic, n):
@@ -359,6 +345,7 @@ def test_nulls_agree(statistic):
 # ------------------------------------------------------------------ power, and real data
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("null", ["monte_carlo", "brownian"])
 @pytest.mark.parametrize("statistic", BOTH)
 def test_power_against_overconfidence(statistic, null):

@@ -26,6 +26,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 
 # Sockets and loops of a cluster that is closed are freed when Python gets to it.
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -20,6 +20,8 @@ from caltest.cli._config import load_config
 from caltest.exceptions import InputError
 from caltest.pvalues import CORRECTIONS
 
+pytestmark = pytest.mark.slow
+
 PAGE = page("docs/audit.md")
 MAKE, *OTHERS = blocks(PAGE, "python")
 

@@ -17,6 +17,8 @@ import caltest
 from caltest.cli import app
 from caltest.planning.search import _COARSE
 
+pytestmark = pytest.mark.slow
+
 PAGE = page("docs/planning.md")
 MAKE, *OTHERS = blocks(PAGE, "python")
 

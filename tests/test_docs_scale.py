@@ -13,6 +13,8 @@ from caltest._parallel import _LOSSES, _MOST
 from caltest._sampling import ROWS
 from caltest.statistics.skce import FULL_UP_TO
 
+pytestmark = pytest.mark.slow
+
 PAGE = page("docs/scale.md")
 (ON_DASK,) = blocks(PAGE, "python")
 

@@ -139,6 +139,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path, make, message, suffix):
     assert re.search(f"{message}|is a directory", refused(load_config, path, {}))
 
 
+@pytest.mark.slow
 def test_a_pipe_is_not_waited_for(tmp_path):
     """In a process of its own, as a pipe that is opened the wrong way is waited for, for ever."""
     for suffix in (".csv", ".parquet", ".npz", ".npy", ".toml"):
@@ -329,7 +330,7 @@ def test_a_damaged_file_is_refused_or_read(tmp_path, write, suffix, damage):
     write(path)
     content, rng = path.read_bytes(), np.random.default_rng(1)
     label, said = 3 if suffix == ".npy" else None, set()
-    for _ in range(60):
+    for _ in range(20):
         path.write_bytes(damage(content, rng))
         for call in (read, read_pilot):
             try:
@@ -465,6 +466,7 @@ def test_class_names_are_one_a_class_and_distinct(tmp_path, names, labels):
 # ------------------------------------------------------------------ memory
 
 
+@pytest.mark.slow
 def test_a_small_archive_does_not_fill_memory(tmp_path):
     """8 MB that unpack to 2 GB: in a process that could not hold them, and is not asked to."""
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -513,6 +515,7 @@ def test_a_sparse_csv_of_many_gigabytes(tmp_path):
     assert "line 1 is longer than" in refused(read, tmp_path / "a.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 @pytest.mark.parametrize("megabytes", [300, 500, 600, 700])
 def test_too_little_address_space_is_said_at_once(tmp_path, megabytes):
@@ -574,6 +577,7 @@ def test_a_bug_stays_one(monkeypatch):
 # ------------------------------------------------------------------ files that change meanwhile
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_table_that_is_cut_short_while_it_is_read(tmp_path, order):
     """In a process of its own: to touch what is gone of a mapped file kills it (SIGBUS)."""

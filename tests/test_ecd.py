@@ -145,11 +145,12 @@ def _rejections(test, temperature, repetitions=400):
     return np.mean(np.array(pvalues) <= 0.05)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("null", ["monte_carlo", "moments"])
 @pytest.mark.parametrize("statistic", ["ecd", "brier", "spiegelhalter"])
 def test_size_and_power(statistic, null):
     def test(probs, labels, seed):
-        return caltest.test(probs, labels, statistic, null=null, rng=seed, n_resamples=199)
+        return caltest.test(probs, labels, statistic, null=null, rng=seed, n_resamples=39)
 
     low, high = binomial_limits(400, 0.05)
     assert low <= _rejections(test, 1.0) <= high

@@ -255,6 +255,7 @@ def test_the_form_of_the_pipeline_is_its_estimate():
     assert whole.test.guarantee == "exact"
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("pvalue", "trials", "resamples"), [("held_out", 300, 39), ("pipeline", 250, 19)]
 )
@@ -277,6 +278,7 @@ def test_type_i_errors(pvalue, trials, resamples):
         assert low <= np.mean(np.array(pvalues) <= level + 1e-12) <= high
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("pvalue", ["held_out", "pipeline"])
 def test_power(pvalue):
     """Logits five times too large are found in nearly all of 20 data sets of 300 rows."""

@@ -181,6 +181,7 @@ def test_the_truth_has_the_smallest_risk():
     assert min(risks, key=risks.get) == "truth"
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("m", [2, 4])
 def test_differences_of_risks_are_mean_squared_errors_of_h(m):
     """Fixed functions, 200 data sets: R(h) − R(h') = E (h − t)² − E (h' − t)², t the truth."""

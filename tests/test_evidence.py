@@ -196,6 +196,7 @@ LAWS = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", LAWS)
 def test_ranks_among_draws_are_exact(name):
     """P(p ≤ .05) is at most .05 for any law, and .05 where there are no ties."""

@@ -92,6 +92,7 @@ EVERY_COMMAND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_what_is_printed_of_hostile_names(command, name):
@@ -105,22 +106,20 @@ def test_what_is_printed_of_hostile_names(command, name):
     assert_fit(wrong.stderr, 510)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-@pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
-def test_every_report_of_hostile_names(option, suffix, name):
+def test_every_report_of_hostile_names(name):
     frame = table("cat").rename(columns={"group cat": "group"}).replace({"group": {"b": name}})
     arguments = ["audit", _file(name, frame), "--group", "group", *EVERY_COMMAND["audit"]]
-    assert run(*arguments, option, f"out{suffix}").exit_code in (0, 1)
-    written = Path(f"out{suffix}").read_text(encoding="utf-8")
-    printed = run(*arguments, option, "-")
-    assert printed.stdout_bytes.decode() == written
-    assert_fit(printed.stderr)
-    if suffix == ".md":
-        assert_fit(written, 10**5)
-    if suffix == ".xml":
-        ElementTree.fromstring(written)
-    if suffix == ".json":
-        json.loads(written)
+    files = [word for option, suffix in OUTPUTS.items() for word in (option, f"out{suffix}")]
+    assert run(*arguments, *files).exit_code in (0, 1)
+    for option, suffix in OUTPUTS.items():
+        printed = run(*arguments, option, "-")
+        assert printed.stdout_bytes == Path(f"out{suffix}").read_bytes()
+        assert_fit(printed.stderr)
+    assert_fit(Path("out.md").read_text(encoding="utf-8"), 10**5)
+    ElementTree.parse("out.xml")
+    json.loads(Path("out.json").read_text())
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
@@ -153,6 +152,7 @@ def test_the_command_in_a_report_can_be_repeated():
 # --- standard output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "suffix", "encoding"),
     [("--report", ".html", "latin-1"), ("--json", ".json", "latin-1"), ("--junit", ".xml", "utf-16")],
@@ -180,6 +180,7 @@ LEAVING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "stream", "both"),
     [
@@ -197,6 +198,7 @@ def test_a_reader_that_leaves_is_never_a_rejection(arguments, stream, both):
     assert not done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(("arguments", "stream"), LEAVING.values(), ids=LEAVING)
 def test_a_full_disk_is_never_a_rejection(arguments, stream):
@@ -250,6 +252,7 @@ def _little_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "old"), [(".png", None), (".png", b"old"), (".pdf", None), (".svg", None)]
 )
@@ -265,6 +268,7 @@ def test_a_picture_under_a_limit_of_size_leaves_nothing(suffix, old):
     assert f"Error: {picture} cannot be written: File too large" in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_a_report_under_a_limit_of_size_leaves_nothing(option, suffix):
     before = contents()
@@ -292,6 +296,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 @pytest.mark.parametrize("where", ["file", "pipe"])
 def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
@@ -399,6 +404,7 @@ def refused(*arguments) -> str:
     return result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_a_configuration_writes_below_its_folder_alone(here, monkeypatch, option, suffix):
     project = here / "project" / "sub"
@@ -417,6 +423,7 @@ def test_a_configuration_writes_below_its_folder_alone(here, monkeypatch, option
     assert run(*AUDIT, option, f"../../out{suffix}").exit_code in (0, 1)  # typed, it may be anywhere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "suffix"), OUTPUTS.items())
 def test_a_configuration_replaces_reports_alone(option, suffix):
     old = Path(f"package{suffix}")
@@ -458,6 +465,7 @@ WEAKER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "said"), WEAKER.items(), ids=WEAKER)
 def test_what_is_less_strict_is_said_first_and_in_every_report(text, said):
     configured(text)

@@ -108,6 +108,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
 def test_every_summary_is_fit_to_be_printed(make, name):
@@ -215,7 +216,7 @@ def test_how_names_and_values_are_written(written, expected):
     assert written == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.text(max_size=900))
 def test_what_was_shown_is_shown_the_same_again(text):
     for make in (visible, line, message, partial(shown, most=40)):
@@ -255,6 +256,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
 @pytest.mark.usefixtures("pictures")

@@ -64,6 +64,7 @@ CASES = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("case", CASES)
 def test_moments_does_not_reject_calibrated_models(case):
     make, statistic = CASES[case]

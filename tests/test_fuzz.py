@@ -1,6 +1,6 @@
 """Whatever a function or a command is given: a result, or one line that says what is wrong.
 
-In the usual run every kind has so many cases, from a fixed seed. `--fuzz-minutes 60` goes on with new
+Every kind has so many cases, from a fixed seed. `-m fuzz --fuzz-minutes 60` goes on with new
 seeds instead, and tells all failures that it finds.
 """
 
@@ -72,6 +72,7 @@ def minutes(request: pytest.FixtureRequest) -> float | None:
     return request.config.getoption("--fuzz-minutes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_or_one_line(kind: str, minutes: float | None) -> None:
     if minutes is not None:

@@ -76,6 +76,7 @@ def test_wrong_input_is_no_finding(data):
         caltest.assert_calibrated(right, labels, tolerence=0.1)
 
 
+@pytest.mark.level
 def test_calibrated_models_fail_as_often_as_alpha_says():
     rng = np.random.default_rng(3)
     options = {"lenses": "canonical", "statistics": ["ks", "ecd"], "n_resamples": 39, "alpha": 0.2}
@@ -91,6 +92,7 @@ def test_calibrated_models_fail_as_often_as_alpha_says():
     assert low <= failures / 100 <= high
 
 
+@pytest.mark.slow
 def test_pytest_shows_the_line_of_the_test_and_the_summary(tmp_path):
     (tmp_path / "test_model.py").write_text(
         "import caltest\n"

@@ -55,6 +55,7 @@ def your_own(probs, labels):
     return float(np.abs(np.eye(probs.shape[1])[labels] - probs).sum())
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("statistic", "design"),
     [
@@ -80,6 +81,7 @@ def test_sorted_rows(statistic, design):
     assert not beyond(pvalues, 0.25)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("n", "p"), [(70, 0.3), (34, 0.05), (102, 0.3)])
 @pytest.mark.parametrize("door", ["test", "audit"])
 def test_equal_rows_sorted_by_label(n, p, door):
@@ -281,6 +283,7 @@ def test_functions_that_remember(make, door):
         ask(**{chosen: make()}, n_resamples=99, rng=0)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("place", [1, 2, 3, 10])
 @pytest.mark.parametrize("door", ["test", "audit"])
 def test_functions_that_know_the_labels_of_one_call(place, door):
@@ -305,6 +308,7 @@ def test_functions_that_know_the_labels_of_one_call(place, door):
     assert rejected <= 9  # 3 are expected of 60 at 0.05; more than 9 with probability 0.001
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("stop_after", [None, 1, 5, 20])
 def test_functions_that_remember_every_vector(stop_after):
     """The later a vector of labels was seen first, the smaller its value, and always the same."""

@@ -135,6 +135,7 @@ def test_auto_is_full_as_long_as_it_is_fast():
     assert fitted.given(many).features.shape == (12_400, 2)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("approximation", ["nystrom", "fourier"])
 def test_size_and_power(approximation):
     """Exact whatever the rank; 8 columns of 250 rows see M3."""

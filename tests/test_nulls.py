@@ -351,6 +351,7 @@ def pvalues(design, statistic, null, n_resamples=39, **options):
 SLOW = ("cox", "smooth_ece", "omnibus")
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("statistic", "design"),
     [
@@ -370,6 +371,7 @@ def test_monte_carlo_is_exact(statistic, design):
         assert ties or rate >= low
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["skce_uq", "skce_ul"])
 @pytest.mark.parametrize("stop_after", [1, 5])
 def test_early_stopping_is_exact(statistic, stop_after):
@@ -382,6 +384,7 @@ def test_early_stopping_is_exact(statistic, stop_after):
             assert np.mean(found <= level + 1e-12) >= low - 0.02
 
 
+@pytest.mark.level
 def test_two_sides_of_a_function_are_exact():
     def score(probs, labels):
         return float(np.log(np.maximum(probs[np.arange(len(labels)), labels], 1e-300)).sum())
@@ -392,6 +395,7 @@ def test_two_sides_of_a_function_are_exact():
         assert low <= np.mean(found <= level + 1e-12) <= high
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", SKCES)
 @pytest.mark.parametrize("ones", [[0.1, 0.7, 0.5], [0.0, 0.7, 0.98]])
 def test_exact_over_all_labels(statistic, ones):
@@ -419,6 +423,7 @@ def test_exact_over_all_labels(statistic, ones):
         assert chances @ rejected <= level + 5 * error + 1e-3
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", SKCES)
 @pytest.mark.parametrize("design", list(DESIGNS)[:2])
 def test_moments_hold_their_level_nearly(statistic, design):
@@ -429,6 +434,7 @@ def test_moments_hold_their_level_nearly(statistic, design):
         assert np.mean(found <= level) >= binomial_limits(DATA_SETS, 0.7 * level)[0]
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", SKCES)
 def test_bound_never_rejects_calibrated_models(statistic):
     for design in list(DESIGNS)[:2]:
@@ -459,6 +465,7 @@ def test_confident_and_right_is_calibrated(statistic, surprises, m):
     assert result.pvalue >= 0.9
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("surprises", [0.1, 0.3, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("statistic", SKCES)
 def test_moments_with_few_expected_surprises(statistic, surprises):

@@ -301,14 +301,6 @@ def test_a_stopped_test_has_no_parts():
 # ------------------------------------------------------------------ the same numbers
 
 
-@pytest.mark.parametrize("m", [2, 3])
-def test_workers_change_nothing(m):
-    probs = dirichlet(900, m, 0)
-    labels = labels_from(probs, np.random.default_rng(0))
-    one, two = (caltest.test(probs, labels, rng=1, n_resamples=130, n_jobs=n) for n in (1, 2))
-    assert one.to_dict(draws=True) == two.to_dict(draws=True)
-
-
 @pytest.mark.parametrize("make", [lambda: dirichlet(300, 4, 1, 0.3), lambda: tied(300, 3, 1)])
 def test_row_order_changes_no_value(make):
     probs = make()
@@ -334,6 +326,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("design", DESIGNS)
 def test_size(design):
     """P(p ≤ α) ≤ α: of the whole, and of the smallest adjusted p-value of a part."""
@@ -367,6 +360,7 @@ def test_all_but_certain_labels_are_no_evidence(doubt, m, n):
         assert min(part.pvalue, part.adjusted) > 1.0 - 1.2 * n * doubt - 0.05
 
 
+@pytest.mark.level
 def test_calibrated_data_that_are_nearly_certain():
     """Some rows in doubt among many that are all but certain: p is uniform at most."""
     small = 0
@@ -445,6 +439,7 @@ def powers(make, statistics, sets=40):
     return {name: count / sets for name, count in found.items()}
 
 
+@pytest.mark.level
 def test_power_against_temperature():
     found = powers(
         lambda seed: tempered(500, [1 / 3] * 3, temperature=0.75, rng=seed), ("omnibus", "ecd")
@@ -453,6 +448,7 @@ def test_power_against_temperature():
     assert found["omnibus"] > 0.9
 
 
+@pytest.mark.level
 def test_power_against_a_local_error():
     found = powers(
         lambda seed: local(500, [0.7] * 3, region=(0.5, 0.75), strength=0.6, rng=seed),

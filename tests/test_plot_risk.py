@@ -64,6 +64,7 @@ def altered(result, place, **changes):
 GIVEN = (HistogramBinning(15), Temperature(0.5), TwoStepKernelRidge(0.00001234))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "functions",
     [

@@ -125,6 +125,7 @@ def test_equal_curves_are_inside():
     assert point.low.tolist() == [0.3] * 3
 
 
+@pytest.mark.level
 def test_isotonic_bands_cover_as_they_say():
     """False-alarm rate: 1e-4 for the joint limit, 1e-3 for the pointwise ones."""
     rng, n_sets, n = np.random.default_rng(3), 1000, 40
@@ -269,6 +270,7 @@ def test_classwise_panels():
     assert "all bins of all panels" in texts(display)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_panels", [1, 2, 3, 7, 20])
 def test_grids_of_panels(n_panels):
     probs, labels = dirichlet(30, 20, 14), np.arange(30) % 20
@@ -378,6 +380,7 @@ def test_many_rows_make_few_marks():
         assert drawn < 2000
 
 
+@pytest.mark.slow
 def test_matplotlib_waits():
     code = "import caltest, caltest.plots, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

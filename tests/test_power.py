@@ -19,6 +19,7 @@ from caltest.simulation import m1, m2, tempered
 # ------------------------------------------------------------------ power
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(("n", "alpha"), [(40, 0.05), (150, 0.05), (150, 0.01)])
 def test_power_of_a_binomial_test(n, alpha):
     found = caltest.power(constant(), n, **citl, alpha=alpha, n_datasets=250, rng=1, under_null=True)
@@ -30,6 +31,7 @@ def test_power_of_a_binomial_test(n, alpha):
     assert low <= found.size <= high
 
 
+@pytest.mark.level
 def test_the_size_of_the_default_test():
     found = caltest.power(m1, 60, n_datasets=60, rng=2, under_null=True)
     assert (found.statistic, found.null, found.error) == ("omnibus", "monte_carlo", 0.0)
@@ -40,6 +42,7 @@ def test_the_size_of_the_default_test():
     assert point.rejections != point.false_rejections or point.rejections < 20  # labels of their own
 
 
+@pytest.mark.level
 def test_power_grows_with_the_rows():
     found = caltest.power(
         partial(tempered, temperature=0.8), [400, 50, 150, 50], "ecd", n_datasets=150, rng=3

@@ -11,6 +11,7 @@ from caltest import PowerDisplay
 from caltest.simulation import m1, m2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pictures")
 def test_pictures():
     found = caltest.power(constant(), [30, 60, 90], **citl, n_datasets=20, rng=0, under_null=True)

@@ -76,6 +76,7 @@ def searched(power, seeds):
         yield search, search.answer()
 
 
+@pytest.mark.level
 def test_intervals_hold_what_they_should():
     found = [answer for _, answer in searched(z_test, 30)]
     ends = [(low, high or np.inf) for low, high in (each["interval"] for each in found)]
@@ -87,6 +88,7 @@ def test_intervals_hold_what_they_should():
     assert np.mean(np.log(answers / 700.0)) == pytest.approx(0.0, abs=0.03)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("power", "truth"),
     [

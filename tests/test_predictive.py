@@ -126,6 +126,7 @@ def test_chi2_is_the_exact_law(statistic, alternative):
     assert greater == pytest.approx(scipy.stats.chi2(N * D).sf(total), rel=1e-9)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", ["gaussian vectors", "poisson", "ensemble"])
 def test_size_and_power(name):
     model = MODELS[name]

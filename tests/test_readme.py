@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pages import ROOT, blocks, commands, page, shown_in
 from typer.testing import CliRunner
 
 from caltest.cli import app
+
+pytestmark = pytest.mark.slow
 
 README = page("README.md")
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 from record import CALLS, WORKERS, differences, made, recorded, tolerance
 
 RECORD = recorded()
+
+#: Calls by the beginning of their names, such as `test/skce_uq`.
+GROUPS = {
+    "/".join(group): list(names)
+    for group, names in groupby(sorted(CALLS), lambda name: name.split("/")[:2])
+}
 
 #: A call of every kind that shares its work among workers.
 SHARED = [
@@ -46,9 +54,20 @@ def test_what_differs_is_told(old, new, different):
     assert len(list(differences(old, new, 1e-12))) == different
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_numbers_are_those_recorded(name):
-    assert not list(differences(RECORD[name], made(name), tolerance(name)))
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=() if group.startswith("test/") else pytest.mark.slow)
+        for group in GROUPS
+    ],
+)
+def test_numbers_are_those_recorded(group):
+    different = {
+        name: found
+        for name in GROUPS[group]
+        if (found := list(differences(RECORD[name], made(name), tolerance(name))))
+    }
+    assert not different
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -12,6 +12,8 @@ from playwright.sync_api import sync_playwright
 
 from caltest import report
 
+pytestmark = pytest.mark.slow
+
 WIDE, PHONE = (1280, 800), (390, 844)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -43,6 +43,7 @@ def tolerant():
     return audits.real("random_forest", tolerance=0.02, lenses=("top_label",), n_resamples=199)
 
 
+@pytest.mark.slow
 def test_schema_describes_real_audits(found, impossible, tolerant):
     schema = report.schema()
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -174,6 +174,7 @@ def test_every_result_has_its_words(kind):
         assert getattr(kind, name) is getattr(Result, name)
 
 
+@pytest.mark.slow
 def test_results_import_no_words():
     """What is written of a result is loaded when it is printed, and of that kind alone."""
     code = (

@@ -67,6 +67,7 @@ def test_generator_advances(model):
     assert not np.array_equal(model(20, rng=generator).probs, model(20, rng=generator).probs)
 
 
+@pytest.mark.level
 def test_labels_follow_the_truth_given_what_is_stated(model):
     """E[f(stated) (onehot − truth)] = 0 for any f: three of them, all within 4.5 standard errors.
 
@@ -137,6 +138,7 @@ def test_ece_by_hand():
     assert simulated.ece == pytest.approx(0.1)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("alpha", "beta", "pi"),
     [
@@ -179,6 +181,7 @@ def test_true_skce_scales_with_pi_squared():
     assert true_skce(ALPHA, None, 0.0) == (0.0, 0.0)
 
 
+@pytest.mark.level
 def test_unbiased_estimates_average_to_the_true_skce():
     kernel = Exponential(simulation.mean_tv_dirichlet(ALPHA))
     draws = (simulation.m3(rng=seed) for seed in range(400))

@@ -52,6 +52,7 @@ def started(tmp_path_factory):
     return folder, lines
 
 
+@pytest.mark.slow
 def test_the_start_prints_what_is_shown(started):
     _, lines = started
     *_, shown = blocks(page(START), "text")
@@ -61,6 +62,7 @@ def test_the_start_prints_what_is_shown(started):
     assert shown_in(shown, texts[0])
 
 
+@pytest.mark.slow
 def test_the_starts_commands_print_what_is_shown(started, monkeypatch):
     monkeypatch.chdir(started[0])
     shown = blocks(page(START), "text")[:-1]
@@ -73,6 +75,7 @@ def test_the_starts_commands_print_what_is_shown(started, monkeypatch):
     assert Path("report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["docs/extend/statistic.md", "docs/extend/null.md"])
 def test_pages_about_adding_run(name, monkeypatch, capsys):
     run(name, monkeypatch)

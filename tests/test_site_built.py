@@ -22,7 +22,10 @@ from playwright.sync_api import sync_playwright
 import caltest
 
 SITE = Path(os.environ.get("CALTEST_SITE", "nowhere")).resolve()
-pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="CALTEST_SITE names no built site")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not SITE.is_dir(), reason="CALTEST_SITE names no built site"),
+]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PAGES = (

@@ -125,6 +125,7 @@ BY_ROWS = partial(LinearSKCE, pairing="rows")
 COLUMNS = {BiasedSKCE: "SKCEb", UnbiasedSKCE: "SKCEuq", BY_ROWS: "SKCEul"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS)
 def test_published_networks(reference, network):
     """Estimates and p-values of Widmann et al. 2019, Appendix J.3, to 1e-9.
@@ -149,6 +150,7 @@ def test_published_networks(reference, network):
     assert normal.pvalue == pytest.approx(pvalues["SKCEul_median_asymptotic"], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_published_network_from_the_front_door(reference):
     data = reference("cifar10_resnet18.npz")
     published = pd.read_csv(reference("widmann2019_networks_errors.csv"), index_col=0).loc["resnet18"]

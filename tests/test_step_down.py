@@ -102,6 +102,7 @@ def test_family_wise_error(correlation, false):
     assert rejected / repetitions >= low  # with 39 draws, .05 is reached exactly
 
 
+@pytest.mark.level
 def test_more_power_than_holm_where_statistics_hang_together():
     rng = np.random.default_rng(3)
     wins = []

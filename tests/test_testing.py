@@ -180,11 +180,6 @@ def test_quiet_off_a_terminal(progress, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_estimate_is_the_value_of_test():
-    for statistic in (*SKCES, hits):
-        assert caltest.estimate(P6, Y6, statistic) == quick(P6, Y6, statistic).statistic
-
-
 # ------------------------------------------------------------------ functions get exact p-values
 
 
@@ -244,29 +239,6 @@ def test_infinite_values_are_values():
 
 
 # ------------------------------------------------------------------ lenses
-
-
-def test_lenses_reduce_first():
-    """Through a lens, the test is that of the reduced predictions: draws included."""
-    probs = dirichlet(40, 4, 0)
-    labels = labels_from(probs, np.random.default_rng(1))
-    confidence = probs.max(axis=1)
-    reduced = np.column_stack([1 - confidence, confidence])
-    right = (probs.argmax(axis=1) == labels).astype(int)
-    through = quick(probs, labels, lens="top_label", n_resamples=99)
-    direct = quick(reduced, right, n_resamples=99)
-    assert through.pvalue == direct.pvalue
-    assert through.statistic == pytest.approx(direct.statistic, rel=1e-10)
-    assert through.null_distribution == pytest.approx(direct.null_distribution, rel=1e-8, abs=1e-12)
-    assert (through.lens, through.n_classes) == ("top_label", 2)
-
-
-def test_class_lens_by_column():
-    probs = dirichlet(40, 4, 0)
-    labels = labels_from(probs, np.random.default_rng(1))
-    one = quick(probs, labels, lens="class:2")
-    other = quick(probs[:, 2], (labels == 2).astype(int))
-    assert (one.statistic, one.pvalue) == pytest.approx((other.statistic, other.pvalue))
 
 
 def test_the_lens_of_two_classes_is_no_other_view():

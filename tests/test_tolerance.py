@@ -87,6 +87,7 @@ def test_no_model_within_the_tolerance_is_rejected_too_often(name, side):
     assert likely[exact <= 0.2].sum() > chances[exact <= 0.2].sum()
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("truth", ["boundary", "half"])
 def test_the_size_by_simulation(truth):
     rejected = 0

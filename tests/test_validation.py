@@ -58,6 +58,7 @@ def test_an_unknown_study_and_no_study_are_refused(capsys):
     assert "--list" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "only", "file"),
     [

@@ -164,6 +164,7 @@ AGAIN = {
 TABLES = {"widmann": "widmann_errors.csv"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", AGAIN)
 def test_rows_are_made_again_by_the_command_on_the_page(study, tmp_path):
     """With as many data sets as the rows of the record have, which may still grow."""

@@ -142,6 +142,7 @@ def test_names_of_the_classes_do_not_matter():
 # ------------------------------------------------------------------ what is promised
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     "draw",
     [
@@ -171,6 +172,7 @@ def unpack(data, seed):
     return data.probs, data.labels
 
 
+@pytest.mark.level
 def test_places_out_of_reach_of_an_error_get_no_claim():
     """Strong control: of the classes that every row within reach states rightly."""
     repetitions, false, found = 200, 0, 0
