@@ -33,12 +33,11 @@ if TYPE_CHECKING:
         statistics,
     )
     from caltest._arrays import array_library
-    from caltest.auditing import Audit, audit
+    from caltest.auditing import Audit, assert_calibrated, audit
     from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
     from caltest.cox import Recalibration, recalibration
     from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
-    from caltest.gate import assert_calibrated
     from caltest.localisation import Witness, witness
     from caltest.planning import PowerResult, SampleSizeResult, power, sample_size
     from caltest.plots import (
@@ -126,7 +125,7 @@ _HOMES = {
     "Witness": "localisation",
     "WitnessDisplay": "plots",
     "array_library": "_arrays",
-    "assert_calibrated": "gate",
+    "assert_calibrated": "auditing",
     "audit": "auditing",
     "bin_table": "binning",
     "certificate": "bounds",

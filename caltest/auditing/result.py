@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -268,7 +271,27 @@ class Audit(Result):
         """
         import pandas as pd
 
-        return pd.DataFrame([_cells(check) for check in self.checks])
+        rows = []
+        for check in self.checks:
+            view, group = check.view, check.view.group
+            low, high = check.expected or (float("nan"), float("nan"))
+            cells = {
+                "lens": visible(view.lens),
+                "event": None if view.event is None else visible(view.event),
+                "column": visible(group.column) if group else None,
+                "group": visible(group.value) if group else None,
+                "rows": view.rows,
+                "statistic": visible(check.statistic),
+                "value": check.value,
+                "expected_low": low,
+                "expected_high": high,
+                "pvalue": check.pvalue,
+                "pvalue_low": check.pvalue_interval[0],
+                "pvalue_high": check.pvalue_interval[1],
+            }
+            cells |= {"adjusted": check.adjusted, "found": check.found}
+            rows.append(cells | {name: getattr(view, name) for name in _OF_VIEWS})
+        return pd.DataFrame(rows)
 
     @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
@@ -284,19 +307,30 @@ class Audit(Result):
         InputError
             If a check is of a view that is not among ``views``.
         """
-        place = {view.key: number for number, view in enumerate(self.views)}
-        data: dict[str, Any] = {"caltest": __version__, "versions": _versions()}
-        data |= {name: getattr(self, name) for name in _PLAIN}
-        data["verdict"] = self.verdict
+        import scipy
+
+        versions = {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        }
+        data: dict[str, Any] = {"caltest": __version__, "versions": versions}
+        data |= {name: getattr(self, name) for name in (*_PLAIN, "verdict")}
         if draws:
             data["null_distribution"] = self.null_distribution
-        data["views"] = self.views
-        data["checks"] = [
-            {"view": _place_of(check, place)}
-            | {each.name: getattr(check, each.name) for each in fields(check) if each.name != "view"}
-            for check in self.checks
-        ]
-        data["skipped"] = self.skipped
+        place = {view.key: number for number, view in enumerate(self.views)}
+        checks = []
+        for check in self.checks:
+            view = check.view
+            if view.key not in place:
+                where = f" in {view.group.label!r}" if view.group else ""
+                raise InputError(
+                    f"a check by {check.statistic!r} looks at {view.lens!r}{where}, which is not among "
+                    "the audit's views; put its view there too."
+                )
+            others = {each.name: getattr(check, each.name) for each in fields(check)}
+            checks.append(others | {"view": place[view.key]})
+        data |= {"views": self.views, "checks": checks, "skipped": self.skipped}
         found: dict[str, Any] = plain(data)
         return found
 
@@ -307,71 +341,45 @@ class Audit(Result):
 
 
 _PLAIN = (
-    "pvalue",
-    "alpha",
-    "rejected",
-    "tolerance",
-    "correction",
-    "confidence",
-    "n_samples",
-    "n_classes",
-    "classes",
-    "lenses",
-    "groups",
-    "n_resamples",
-    "seed",
-    "statistic",
-    "call",
-    "warnings",
-    "impossible",
-)
+    "pvalue", "alpha", "rejected", "tolerance", "correction", "confidence", "n_samples", "n_classes",
+    "classes", "lenses", "groups", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
+)  # fmt: skip
+_OF_VIEWS = ("direction", "says", "share", "over", "under")
 
 
-def _place_of(check: Check, place: dict[tuple[str, Group | None], int]) -> int:
-    """Return where the view of a check is, or raise if it is nowhere."""
-    view = check.view
-    if view.key not in place:
-        where = f" in {view.group.label!r}" if view.group else ""
-        raise InputError(
-            f"a check by {check.statistic!r} looks at {view.lens!r}{where}, which is not among the "
-            "audit's views; put its view there too."
-        )
-    return place[view.key]
+def call_of(
+    function: Callable[..., Any],
+    groups: object,
+    columns: tuple[str, ...],
+    seed: int,
+    given: Mapping[str, object],
+) -> str:
+    """Write the call that repeats an audit, with what was given and is not the default."""
 
+    def written(value: object) -> str:
+        if isinstance(value, Mapping):
+            return "{" + ", ".join(f"{name!r}: {written(each)}" for name, each in value.items()) + "}"
+        if isinstance(value, list | tuple):
+            each = ", ".join(map(written, value))
+            return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
+        if isinstance(value, np.generic):
+            return repr(value.item())
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
+            return str(value.__name__)
+        return repr(value)
 
-def _versions() -> dict[str, str]:
-    """Return what the numbers were made with."""
-    import scipy
-
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
-
-
-def _cells(check: Check) -> dict[str, Any]:
-    """Return one row of the table of all checks."""
-    view = check.view
-    low, high = check.expected or (float("nan"), float("nan"))
-    return {
-        "lens": visible(view.lens),
-        "event": None if view.event is None else visible(view.event),
-        "column": visible(view.group.column) if view.group else None,
-        "group": visible(view.group.value) if view.group else None,
-        "rows": view.rows,
-        "statistic": visible(check.statistic),
-        "value": check.value,
-        "expected_low": low,
-        "expected_high": high,
-        "pvalue": check.pvalue,
-        "pvalue_low": check.pvalue_interval[0],
-        "pvalue_high": check.pvalue_interval[1],
-        "adjusted": check.adjusted,
-        "found": check.found,
-        "direction": view.direction,
-        "says": view.says,
-        "share": view.share,
-        "over": view.over,
-        "under": view.under,
-    }
+    parts = ["probs", "labels"]
+    if groups is not None:
+        native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
+        frame = isinstance(native, nw.DataFrame)
+        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
+    defaults = signature(function).parameters
+    for name, value in given.items():
+        default = defaults[name].default
+        if isinstance(value, list | tuple) and isinstance(default, tuple):
+            same = all(isinstance(one, str) for one in value) and tuple(value) == default
+        else:
+            number = isinstance(value, int | float | np.generic)
+            same = value is default or (number and bool(value == default))
+        parts += [] if same else [f"{name}={written(value)}"]
+    return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"
