@@ -12,7 +12,7 @@ from caltest._arguments import OneOf, arguments, choose
 from caltest.bounds import Certificate
 from caltest.plots.lettering import CLAUSE, lettering
 from caltest.plots.style import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION, WIDE_BAND
-from caltest.text.certificate import at_most
+from caltest.text.bounds import at_most
 from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from caltest.report.views import (
     worst_first,
 )
 from caltest.text import audit as words
-from caltest.text.audit import advice
+from caltest.text.audit import Fact, advice, facts, findings_counted
 from caltest.text.numbers import confidence_text, number, points, pvalue
-from caltest.text.vocabulary import Fact, facts, findings_counted
 
 _WORST = 4  # views in words, on the first screen
 _GAUGES = 20
