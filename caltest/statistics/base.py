@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from caltest._arguments import arguments, check_takes
@@ -134,6 +135,22 @@ class Statistic(ABC):
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know of the options, in sentences."""
         return ()
+
+
+class RowSum(Statistic):
+    """A statistic that is a sum over rows, with nothing to fit: any part of the rows has its own."""
+
+    @abstractmethod
+    def of_rows(self, rows: Rows, whole: int) -> Additive:
+        """Return the form of some rows of ``whole``, in units of all."""
+
+    def given(self, predictions: Rows) -> Additive:
+        """Fix the predictions."""
+        return self.of_rows(predictions, predictions.n_samples)
+
+    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+        """There is nothing to fit."""
+        return Partwise(self, partial(self.of_rows, whole=whole))
 
 
 @arguments()

@@ -19,7 +19,7 @@ from caltest.forms.base import Array
 from caltest.forms.binned import Distance
 from caltest.forms.sums import Cells
 from caltest.pvalues import Alternative
-from caltest.statistics.base import SIGNED, AllRowsNeededError, Partwise, Statistic
+from caltest.statistics.base import SIGNED, AllRowsNeededError, Partwise, RowSum, Statistic
 
 # ------------------------------------------------------------------ ece
 
@@ -282,7 +282,7 @@ class DebiasedECE(_BinnedStatistic):
 
 @arguments()
 @dataclass(frozen=True)
-class ESCE(Statistic):
+class ESCE(RowSum):
     """Expected signed calibration error: share of positives less mean probability, of two classes.
 
     Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
@@ -307,17 +307,10 @@ class ESCE(Statistic):
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions: T = Σ_i (y_i − p_i)/n."""
-        return self._of_rows(predictions.n_samples, predictions)
-
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit."""
-        return Partwise(self, partial(self._of_rows, whole))
-
-    def _of_rows(self, whole: int, predictions: Rows) -> LinearSum:
-        p = two_classes(self, predictions)
-        return LinearSum(np.column_stack([-p, 1.0 - p]) / whole, predictions.probs)
+    def of_rows(self, rows: Rows, whole: int) -> LinearSum:
+        """Return T = Σ_i (y_i − p_i)/n."""
+        p = two_classes(self, rows)
+        return LinearSum(np.column_stack([-p, 1.0 - p]) / whole, rows.probs)
 
 
 def _share(predictions: Rows) -> float:
@@ -349,7 +342,7 @@ _ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7
 
 @arguments(grid=Whole(1, 1_000_000))
 @dataclass(frozen=True)
-class SmoothECE(Statistic):
+class SmoothECE(RowSum):
     """Smooth ECE, the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ, of two classes.
 
     Residuals y − p are put on a grid and smoothed by a Gaussian kernel reflected at 0 and 1. The
@@ -384,16 +377,9 @@ class SmoothECE(Statistic):
         """The grid."""
         return {"grid": self.grid}
 
-    def given(self, predictions: Rows) -> SmoothedResiduals:
-        """Fix the predictions and their places on the grid."""
-        return self._of_rows(predictions.n_samples, predictions)
-
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit."""
-        return Partwise(self, partial(self._of_rows, whole))
-
-    def _of_rows(self, whole: int, predictions: Rows) -> SmoothedResiduals:
-        return SmoothedResiduals(two_classes(self, predictions), self.grid, whole)
+    def of_rows(self, rows: Rows, whole: int) -> SmoothedResiduals:
+        """Put the rows on the grid."""
+        return SmoothedResiduals(two_classes(self, rows), self.grid, whole)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from caltest._sampling import generator
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference, LinearSum
+from caltest.forms import Combined, Component, FeatureSquares, Form, GriddedDifference
 from caltest.forms.base import ROUNDING, Labels, Moments
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order
@@ -36,18 +36,38 @@ from caltest.statistics.skce import (
     fitting_rows,
 )
 
-# ------------------------------------------------------------------ looks
-
-
 _SAMPLE = 2048  # rows that the moments of kernels of low rank come from
 
 
-def of_pairs(statistic: UnbiasedSKCE, name: str, predictions: Rows) -> Component:
-    """Return a kernel statistic as a component."""
-    form = statistic.given(predictions)
-    if not isinstance(form, FeatureSquares):
-        return Component(name, form)
-    return Component(name, form, law=partial(_law_of_sample, form))
+@dataclass(frozen=True)
+class _Look:
+    """One part: a statistic through a lens, and its moments under H0 if they are known beforehand."""
+
+    name: str
+    given: Callable[[Rows], Form]
+    alternative: Alternative = "greater"
+    rounding: float = 0.0
+    lens: Lens | None = None
+    known: Moments | None = None
+
+    def at(self, rows: Rows) -> Component:
+        """Return the component of all rows, or of some."""
+        form = self.given(rows if self.lens is None else self.lens.reduce(rows))
+        seen = None if self.lens is None else partial(_seen, self.lens, rows)
+        law: Callable[[Workers], Moments] | None = None
+        if self.known is not None:
+            law = partial(_known, self.known)
+        elif isinstance(form, FeatureSquares):
+            law = partial(_law_of_sample, form)
+        return Component(self.name, form, self.alternative, seen, self.rounding, law)
+
+
+def _seen(lens: Lens, predictions: Rows, labels: Labels, rows: slice) -> Labels:
+    return lens.reducer(predictions.take(rows))(labels)
+
+
+def _known(moments: Moments, workers: Workers) -> Moments:
+    return moments
 
 
 def _law_of_sample(form: FeatureSquares, workers: Workers) -> Moments:
@@ -60,7 +80,7 @@ def _law_of_sample(form: FeatureSquares, workers: Workers) -> Moments:
 def _as_of_pairs(form: FeatureSquares, rows: Any, whole: int, workers: Workers) -> Moments:
     """Return the moments that a mean over pairs of some rows gives a mean over those of all.
 
-    The variance falls as the number of pairs grows; the skewness, which hangs on how the weights' few
+    The variance falls as the number of pairs grows; the skewness, which depends on how the weights' few
     largest eigenvalues compare, hardly changes.
     """
     probs, features = form.probs[rows], form.features[rows]
@@ -70,103 +90,24 @@ def _as_of_pairs(form: FeatureSquares, rows: Any, whole: int, workers: Workers) 
     return replace(found, variance=k * (k - 1) / (whole * (whole - 1)) * found.variance)
 
 
-def entropic(predictions: Rows) -> Component:
-    """Return the ECD; where the expected surprises cancel those of all labels, rounding is left."""
-    return Component("ecd", ECD().given(predictions), "two-sided", rounding=ROUNDING)
+def _as_of_all(form: Any, whole: int) -> Moments:
+    """Return the moments that the form of some rows, in units of ``whole``, gives that of all."""
+    if isinstance(form, FeatureSquares):
+        return _as_of_pairs(form, slice(0, _SAMPLE), whole, ALONE)
+    found: Moments = form.moments()
+    if isinstance(form, GriddedDifference):
+        return found
+    share = form.n_samples / whole
+    skewness = found.skewness * float(np.sqrt(share))
+    return replace(found, variance=found.variance / share, skewness=skewness)
 
 
-def cumulative(predictions: Rows) -> Component:
-    """Return Kuiper's statistic of the top label, of two classes of class 1."""
-    lens = _of_more_classes(predictions)
-    if lens is None:
-        return Component("kuiper", Kuiper().given(predictions))
-    form = Kuiper().given(lens.reduce(predictions))
-    return Component(f"kuiper, {lens.label}", form, seen=partial(_seen, lens, predictions))
+def _same(rows: Rows) -> Rows:
+    return rows
 
 
-def _of_more_classes(predictions: Rows) -> Lens | None:
-    return None if predictions.n_classes == 2 else TopLabel()
-
-
-def _seen(lens: Lens, predictions: Rows, labels: Labels, rows: slice) -> Labels:
-    return lens.reducer(predictions.take(rows))(labels)
-
-
-@dataclass(frozen=True)
-class ScaledPart:
-    """One part of the omnibus of very many rows: what it is standardised by is known beforehand.
-
-    Attributes
-    ----------
-    name
-        What reports call it.
-    given
-        Takes the predictions of some rows, as the lens shows them, returns their form.
-    known
-        Its moments under H0, those of rows like a glimpse of them.
-    alternative, rounding
-        As of a component.
-    lens
-        Through which rows are seen; None to see them as they are.
-    """
-
-    name: str
-    given: Callable[[Rows], Any]
-    known: Moments
-    alternative: Alternative = "greater"
-    rounding: float = 0.0
-    lens: Lens | None = None
-
-    def of(self, rows: Rows) -> Component:
-        """Return the component of some rows."""
-        view = rows if self.lens is None else self.lens.reduce(rows)
-        seen = None if self.lens is None else partial(_seen, self.lens, rows)
-        return Component(
-            self.name, self.given(view), self.alternative, seen, self.rounding, law=self._law
-        )
-
-    def _law(self, workers: Workers) -> Moments:
-        return self.known
-
-
-def part_of_pairs(statistic: UnbiasedSKCE, name: str, glimpse: Rows, whole: int) -> ScaledPart:
-    """Fit a kernel statistic to a glimpse of ``whole`` rows."""
-    given = statistic.in_parts(whole, lambda: glimpse).given
-    form: Any = given(glimpse)
-    return ScaledPart(name, given, _as_of_pairs(form, slice(0, _SAMPLE), whole, ALONE))
-
-
-def part_of_surprises(glimpse: Rows, whole: int) -> ScaledPart:
-    """Fit the ECD's moments to a glimpse of ``whole`` rows."""
-    given = ECD().in_parts(whole, lambda: glimpse).given
-    form: Any = given(glimpse)
-    return ScaledPart("ecd", given, _as_of_rows(form, whole), "two-sided", ROUNDING)
-
-
-def _as_of_rows(form: LinearSum, whole: int) -> Moments:
-    """Return the moments that a sum over some rows gives the sum over all."""
-    found, share = form.moments(), form.n_samples / whole
-    return replace(
-        found, variance=found.variance / share, skewness=found.skewness * float(np.sqrt(share))
-    )
-
-
-def part_along_scores(glimpse: Rows, whole: int) -> ScaledPart:
-    """Fit Kuiper's statistic to a glimpse of ``whole`` rows."""
-    lens = _of_more_classes(glimpse)
-    view = glimpse if lens is None else lens.reduce(glimpse)
-    given = Kuiper().in_parts(whole, lambda: view).given
-    form: GriddedDifference = given(view)  # type: ignore[assignment]
-    name = "kuiper" if lens is None else f"kuiper, {lens.label}"
-    return ScaledPart(name, given, form.moments(), lens=lens)
-
-
-def combined(looks: tuple[ScaledPart, ...], rows: Rows) -> Combined:
-    """Return all looks at some rows as one form."""
-    return Combined(tuple(look.of(rows) for look in looks))
-
-
-# ------------------------------------------------------------------ omnibus
+def _combined(looks: Sequence[_Look], rows: Rows) -> Combined:
+    return Combined(tuple(look.at(rows) for look in looks))
 
 
 @arguments(
@@ -278,30 +219,42 @@ class Omnibus(Statistic):
         """Fix the predictions: every part as a function of the labels."""
         n = predictions.n_samples
         if n > HELD_UP_TO and self.approximation is not None:
-            return combined(self._looks(n, fitting_rows(predictions)), predictions)
-        fitted = self.fitted(predictions)
-        kernels = [of_pairs(*part, predictions) for part in fitted._kernel_statistics()]
-        return Combined((*kernels, entropic(predictions), cumulative(predictions)))
+            return _combined(self._looks(fitting_rows(predictions), n), predictions)
+        return _combined(self.fitted(predictions)._looks(predictions), predictions)
 
     def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """Fit every part, and what its values are standardised by, to a glimpse of the rows."""
         rows = glimpse()
         method = "nystrom" if self.approximation in (None, "auto") else self.approximation
         fitted = replace(self, kernel=self.kernel.fitted(rows.probs), approximation=method)
-        return Partwise(fitted, partial(combined, fitted._looks(whole, rows)))
+        return Partwise(fitted, partial(_combined, fitted._looks(rows, whole)))
 
-    def _looks(self, whole: int, glimpse: Rows) -> tuple[ScaledPart, ...]:
-        fitted = replace(self, kernel=self.kernel.fitted(glimpse.probs))
-        kernels = (part_of_pairs(*part, glimpse, whole) for part in fitted._kernel_statistics())
-        return (*kernels, part_of_surprises(glimpse, whole), part_along_scores(glimpse, whole))
-
-    def _kernel_statistics(self) -> list[tuple[UnbiasedSKCE, str]]:
-        """Return the kernel statistics and their names."""
-        width = float(self.kernel.bandwidth)
-        return [
+    def _looks(self, rows: Rows, whole: int | None = None) -> list[_Look]:
+        """Return the parts; of very many rows, ``whole`` of them, they are fitted to ``rows``."""
+        kernel, lens = self.kernel.fitted(rows.probs), None if rows.n_classes == 2 else TopLabel()
+        widths = [multiple * float(kernel.bandwidth) for multiple in self.multiples]
+        parts: list[tuple[str, Statistic, Alternative, float, Lens | None]] = [
             (
-                UnbiasedSKCE(replace(self.kernel, bandwidth=multiple * width), self.approximation),
                 "skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth",
+                UnbiasedSKCE(replace(kernel, bandwidth=width), self.approximation),
+                "greater",
+                0.0,
+                None,
             )
-            for multiple in self.multiples
+            for multiple, width in zip(self.multiples, widths, strict=True)
         ]
+        # Where the expected surprises cancel those of all labels, rounding is left.
+        parts.append(("ecd", ECD(), "two-sided", ROUNDING, None))
+        parts.append(
+            ("kuiper" if lens is None else f"kuiper, {lens.label}", Kuiper(), "greater", 0.0, lens)
+        )
+        looks = []
+        for name, statistic, side, rounding, through in parts:
+            if whole is None:
+                looks.append(_Look(name, statistic.given, side, rounding, through))
+                continue
+            view = rows if through is None else through.reduce(rows)
+            given = statistic.in_parts(whole, partial(_same, view)).given
+            known = _as_of_all(given(view), whole)
+            looks.append(_Look(name, given, side, rounding, through, known))
+        return looks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +15,14 @@ from caltest.forms import LinearSum, MeanSquare, MeanSurprise, Standardised
 from caltest.forms.base import CERTAIN, Array
 from caltest.predictive import GaussianPredictions, Predictive
 from caltest.pvalues import Alternative
-from caltest.statistics.base import SIGNED, Partwise, Statistic
+from caltest.statistics.base import SIGNED, Partwise, RowSum, Statistic
 
 # ------------------------------------------------------------------ ecd
 
 
 @arguments()
 @dataclass(frozen=True)
-class ECD(Statistic):
+class ECD(RowSum):
     """Entropic calibration difference: the mean surprise of the labels less the surprise expected.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
@@ -66,18 +65,11 @@ class ECD(Statistic):
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions: a sum of one entry a row."""
-        return self._of_rows(predictions.n_samples, predictions)
-
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit."""
-        return Partwise(self, partial(self._of_rows, whole))
-
-    def _of_rows(self, whole: int, predictions: Rows) -> LinearSum:
-        table = predictions.surprises(self.clip)
+    def of_rows(self, rows: Rows, whole: int) -> LinearSum:
+        """Return a sum of one entry a row."""
+        table = rows.surprises(self.clip)
         table /= whole
-        return LinearSum(table, predictions.probs)
+        return LinearSum(table, rows.probs)
 
     def given_densities(self, predictive: Predictive) -> MeanSurprise | MeanSquare:
         """Fix predicted distributions; of Gaussian ones, ECD = ½ (NEES − d)."""
@@ -143,7 +135,7 @@ _EPSILON = float(np.finfo(float).eps)
 
 @arguments()
 @dataclass(frozen=True)
-class Brier(Statistic):
+class Brier(RowSum):
     """Brier score less its expectation: n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)].
 
     A Brier score mixes calibration with how hard the labels are to predict. Its expectation under H0
@@ -168,13 +160,9 @@ class Brier(Statistic):
     measures: ClassVar[str] = "Brier score less its expectation if calibrated"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions: the mean over the rows of score less expected score."""
-        return _mean_deviation(predictions.n_samples, predictions)
-
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit."""
-        return Partwise(self, partial(_mean_deviation, whole))
+    def of_rows(self, rows: Rows, whole: int) -> LinearSum:
+        """Return the mean over the rows of score less expected score."""
+        return LinearSum(_brier_deviations(rows.probs) / whole, rows.probs)
 
 
 @arguments()
@@ -240,15 +228,7 @@ class Spiegelhalter(Statistic):
 
     def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
-        return Partwise(self, _standardised_deviation)
-
-
-def _mean_deviation(whole: int, predictions: Rows) -> LinearSum:
-    return LinearSum(_brier_deviations(predictions.probs) / whole, predictions.probs)
-
-
-def _standardised_deviation(predictions: Rows) -> Standardised:
-    return Standardised(_brier_deviations(predictions.probs), predictions.probs)
+        return Partwise(self, lambda rows: Standardised(_brier_deviations(rows.probs), rows.probs))
 
 
 def _brier_deviations(probs: Array) -> Array:
