@@ -28,18 +28,19 @@ from caltest.auditing.plan import (
     Statistics,
     Wanted,
     bounded_looks,
+    call_of,
     check_resolution,
     form_of,
     make_plan,
 )
-from caltest.auditing.result import Audit, Check, Reliability, View, call_of
+from caltest.auditing.result import Audit, Check, Reliability, View
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import LabelFunction
-from caltest.lenses import Reducer
+from caltest.lenses import Reducer, event
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import (
     Alternative,
@@ -52,7 +53,7 @@ from caltest.pvalues import (
     pvalue,
 )
 from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
-from caltest.tolerance import event, sided_answer
+from caltest.tolerance import sided_answer
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +23,12 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
-from caltest.lenses import ClassWise, Lens, Reducer, find_lens
+from caltest.lenses import ClassWise, Lens, Reducer, event, find_lens
 from caltest.named import StatisticLike, find_statistic
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import Alternative, adjusted
-from caltest.statistics import ECD, Statistic, UnbiasedSKCE
-from caltest.tolerance import check_possible, event
+from caltest.statistics import ECD, KolmogorovSmirnov, Scan, Statistic, UnbiasedSKCE
+from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ looks
 
@@ -157,7 +160,6 @@ Statistics: TypeAlias = (
 LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
-_ECD = "ecd"
 
 
 @dataclass(frozen=True)
@@ -211,15 +213,16 @@ class Wanted:
         asked = self.statistics[scope.asked]
         if asked is not None:
             return tuple(each for each in asked if n_classes == 2 or each.default_lens is None)
-        names: list[StatisticLike] = ["scan"] if self.with_tolerance else []
-        if not self.with_tolerance:
-            names += [OF_VECTOR, _ECD] if n_classes > 2 or scope.label == CANONICAL else []
-            names += ["ks", _ECD] if n_classes == 2 else []
-            if scope.label == TOP_LABEL and of_classes == 2 and CANONICAL in self.lenses:
-                of_vector = self.statistics[CANONICAL]
-                if of_vector is None or ECD() in of_vector:
-                    names.remove(_ECD)
-        return tuple(find_statistic(name) for name in dict.fromkeys(names))
+        if self.with_tolerance:
+            return (Scan(),)
+        found: list[Statistic] = [KolmogorovSmirnov(), ECD()] if n_classes == 2 else []
+        if n_classes > 2 or scope.label == CANONICAL:
+            found = [OF_VECTOR, ECD(), *found[:1]]
+        elif scope.label == TOP_LABEL and of_classes == 2 and CANONICAL in self.lenses:
+            of_vector = self.statistics[CANONICAL]
+            if of_vector is None or ECD() in of_vector:
+                found.remove(ECD())
+        return tuple(found)
 
 
 def _statistics(given: Any) -> tuple[Statistic, ...] | None:
@@ -243,6 +246,8 @@ MOST_FOR_KERNEL = 100_000
 #: Rows times hypotheses times draws up to which pairs of a class and a group are a default: of "ks" and
 #: "ecd", 1 to 4 ns each for classes that seldom come true, 7 to 13 ns for others: minutes on one core.
 MOST_WORK = 3e10
+
+WESTFALL_YOUNG = "westfall_young"
 
 
 class Plan(NamedTuple):
@@ -379,32 +384,63 @@ def check_resolution(
             smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
         return smallest <= alpha  # as it will be compared, rounding and all
 
-    if enough(n_resamples):
-        return
-    low, high = n_resamples, 2 * n_resamples
-    while not enough(high):
-        low, high = high, 2 * high
-        if low > MOST_RESAMPLES:
-            raise InputError(
-                f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
-                f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
-    raise InputError(
-        "{argument} is {found}, with which no p-value{looks} can reach alpha = {alpha}; give at least "
-        "{high}.",
-        argument="n_resamples",
-        found=n_resamples,
-        looks=looks,
-        alpha=f"{alpha:g}",
-        high=f"{high:,}",
-    )
+    every = range(MOST_RESAMPLES + 1)
+    needed = bisect_left(every, True, lo=n_resamples, key=enough)
+    if needed > MOST_RESAMPLES:
+        raise InputError(
+            f"alpha = {alpha:g} is out of reach for {count:,} hypotheses adjusted by "
+            f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
+        )
+    if needed > n_resamples:
+        looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
+        raise InputError(
+            "{argument} is {found}, with which no p-value{looks} can reach alpha = {alpha}; give at "
+            "least {high}.",
+            argument="n_resamples",
+            found=n_resamples,
+            looks=looks,
+            alpha=f"{alpha:g}",
+            high=f"{needed:,}",
+        )
 
 
-WESTFALL_YOUNG = "westfall_young"
+def call_of(
+    function: Callable[..., Any],
+    groups: object,
+    columns: tuple[str, ...],
+    seed: int,
+    given: Mapping[str, object],
+) -> str:
+    """Write the call that repeats an audit, with what was given and is not the default."""
+
+    def written(value: object) -> str:
+        if isinstance(value, Mapping):
+            return "{" + ", ".join(f"{name!r}: {written(each)}" for name, each in value.items()) + "}"
+        if isinstance(value, list | tuple):
+            each = ", ".join(map(written, value))
+            return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
+        if isinstance(value, np.generic):
+            return repr(value.item())
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
+            return str(value.__name__)
+        return repr(value)
+
+    parts = ["probs", "labels"]
+    if groups is not None:
+        native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
+        frame = isinstance(native, nw.DataFrame)
+        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
+    defaults = signature(function).parameters
+    for name, value in given.items():
+        default = defaults[name].default
+        if isinstance(value, list | tuple) and isinstance(default, tuple):
+            same = all(isinstance(one, str) for one in value) and tuple(value) == default
+        else:
+            number = isinstance(value, int | float | np.generic)
+            same = value is default or (number and bool(value == default))
+        parts += [] if same else [f"{name}={written(value)}"]
+    return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"
+
 
 # ------------------------------------------------------------------ whose error is bounded
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -345,41 +342,3 @@ _PLAIN = (
     "classes", "lenses", "groups", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
 )  # fmt: skip
 _OF_VIEWS = ("direction", "says", "share", "over", "under")
-
-
-def call_of(
-    function: Callable[..., Any],
-    groups: object,
-    columns: tuple[str, ...],
-    seed: int,
-    given: Mapping[str, object],
-) -> str:
-    """Write the call that repeats an audit, with what was given and is not the default."""
-
-    def written(value: object) -> str:
-        if isinstance(value, Mapping):
-            return "{" + ", ".join(f"{name!r}: {written(each)}" for name, each in value.items()) + "}"
-        if isinstance(value, list | tuple):
-            each = ", ".join(map(written, value))
-            return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
-        if isinstance(value, np.generic):
-            return repr(value.item())
-        if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
-            return str(value.__name__)
-        return repr(value)
-
-    parts = ["probs", "labels"]
-    if groups is not None:
-        native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
-        frame = isinstance(native, nw.DataFrame)
-        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
-    defaults = signature(function).parameters
-    for name, value in given.items():
-        default = defaults[name].default
-        if isinstance(value, list | tuple) and isinstance(default, tuple):
-            same = all(isinstance(one, str) for one in value) and tuple(value) == default
-        else:
-            number = isinstance(value, int | float | np.generic)
-            same = value is default or (number and bool(value == default))
-        parts += [] if same else [f"{name}={written(value)}"]
-    return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"

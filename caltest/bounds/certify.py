@@ -24,8 +24,7 @@ from caltest.bounds.isotonic import (
 )
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, seen
-from caltest.tolerance import event
+from caltest.lenses import Lens, event, seen
 
 # ------------------------------------------------------------------ certificate bins
 
