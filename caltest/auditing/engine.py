@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -311,38 +312,37 @@ def draw_all(
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
         "take fewer draws, groups or statistics",
     )
-    batches: list[list[int]] = [[]]  # whose forms are held at once; those of a look stay together
-    held, last = 0, None
-    for place, (look, _) in enumerate(hypotheses):
-        size = look.n_rows * source.n_classes(look)
-        if batches[-1] and look is not last and held + size > _HELD:
+    batches: list[list[tuple[Look, list[int]]]] = [[]]  # of looks whose forms are held at once
+    held = 0
+    for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
+        places = list(each)
+        size = look.n_rows * source.n_classes(look) * len(places)
+        if batches[-1] and held + size > _HELD:
             batches.append([])
             held = 0
-        batches[-1].append(place)
-        held, last = held + size, look
+        batches[-1].append((look, places))
+        held += size
     values, resolutions = np.empty((1 + n_resamples, len(hypotheses))), np.zeros(len(hypotheses))
     draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
     draws = draws.held(workers) if len(batches) > 1 else draws
     for batch in batches:
-        reduced: dict[Scope, Reduce | None] = {}
+        reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
         columns: list[Column] = []
-        last = None
-        for place in batch:  # those of a look share its view, those of a lens its labels
-            look, statistic = hypotheses[place]
-            if look is not last:
-                last, scope = look, look.scope
-                if scope not in reduced:
-                    reducer = source.reducer(scope)
-                    reduced[scope] = None if reducer is None else partial(_of_all, reducer)
-                predictions = source.at(look)
-                share = float(predictions.probs[:, 1].mean())
-                view = LabelView(look.rows, reduced[scope], scope.column, share)
-            columns.append(Column(view, form_of(look, statistic.shuffled(seed), predictions)))
-        values[:, batch] = table(columns, draws, workers)
-        resolutions[batch] = [form.resolution for _, form in columns]
-        for (view, form), place in zip(columns, batch, strict=True):
+        for look, places in batch:
+            scope, predictions = look.scope, source.at(look)
+            if scope not in reduced:
+                reducer = source.reducer(scope)
+                reduced[scope] = None if reducer is None else partial(_of_all, reducer)
+            share = float(predictions.probs[:, 1].mean())
+            view = LabelView(look.rows, reduced[scope], scope.column, share)
+            statistics = [hypotheses[h][1].shuffled(seed) for h in places]
+            columns += [Column(view, form_of(look, each, predictions)) for each in statistics]
+        here = [h for _, places in batch for h in places]
+        values[:, here] = table(columns, draws, workers)
+        resolutions[here] = [form.resolution for _, form in columns]
+        for (view, form), h in zip(columns, here, strict=True):
             if isinstance(form, LabelFunction):
-                form.check_unmoved(view.labels(labels[None])[0], float(values[0, place]))
+                form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
     return values, resolutions
 
 
@@ -512,14 +512,16 @@ def _bands(
     bands: dict[Look, ConsistencyBand] = {}
     for part, alpha in ((first, share * level), (rest, (1.0 - share) * level)):
         drawn = [look for look in part if look in chosen]
+        if not drawn:
+            continue
         together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
-        wanted = part if together and drawn else drawn
+        wanted = part if together else drawn
         probs = [source.at(look).probs for look in wanted]
         views = [(pair[:, 1], bins_of(pair)) for pair in probs]
-        if together and drawn:
+        if together:
             found = joint_bands(views, alpha)
         else:
-            own = alpha / max(len(part), 1)
+            own = alpha / len(part)
             found = [share_bands(scores, cells, own, own)[1] for scores, cells in views]
         bands |= {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
     return bands

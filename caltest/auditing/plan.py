@@ -432,13 +432,9 @@ def call_of(
         parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
     defaults = signature(function).parameters
     for name, value in given.items():
-        default = defaults[name].default
-        if isinstance(value, list | tuple) and isinstance(default, tuple):
-            same = all(isinstance(one, str) for one in value) and tuple(value) == default
-        else:
-            number = isinstance(value, int | float | np.generic)
-            same = value is default or (number and bool(value == default))
-        parts += [] if same else [f"{name}={written(value)}"]
+        same = written(tuple(value) if isinstance(value, list) else value)
+        if same != written(defaults[name].default):
+            parts.append(f"{name}={written(value)}")
     return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"
 
 
