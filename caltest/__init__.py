@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         simulation,
         statistics,
     )
-    from caltest._arrays import array_library
     from caltest.auditing import Audit, assert_calibrated, audit
     from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
@@ -74,7 +73,6 @@ __all__ = [
     "Witness",
     "WitnessDisplay",
     "__version__",
-    "array_library",
     "assert_calibrated",
     "audit",
     "bin_table",
@@ -124,7 +122,6 @@ _HOMES = {
     "SquaredErrorEstimate": "estimation",
     "Witness": "localisation",
     "WitnessDisplay": "plots",
-    "array_library": "_arrays",
     "assert_calibrated": "auditing",
     "audit": "auditing",
     "bin_table": "binning",
@@ -142,12 +139,13 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that `import caltest` costs nothing."""
+    """Import on first use, and once, so that `import caltest` costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module 'caltest' has no attribute {name!r}")
+    found: Any = importlib.import_module(f"caltest.{_HOMES.get(name, name)}")
     if name in _HOMES:
-        return getattr(importlib.import_module(f"caltest.{_HOMES[name]}"), name)
-    return importlib.import_module(f"caltest.{name}")
+        found = globals()[name] = getattr(found, name)
+    return found
 
 
 def __dir__() -> list[str]:

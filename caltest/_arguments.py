@@ -38,18 +38,13 @@ MOST_JOBS = 1024
 _LONGEST_PATH = 4096  # characters, of most systems
 _MOST_DIGITS = 18  # of a number that 64 bits hold
 _LONG = 2**63
-_MOST = 1_000_000_000  # of whole numbers without a limit of their own
 
 
 # ---------------------------------------------------------------------- kinds of arguments
 
 
 def as_float(value: object) -> float | None:
-    """Return a real number as a float, infinite if it is too large for one; None for what is none.
-
-    >>> as_float(10**400), as_float(True), as_float("1")
-    (inf, None, None)
-    """
+    """Return a real number as a float, infinite if it is too large for one; None for what is none."""
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -61,26 +56,23 @@ def as_float(value: object) -> float | None:
 
 
 def as_int(value: object) -> int | None:
-    """Return a whole number as an int; None for what is none.
-
-    >>> as_int(3), as_int(True), as_int(3.0)
-    (3, None, None)
-    """
+    """Return a whole number as an int; None for what is none, such as 3.0 or True."""
     if type(value) is int:  # the others cost microseconds
         return value
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
+def has(value: Any, *names: str) -> bool:
+    """Whether a value has all these attributes; an object that fails when it is asked has none."""
+    try:
+        return all(hasattr(value, name) for name in names)
+    except Exception:  # a value of the user's may raise anything
+        return False
+
+
 @dataclass(frozen=True)
 class Number:
-    """A number between two ends, which count or do not: "[)" has its low end and not its high one.
-
-    Examples
-    --------
-    >>> Number(0.0, 1.0, "()", "give a level between 0 and 1")("alpha", 1)
-    Traceback (most recent call last):
-    caltest.exceptions.InputError: alpha is 1; give a level between 0 and 1.
-    """
+    """A number between two ends, which count or do not: "[)" has its low end and not its high one."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -100,44 +92,29 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from a lowest to a highest one.
-
-    Examples
-    --------
-    >>> Whole(2)("n_folds", 1)
-    Traceback (most recent call last):
-    caltest.exceptions.InputError: n_folds is 1; give a whole number, at least 2.
-    """
+    """A whole number from a lowest to a highest one."""
 
     low: int = 1
-    high: int = _MOST
+    high: int = 1_000_000_000
     advice: str = ""
     too_many: str | Phrase = ""
 
     def __call__(self, name: str, value: object) -> int:
         """Return the number as an int."""
         found = as_int(value)
-        if found is not None:
-            if self.low <= found <= self.high:
-                return found
-            if found > self.high:
-                why = self.too_many or f"give {self.high:,} at most"
-                raise InputError(argument=name, found=quoted(value), do=why)
-        least = "give a positive whole number" if self.low == 1 else "give a whole number"
-        advice = self.advice or (least if self.low == 1 else f"{least}, at least {self.low}")
-        raise InputError(argument=name, found=quoted(value), do=advice)
+        if found is not None and self.low <= found <= self.high:
+            return found
+        if found is not None and found > self.high:
+            do = self.too_many or f"give {self.high:,} at most"
+        else:
+            least = f"whole number, at least {self.low}" if self.low != 1 else "positive whole number"
+            do = self.advice or f"give a {least}"
+        raise InputError(argument=name, found=quoted(value), do=do)
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """An object of a class, which is only imported if the value is none of the classes at hand.
-
-    Examples
-    --------
-    >>> OneOf("caltest.kernels:Kernel", "give an object of caltest.kernels")("kernel", "gauss")
-    Traceback (most recent call last):
-    caltest.exceptions.InputError: kernel is 'gauss'; give an object of caltest.kernels.
-    """
+    """An object of a class, which is only imported when a value is checked: "module:Class Class"."""
 
     path: str
     advice: str
@@ -153,10 +130,9 @@ class OneOf:
 
 def name_or_place(name: str, value: object) -> str | int:
     """Return the name of a column, or its place."""
-    if isinstance(value, str):
-        return value
     limit = 10**_MOST_DIGITS
-    return Whole(-limit, limit, "give the name of a column, or its place")(name, value)
+    number = Whole(-limit, limit, "give the name of a column, or its place")
+    return value if isinstance(value, str) else number(name, value)
 
 
 def flag(name: str, value: object) -> bool:
@@ -171,13 +147,6 @@ def anything(name: str, value: T) -> T:
     return value
 
 
-def text(name: str, value: object) -> str:
-    """Return a text."""
-    if isinstance(value, str):
-        return value
-    raise InputError(argument=name, found=quoted(value), do="give a text")
-
-
 def names(name: str, value: object) -> tuple[str, ...]:
     """Return a name, or several, as several."""
     several = (value,) if isinstance(value, str) else value
@@ -189,16 +158,16 @@ def names(name: str, value: object) -> tuple[str, ...]:
 def path(name: str, value: object) -> str:
     """Return the path of a file."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if isinstance(found, str) and "\0" in found:
+    if not isinstance(found, str):
+        raise InputError(argument=name, found=quoted(value), do="give the path of a file")
+    if "\0" in found:
         raise InputError(f"{name} holds a null character, as no file's path does; check it.")
-    if isinstance(found, str) and len(found) > _LONGEST_PATH:
+    if len(found) > _LONGEST_PATH:
         raise InputError(
             f"{name} has {len(found)} characters, more than the {_LONGEST_PATH} that a path can have; "
             "shorten it."
         )
-    if isinstance(found, str):
-        return found
-    raise InputError(argument=name, found=quoted(value), do="give the path of a file")
+    return found
 
 
 def jobs(name: str, value: object) -> int:
@@ -217,11 +186,10 @@ def axes(name: str, value: object) -> object:
 
     several = value.ravel().tolist() if hasattr(value, "ravel") else value
     each = list(several) if isinstance(several, list | tuple) else [several]
-    wrong = [one for one in each if not isinstance(one, Axes)]
-    if wrong or not each:
-        do = "give matplotlib axes, as of plt.subplots(), or leave it out"
-        raise InputError(argument=name, found=quoted(value), do=do)
-    return value
+    if each and all(isinstance(one, Axes) for one in each):
+        return value
+    do = "give matplotlib axes, as of plt.subplots(), or leave it out"
+    raise InputError(argument=name, found=quoted(value), do=do)
 
 
 def single_axes(name: str, value: object) -> object:
@@ -231,6 +199,7 @@ def single_axes(name: str, value: object) -> object:
     return axes(name, value)
 
 
+_text = OneOf("builtins:str", "give a text")
 positive_integer = Whole()
 real_kernel = OneOf(
     "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
@@ -259,7 +228,7 @@ difference = Number(
 #: What an argument of a name is, wherever it stands; None too where its type hint says so.
 _KINDS: dict[str, Kind] = {
     "alpha": level,
-    "alternative": text,
+    "alternative": _text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
     "ax": single_axes,
     "binning": OneOf(
@@ -267,9 +236,9 @@ _KINDS: dict[str, Kind] = {
     ),
     "clip": Number(0.0, 1.0, advice="give a small probability such as 1e-7, or None"),
     "columns": names,
-    "command": text,
+    "command": _text,
     "confidence": confident,
-    "correction": text,
+    "correction": _text,
     "label": name_or_place,
     "min_rows": positive_integer,
     "kernel": OneOf(
@@ -282,7 +251,7 @@ _KINDS: dict[str, Kind] = {
     "path": path,
     "progress": flag,
     "rank": positive_integer,
-    "title": text,
+    "title": _text,
     "tolerance": difference,
 }
 
@@ -303,14 +272,13 @@ def real_array(name: str, value: object, advice: str = "give numbers") -> NDArra
 
 def check_unmasked(name: str, value: object, advice: str = "leave out what has no value") -> None:
     """Raise if an entry is masked: arrays would hold what lies beneath, lists a NaN."""
-    place = _masked(value)
-    if place is not None and place < 0:
-        raise InputError("{argument} has masked entries; fill them, or {do}.", argument=name, do=advice)
-    if place is not None:
+    row = _masked(value)
+    if row is not None:
+        where = ", the first in {row}" if row >= 0 else ""
         raise InputError(
-            "{argument} has masked entries, the first in {row}; fill them, or {do}.",
+            f"{{argument}} has masked entries{where}; fill them, or {{do}}.",
             argument=name,
-            row=place,
+            row=row if row >= 0 else None,
             do=advice,
         )
 
@@ -320,18 +288,15 @@ def _masked(value: object, depth: int = 3) -> int | None:
     import numpy as np
 
     if isinstance(value, np.ma.MaskedArray):
-        if value.ndim == 0 or not np.ma.is_masked(value):
-            return -1 if value.ndim == 0 and np.ma.is_masked(value) else None
-        return int(np.argwhere(np.ma.getmaskarray(value))[0][0])
-    if not isinstance(value, list | tuple) or not depth:
-        return None
-    nested = (list, tuple, np.ma.MaskedArray)
-    rows = (
-        row
-        for row, each in enumerate(value)
-        if isinstance(each, nested) and _masked(each, depth - 1) is not None
-    )
-    return next(rows, None)
+        if not np.ma.is_masked(value):
+            return None
+        return int(np.argwhere(np.ma.getmaskarray(value))[0][0]) if value.ndim else -1
+    if isinstance(value, list | tuple) and depth:
+        for row, each in enumerate(value):
+            nested = isinstance(each, list | tuple | np.ma.MaskedArray)
+            if nested and _masked(each, depth - 1) is not None:
+                return row
+    return None
 
 
 def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
@@ -348,13 +313,7 @@ def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
 
 
 def level_of_confidence(confidence: float) -> float:
-    """Return 1 − confidence as it is written, where floats would say 0.050000000000000044.
-
-    Examples
-    --------
-    >>> level_of_confidence(0.95), level_of_confidence(0.9999999999999)
-    (0.05, 1e-13)
-    """
+    """Return 1 − confidence as it is written, where floats would say 0.050000000000000044."""
     return float(1 - Decimal(repr(float(confidence))))
 
 
@@ -381,13 +340,7 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a number from 0 on that is written in decimal digits, 18 at most; None if it is none.
-
-    Examples
-    --------
-    >>> whole_number("12"), whole_number(3), whole_number("-1"), whole_number("9" * 5000)
-    (12, 3, None, None)
-    """
+    """Return a number from 0 on that is written in decimal digits, 18 at most; None if it is none."""
     found = as_int(value)
     if found is not None:
         return found if 0 <= found < 10**_MOST_DIGITS else None
@@ -396,11 +349,7 @@ def whole_number(value: object) -> int | None:
 
 
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name that an unknown one may have meant, if any is close.
-
-    >>> closest("bonferonni", ["holm", "bonferroni"])
-    'bonferroni'
-    """
+    """Return the name that an unknown one may have meant, if any is close."""
     if not isinstance(name, str) or len(name) > MOST:
         return None
     close = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
@@ -408,19 +357,7 @@ def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | No
 
 
 def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
-    """Return ``choices[name]``.
-
-    Raises
-    ------
-    InputError
-        If there is no such choice; the message names the closest one and all others.
-
-    Examples
-    --------
-    >>> choose("null", "moment", {"moments": 1, "normal": 2})
-    Traceback (most recent call last):
-    caltest.exceptions.InputError: there is no null 'moment'; did you mean 'moments'? Choices: ...
-    """
+    """Return ``choices[name]``; an unknown name is answered with the closest one and all others."""
     if isinstance(name, str) and name in choices:
         return choices[name]
     close = closest(name, choices, cutoff=0.5)
@@ -450,38 +387,16 @@ _SYNONYMS = (
 def arguments(**kinds: Kind) -> Callable[[Of], Of]:
     """Check the arguments of a public function, or of a class when an object is made.
 
-    Parameters
-    ----------
-    **kinds
-        What arguments are that are not among `_KINDS`, or are something else here. A default value is
-        never checked.
-
-    Returns
-    -------
-    callable
-        A decorator: signature, type hints and docstring stay. A call that does not fit the signature is
-        answered by an InputError that says which argument was meant.
-
-    Examples
-    --------
-    >>> @arguments(k=Whole(2))
-    ... def f(probs, k=None, *, rng=None):
-    ...     return k
-    >>> f([], 1)
-    Traceback (most recent call last):
-    caltest.exceptions.InputError: k is 1; give a whole number, at least 2.
-    >>> f([], seed=1)
-    Traceback (most recent call last):
-    caltest.exceptions.InputError: there is no argument 'seed'; did you mean 'rng'?
+    ``kinds`` says what arguments are that are not among `_KINDS`, or are something else here. A default
+    value is never checked. Signature, type hints and docstring stay; a call that does not fit the
+    signature is answered by an InputError that says which argument was meant.
     """
 
     def decorated(of: Of) -> Of:
         if isinstance(of, type):
-            made: Any = of
-            made.__init__ = _checked(made.__init__, kinds)
+            of.__init__ = _checked(of.__init__, kinds)  # type: ignore[misc]
             return of
-        checked: Of = _checked(of, kinds)
-        return checked
+        return _checked(of, kinds)  # type: ignore[no-any-return]
 
     return decorated
 
@@ -548,7 +463,11 @@ def _misfit(
     given = [name for name in known if name not in _BOUND and not name.startswith("_")]
     for name in kwargs:
         if name not in known:
-            return InputError(f"there is no argument {quoted(name)}; {_meant(name, given)}")
+            alike = [each for row in _SYNONYMS if name in row for each in row if each in given]
+            close = alike[0] if alike else closest(name, given)
+            others = f"there are {', '.join(given)}." if given else "there are none here."
+            hint = f"did you mean {close!r}?" if close else others
+            return InputError(f"there is no argument {quoted(name)}; {hint}")
     by_place = [name for name, each in known.items() if each.kind is not inspect.Parameter.KEYWORD_ONLY]
     bound = len(_BOUND & set(known))
     if len(args) > len(by_place):
@@ -570,11 +489,3 @@ def _misfit(
     return InputError(
         f"the argument {missing[0]!r} is missing; give it." if missing else "the call is wrong."
     )
-
-
-def _meant(name: str, given: Sequence[str]) -> str:
-    alike = [each for row in _SYNONYMS if name in row for each in row if each in given]
-    close = alike[0] if alike else closest(name, given)
-    if close:
-        return f"did you mean {close!r}?"
-    return f"there are {', '.join(given)}." if given else "there are none here."

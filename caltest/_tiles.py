@@ -22,12 +22,27 @@ Tile: TypeAlias = Callable[[slice, slice], Array]
 
 TILE = 256  # rows of a tile: the two or three buffers in use stay in the second-level cache
 WIDE_TILE = 512  # where a tile is multiplied with many columns, which is most of the work
-TILE_ELSEWHERE = 2048  # of another library, whose device has many cores to keep busy
 
 
 def blocks(n: int, size: int) -> list[slice]:
     """Cut range(n) into consecutive slices of ``size``."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def sum_over_strips(
+    function: Callable[[slice, list[slice]], Any],
+    n: int,
+    workers: Workers = ALONE,
+    *,
+    size: int = TILE,
+    description: str = "pairs",
+) -> Array:
+    """Sum ``function(rows, columns)`` over strips: a block of rows, and the blocks from it onwards.
+
+    For functions that prepare something for all tiles of a strip. What lies beside the diagonal the
+    function itself counts twice.
+    """
+    return np.asarray(sum(workers.map(function, _strips(n, size), description)), dtype=np.float64)
 
 
 def sum_over_tiles(
@@ -38,43 +53,13 @@ def sum_over_tiles(
     size: int = TILE,
     description: str = "pairs",
 ) -> Array:
-    """Sum ``function(rows, columns)`` over all tiles of an n×n matrix of symmetric terms.
+    """Sum ``function(rows, columns)``, numbers or arrays of a fixed shape, over all tiles.
 
-    Parameters
-    ----------
-    function
-        Returns the sums over the pairs of one tile, as a number or an array of any fixed shape. Its
-        terms must be symmetric in the pair: tiles below the diagonal are not computed, those above
-        count twice.
-    n
-        Rows of the matrix.
-
-    Examples
-    --------
-    >>> x = np.arange(1000.0)
-    >>> total = sum_over_tiles(lambda i, j: np.sum(np.outer(x[i], x[j])), 1000)
-    >>> bool(total == x.sum() ** 2)
-    True
+    Its terms must be symmetric in the pair: tiles below the diagonal are not computed, those above
+    count twice.
     """
-    parts = _strips(n, size)
     strip = partial(_sum_strip, function)
-    return np.asarray(sum(workers.map(strip, parts, description)), dtype=np.float64)
-
-
-def sum_over_strips(
-    function: Callable[[slice, list[slice]], Array],
-    n: int,
-    workers: Workers = ALONE,
-    *,
-    size: int = TILE,
-    description: str = "pairs",
-) -> Array:
-    """Sum ``function(rows, columns)`` over strips: a block of rows, and the blocks from it onwards.
-
-    As :func:`sum_over_tiles` for functions that prepare something for all tiles of a strip. The
-    function itself counts twice what lies beside the diagonal.
-    """
-    return np.asarray(sum(workers.map(function, _strips(n, size), description)), dtype=np.float64)
+    return sum_over_strips(strip, n, workers, size=size, description=description)
 
 
 def multiply(
@@ -84,16 +69,12 @@ def multiply(
 
     Tiles and vectors may be in single precision; their products are summed in double precision.
     """
-    product = np.zeros(vectors.shape)
-    strip = partial(_multiply_strip, tile, vectors)
-    for pieces in workers.map(strip, _strips(len(vectors), TILE), description):
-        for rows, piece in pieces:
-            product[rows] += piece
-    return product
+    alone = partial(_without_sums, tile)
+    return sum_and_multiply(alone, vectors, workers, description=description)[1]
 
 
 def sum_and_multiply(
-    function: Callable[[slice, slice], tuple[Array, Any]],
+    function: Callable[[slice, slice], tuple[Any, Any]],
     vectors: Any,
     workers: Workers = ALONE,
     *,
@@ -106,7 +87,7 @@ def sum_and_multiply(
     """
     product = np.zeros(vectors.shape)
     total: Any = 0.0
-    strip = partial(_sum_and_multiply_strip, function, vectors)
+    strip = partial(_product_strip, function, vectors)
     for sums, pieces in workers.map(strip, _strips(len(vectors), TILE), description):
         total = total + sums
         for rows, piece in pieces:
@@ -135,25 +116,16 @@ def _sum_strip(function: Callable[[slice, slice], Any], rows: slice, columns: li
     return total
 
 
-def _multiply_strip(
-    tile: Tile, vectors: Any, rows: slice, columns: list[slice]
-) -> list[tuple[slice, Array]]:
-    own = np.zeros(vectors[rows].shape)
-    pieces = [(rows, own)]
-    for block in columns:
-        entries = tile(rows, block)
-        own += entries @ vectors[block]
-        if block != rows:
-            pieces.append((block, entries.T @ vectors[rows]))
-    return pieces
+def _without_sums(tile: Tile, rows: slice, columns: slice) -> tuple[float, Array]:
+    return 0.0, tile(rows, columns)
 
 
-def _sum_and_multiply_strip(
-    function: Callable[[slice, slice], tuple[Array, Any]],
+def _product_strip(
+    function: Callable[[slice, slice], tuple[Any, Any]],
     vectors: Any,
     rows: slice,
     columns: list[slice],
-) -> tuple[Array, list[tuple[slice, Any]]]:
+) -> tuple[Any, list[tuple[slice, Any]]]:
     own = np.zeros(vectors[rows].shape)
     pieces = [(rows, own)]
     total: Any = 0.0
@@ -163,7 +135,7 @@ def _sum_and_multiply_strip(
         own += entries @ vectors[block]
         if block != rows:
             pieces.append((block, entries.T @ vectors[rows]))
-    return np.asarray(total), pieces
+    return total, pieces
 
 
 def _quadratic_tile(tile: Tile, vectors: Array, rows: slice, columns: slice) -> Array:

@@ -7,7 +7,6 @@ import math
 import re
 import unicodedata
 from numbers import Integral, Real
-from typing import Any
 
 # ------------------------------------------------------------------ every character to be seen
 #
@@ -15,7 +14,6 @@ from typing import Any
 # sequence moves the cursor, in the log of a job a line that begins with ``::`` is a command, and a
 # name of two megabytes is all that is seen. Every sentence and every table passes :func:`line` or
 # :func:`message` on its way out; names pass :func:`shown` where a sentence is made.
-
 
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _NO_WIDTH = "\u00ad\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
@@ -37,55 +35,33 @@ _VALUE = 24
 
 
 def visible(text: str) -> str:
-    r"""Write what hides in a text (control characters, changes of direction) as Python escapes it.
+    """Write what hides in a text (control characters, changes of direction) as Python escapes it.
 
     The result is fit for a terminal, for HTML, for XML and for UTF-8. What is visible already stays.
-
-    Examples
-    --------
-    >>> print(visible("one\ntwo\x00"), visible("a\u202eb\ud800"))
-    one\ntwo\x00 a\u202eb\ud800
     """
-    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    hidden = character in _HIDDEN or ord(character) in _TAGS
-    return (
-        escaped(character) if hidden or unicodedata.category(character) in ("Cc", "Cs") else character
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        escaped(each)
+        if each in _HIDDEN or ord(each) in _TAGS or unicodedata.category(each) in ("Cc", "Cs")
+        else each
+        for each in text
     )
 
 
 def escaped(character: str) -> str:
-    r"""Write a character as Python escapes it.
-
-    >>> print(escaped("\x1b"), escaped(":"), escaped("é"))
-    \x1b \x3a \xe9
-    """
+    """Write a character as Python escapes it, a visible one too."""
     written = character.encode("unicode_escape").decode("ascii")
     return f"\\x{ord(character):02x}" if written == character else written
 
 
 def line(text: str) -> str:
-    r"""Return one line for a terminal or a log: all of it visible, and no command to who reads the log.
-
-    Examples
-    --------
-    >>> print(line("::error::x\n"), line("a ##[group]b"))
-    \x3a:error::x\n a \x23#[group]b
-    """
+    """Return one line for a terminal or a log: all visible, and no command to who reads the log."""
     return _COMMAND.sub(lambda found: f"{found[1] or ''}{escaped(found[0][-1])}", visible(text))
 
 
 def visible_page(text: str) -> str:
-    r"""Return lines for a terminal or a log, each as :func:`line` writes it.
-
-    Examples
-    --------
-    >>> print(visible_page("one\n::two\x1b"))
-    one
-    \x3a:two\x1b
-    """
+    """Return lines for a terminal or a log, each as :func:`line` writes it."""
     return "\n".join(map(line, text.split("\n")))
 
 
@@ -94,14 +70,6 @@ def message(text: str, most: int = _MESSAGE) -> str:
 
     A message begins with what was found and where, and ends with what to do; what may be endless is
     quoted in between. So it is cut there: first what has no blanks in it, then the middle.
-
-    Examples
-    --------
-    >>> message("there is no column 'x'; give another.")
-    "there is no column 'x'; give another."
-    >>> long = message(f"column {'x' * 10**6} holds {'no number ' * 10**5}; give numbers.")
-    >>> len(long), long[:10], long[-15:]
-    (500, 'column xxx', '; give numbers.')
     """
     ends = clipped(text, 8 * most)  # before anything is done to each character of it
     words = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: clipped(word[0], _WORD), line(ends))
@@ -109,72 +77,32 @@ def message(text: str, most: int = _MESSAGE) -> str:
 
 
 def shown(name: str, most: int = _NAME) -> str:
-    r"""Return a name that comes with the data as it is shown: visible, and not long.
-
-    Examples
-    --------
-    >>> print(shown("north"), shown("a\x1b"), shown("a_rather_long_name", 10))
-    north a\x1b a_rat…name
-    """
+    """Return a name that comes with the data as it is shown: visible, and not long."""
     return clipped(visible(name[: 4 * most] + name[4 * most :][-4 * most :]), most)
 
 
-def shown_class(name: str, most: int = _CLASS_NAME) -> str:
-    """Return the name of a class.
-
-    Examples
-    --------
-    >>> shown_class("automobile"), shown_class("a_rather_long_name", 14)
-    ('automobile', 'a_rather_long…')
-    """
-    return shortened(visible(name), most)
-
-
-def shown_column(name: str, most: int = _COLUMN) -> str:
-    r"""Return the name of a column.
-
-    Examples
-    --------
-    >>> print(shown_column("region"), shown_column("a\x1b"))
-    region a\x1b
-    """
-    return shortened(_with_ends(name), most)
+def shown_class(name: str) -> str:
+    """Return the name of a class, its end left out if it is long."""
+    return shortened(visible(name), _CLASS_NAME)
 
 
 def shown_value(value: str, most: int = _VALUE) -> str:
-    """Return the value of a group; blanks at an end are seen.
-
-    Examples
-    --------
-    >>> shown_value("north"), shown_value(" ")
-    ('north', "' '")
-    """
-    return shortened(_with_ends(value), most)
+    """Return the value of a group, or the name of a column of groups; blanks at an end are seen."""
+    return shortened(visible(value) if value == value.strip() else f"'{visible(value)}'", most)
 
 
-def shown_group(column: str, value: str, most: tuple[int, int] = (_COLUMN, _VALUE)) -> str:
-    """Return a column and a value, shortened one by one.
-
-    Examples
-    --------
-    >>> shown_group("region", "north"), shown_group("region_of_the_world", "north", (8, 24))
-    ('region = north', 'region_… = north')
-    """
-    return f"{shown_column(column, most[0])} = {shown_value(value, most[1])}"
+def shown_column(name: str) -> str:
+    """Return the name of a column of groups."""
+    return shown_value(name, _COLUMN)
 
 
-def _with_ends(text: str) -> str:
-    return visible(text) if text == text.strip() else f"'{visible(text)}'"
+def shown_group(column: str, value: str) -> str:
+    """Return a column and a value, as "region = north"."""
+    return f"{shown_column(column)} = {shown_value(value)}"
 
 
 def clipped(text: str, most: int) -> str:
-    """Leave out the middle of a long text.
-
-    Examples
-    --------
-    >>> clipped("resnet18", 28), clipped("a_very_long_name_of_a_network_20240131", 28)
-    ('resnet18', 'a_very_long_na…work_20240131')
-    """
+    """Leave out the middle of a long text."""
     if len(text) <= most:
         return text
     start = shortened(text, most // 2 + 1)
@@ -185,19 +113,13 @@ def clipped(text: str, most: int) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """Leave out the end of a long name, but not half of a sign that is made of several characters.
-
-    Examples
-    --------
-    >>> shortened("automobile", 14), shortened("a_rather_long_name", 14)
-    ('automobile', 'a_rather_long…')
-    """
+    """Leave out the end of a long name, but not half of a sign that is made of several characters."""
     if len(name) <= most:
         return name
-    kept = name[: most - 1]
-    while kept and _joined(name[len(kept)], kept[-1]):
-        kept = kept[:-1]
-    return f"{kept}…"
+    end = most - 1
+    while end and _joined(name[end], name[end - 1]):
+        end -= 1
+    return f"{name[:end]}…"
 
 
 def _joined(character: str, before: str) -> bool:
@@ -214,29 +136,32 @@ MOST = 60
 
 
 def quoted(value: object, most: int = MOST) -> str:
-    """Write a value as in Python, its end left out if it is long; what has no short text by its kind.
-
-    Examples
-    --------
-    >>> quoted("cat"), quoted(0.5), quoted("9" * 2000, 12), quoted(-(10**5000))
-    ("'cat'", '0.5', "'999999999999…' (2000 characters)", 'a number of 5001 digits')
-    >>> import numpy as np
-    >>> quoted(np.zeros((2, 3))), quoted(np.float64(0.5)), quoted(lambda: 1), quoted(int)
-    ('an array of shape (2, 3)', '0.5', 'a function', 'the class int')
-    """
+    """Write a value as in Python, or the beginning of a long text; others by their kind."""
     kind = type(value)
+    name = kind.__name__[:MOST]
+    a_kind = f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
     if isinstance(value, str):
         text = repr(value[:most])
         return text if len(value) <= most else f"{text[:-1]}…{text[-1]} ({len(value)} characters)"
     if isinstance(value, Integral) and not isinstance(value, bool):
-        return _whole_number(int(value), most)
-    if kind.__name__ in ("bool", "bool_") and has(value, "dtype"):
+        number = int(value)
+        digits = int(number.bit_length() * math.log10(2.0)) + 1  # or one less
+        if digits <= most:
+            return str(number)
+        if digits < 10_000:
+            digits -= abs(number) < 10 ** (digits - 1)
+        return f"a number of {digits} digits"
+    if kind.__name__ in ("bool", "bool_") and kind.__module__ == "numpy":
         return repr(bool(value))
     if isinstance(value, Real) and kind.__module__ == "numpy":
         return repr(float(value))
-    shape = getattr(value, "shape", None) if has(value, "shape") else None
+    try:
+        shape = getattr(value, "shape", None)
+    except Exception:  # a value of the user's may raise anything
+        shape = None
     if isinstance(shape, tuple):
-        return _of_shape(kind, shape)
+        array = "an array" if name == "ndarray" else a_kind
+        return f"{array} of shape {shape}" if shape else array
     if inspect.isfunction(value):
         return "a function" if value.__name__ == "<lambda>" else f"the function {value.__name__[:most]}"
     if isinstance(value, type):
@@ -244,49 +169,14 @@ def quoted(value: object, most: int = MOST) -> str:
     try:
         text = repr(value)
     except Exception:  # a value that fails to write itself is wrong too, and is to be told so
-        return _a(kind)
+        return a_kind
     unreadable = not text.isprintable() or " object at 0x" in text
-    return _a(kind) if unreadable or len(text) > most else text
-
-
-def has(value: Any, *names: str) -> bool:
-    """Whether a value has all these attributes; an object that fails when it is asked has none.
-
-    >>> has(1.5, "real", "imag"), has("a", "shape")
-    (True, False)
-    """
-    try:
-        return all(hasattr(value, name) for name in names)
-    except Exception:  # a value of the user's may raise anything
-        return False
+    return a_kind if unreadable or len(text) > most else text
 
 
 def as_text(value: object) -> str | None:
-    """Return a value as text; None for what cannot be written, as a number of thousands of digits.
-
-    >>> as_text(3), as_text(10**5000)
-    ('3', None)
-    """
+    """Return a value as text; None for what cannot be written, as a number of thousands of digits."""
     try:
         return str(value)
     except Exception:  # a value of the user's may raise anything
         return None
-
-
-def _of_shape(kind: type, shape: tuple[int, ...]) -> str:
-    name = "an array" if kind.__name__ == "ndarray" else _a(kind)
-    return f"{name} of shape {shape}" if shape else name
-
-
-def _whole_number(value: int, most: int) -> str:
-    digits = int(value.bit_length() * math.log10(2.0)) + 1  # or one less
-    if digits <= most:
-        return str(value)
-    if digits < 10_000:
-        digits -= abs(value) < 10 ** (digits - 1)
-    return f"a number of {digits} digits"
-
-
-def _a(kind: type) -> str:
-    name = kind.__name__[:MOST]
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

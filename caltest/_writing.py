@@ -27,13 +27,7 @@ _ENDS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
 def resolved(path: Path) -> Path:
-    """Return where a path leads.
-
-    Raises
-    ------
-    OSError
-        If it is a link to itself, or no path at all, whatever the version of Python.
-    """
+    """Return where a path leads; an OSError if it is a link to itself, or no path at all."""
     try:
         found = path.resolve()
     except ValueError as error:
@@ -46,17 +40,9 @@ def resolved(path: Path) -> Path:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, by links of either kind.
-
-    Raises
-    ------
-    OSError
-        As :func:`resolved`.
-    """
+    """Whether two paths lead to one file, by links of either kind."""
     first, second = resolved(one), resolved(other)
-    if first == second:
-        return True
-    return first.exists() and second.exists() and first.samefile(second)
+    return first == second or (first.exists() and second.exists() and first.samefile(second))
 
 
 def is_special(path: Path) -> bool:
@@ -65,13 +51,7 @@ def is_special(path: Path) -> bool:
 
 
 def check_file(path: Path) -> None:
-    """Raise if nothing could be written there; change nothing.
-
-    Raises
-    ------
-    OSError
-        With the reason.
-    """
+    """Raise an OSError with the reason if nothing could be written there; change nothing."""
     target = resolved(path)
     if is_special(path):
         if stat.S_ISFIFO(_mode_of_special(path)):
@@ -91,12 +71,8 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     While they are written they lie beside their places, readable by their owner alone; a new file then
     has the permissions that the folder and the user give to any, and one that replaces another has
     those of that one. What is no plain file, a pipe or a device, is written to when all others are on
-    disk, and nothing takes its place. A link stays a link.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written. None is changed then, but for those that it names.
+    disk, and nothing takes its place. A link stays a link. The InputError of a file that cannot be
+    written names those that were changed by then.
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []
@@ -114,17 +90,23 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     parts[path] = target, part  # it is ours, to be taken away
                     try:
                         _write(file, content, held)
-                        _set_mode(file, part, target)
+                        if os.name != "nt":
+                            mode = _mode_for(target)
+                            with suppress(PermissionError):  # some shared folders have no permissions
+                                os.fchmod(file, mode)
                     finally:
                         os.close(file)
             for path in devices:
-                with _named(path, done), held.at_once():
+                held.waiting = True  # a signal may end what would last for ever
+                with _named(path, done):
+                    held.heed()
                     device = _open_special(path)
                     try:
                         _write(device, contents[path], held)
                     finally:
                         os.close(device)
                 done.append(shown(str(path)))
+            held.waiting = False
             for path, (target, part) in parts.items():
                 with _named(path, done):
                     part.replace(target)
@@ -132,9 +114,22 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
         except _Ended:
             pass  # the signal is sent again when all is tidy
         finally:
+            held.waiting = False
             for _, part in parts.values():
                 with suppress(OSError):
                     part.unlink(missing_ok=True)
+
+
+def _mode_for(target: Path) -> int:
+    """Return the permissions of the file that is replaced, or those of any new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode) & 0o777
+    probe = _part_of(target)  # as the user's mask and the folder's defaults make it
+    empty = os.open(probe, _NEW, _USUAL)
+    mode = stat.S_IMODE(os.fstat(empty).st_mode)
+    os.close(empty)
+    probe.unlink()
+    return mode
 
 
 def _mode_of_special(path: Path) -> int:
@@ -161,28 +156,11 @@ def _open_special(path: Path) -> int:
 
 
 def _write(file: int, content: str | bytes, held: _Held) -> None:
-    data = content.encode() if isinstance(content, str) else content
-    whole = memoryview(data)
+    whole = memoryview(content.encode() if isinstance(content, str) else content)
     while whole:
         held.heed()
         whole = whole[os.write(file, whole[:_CHUNK]) :]
     held.heed()
-
-
-def _set_mode(file: int, part: Path, target: Path) -> None:
-    """Give a file the permissions of the one that it replaces, or those of any new one."""
-    if os.name == "nt":
-        return
-    if target.exists():
-        mode = stat.S_IMODE(target.stat().st_mode) & 0o777
-    else:  # as the user's mask and the folder's defaults make it
-        probe = _part_of(target)
-        empty = os.open(probe, _NEW, _USUAL)
-        mode = stat.S_IMODE(os.fstat(empty).st_mode)
-        os.close(empty)
-        probe.unlink()
-    with suppress(PermissionError):  # some shared folders have no permissions to set
-        os.fchmod(file, mode)
 
 
 @contextmanager
@@ -212,28 +190,18 @@ class _Held:
 
     def __init__(self) -> None:
         self.came: list[int] = []
-        self._waiting = False
+        self.waiting = False  # for what may never come, such as the reader of a pipe
 
     def note(self, number: int, _: FrameType | None) -> None:
-        """Keep a signal for later, unless something is waited for that may never come."""
+        """Keep a signal for later, unless something is waited for."""
         self.came.append(number)
-        if self._waiting:
+        if self.waiting:
             raise _Ended
 
     def heed(self) -> None:
         """Stop if a signal came: between two steps, so that it is known what there is to tidy up."""
         if self.came:
             raise _Ended
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Let signals stop what may wait for ever, such as the reader of a pipe."""
-        self._waiting = True
-        try:
-            self.heed()
-            yield
-        finally:
-            self._waiting = False
 
 
 @contextmanager

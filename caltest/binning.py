@@ -36,7 +36,19 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[np.float64]
 Cells: TypeAlias = NDArray[np.intp]
 
-MOST_BINS = 100_000  # of a table
+__all__ = [
+    "Binning",
+    "ConsistencyBand",
+    "EqualMass",
+    "EqualWidth",
+    "FromEdges",
+    "MedianVariance",
+    "ScoreBinning",
+    "Uniform",
+    "bin_table",
+    "share_bands",
+]
+
 _TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
@@ -223,24 +235,18 @@ class MedianVariance(Binning):
         pending, final = [np.arange(len(probs))], 0
         while pending:
             rows = pending.pop()
-            halves = self._split(probs, rows)
-            if halves is None:
-                cells[rows] = final
-                final += 1
-            else:
-                pending.extend(halves)
+            if len(rows) >= max(2, 2 * self.min_size):
+                inside = probs[rows]
+                variances = inside.var(axis=0, ddof=1)
+                # Variances that differ by rounding are equal: the order of the rows must not choose.
+                widest = int(np.argmax(variances >= (1.0 - 1e-9) * variances.max()))
+                below = inside[:, widest] < np.median(inside[:, widest])
+                if min(np.count_nonzero(below), np.count_nonzero(~below)) >= self.min_size:
+                    pending += [rows[below], rows[~below]]
+                    continue
+            cells[rows] = final
+            final += 1
         return cells
-
-    def _split(self, probs: Array, rows: Cells) -> tuple[Cells, Cells] | None:
-        if len(rows) < max(2, 2 * self.min_size):
-            return None
-        inside = probs[rows]
-        variances = inside.var(axis=0, ddof=1)
-        # Variances that differ by rounding are equal: the order of the rows must not choose.
-        widest = int(np.argmax(variances >= (1.0 - 1e-9) * variances.max()))
-        below = inside[:, widest] < np.median(inside[:, widest])
-        smaller = min(int(below.sum()), int((~below).sum()))
-        return None if smaller < self.min_size else (rows[below], rows[~below])
 
 
 def _even_edges(n_bins: int) -> Array:
@@ -258,33 +264,19 @@ def _interval(values: Array, edges: Array) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What one probability predicts and what is observed, in all bins with rows, from left to right.
+    """What one probability predicts and what is observed, in all bins with rows, from left to right."""
 
-    Attributes
-    ----------
-    low, high
-        Edges: the bins are (low, high], the first one with its low end, (K,). A binning without edges
-        has the smallest and the largest score here.
-    smallest, largest
-        Smallest and largest score in every bin, (K,).
-    counts
-        Rows, (K,).
-    events
-        Rows in which the event came true, (K,).
-    predicted
-        Mean score, (K,).
-    cells
-        The bin of every row, (n,), 0..K−1.
-    """
-
+    # Edges: bins are (low, high], the first one with its low end. A binning without edges has the
+    # smallest and the largest score here.
     low: Array
     high: Array
+    # Smallest and largest score, rows, rows in which the event came true, and mean score of every bin.
     smallest: Array
     largest: Array
     counts: Cells
     events: Cells
     predicted: Array
-    cells: Cells
+    cells: Cells  # the bin of every row, (n,), 0..K−1
 
     @property
     def observed(self) -> Array:
@@ -293,26 +285,7 @@ class ReliabilityCurve:
 
 
 def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
-    """Return the reliability curve of one probability: all tables and diagrams are made from it.
-
-    Parameters
-    ----------
-    probs
-        Predictions of two classes, (n, 2).
-    labels
-        Whether the event came true, (n,) of 0 and 1.
-    binning
-        The bins.
-
-    Examples
-    --------
-    >>> p = np.array([0.1, 0.2, 0.5, 0.9])
-    >>> curve = reliability_curve(np.column_stack([1 - p, p]), np.array([0, 0, 1, 1]), EqualWidth(4))
-    >>> curve.low.tolist(), curve.high.tolist(), curve.counts.tolist()
-    ([0.0, 0.25, 0.75], [0.25, 0.5, 1.0], [2, 1, 1])
-    >>> curve.predicted.round(3).tolist(), curve.observed.tolist()
-    ([0.15, 0.5, 0.9], [0.0, 1.0, 1.0])
-    """
+    """Return the reliability curve of P(class 1), (n, 2), and labels 0 and 1: tables and diagrams."""
     scores, cells = probs[:, 1], binning.cells(probs)
     order = np.argsort(scores)  # so that sums do not depend on the order of the rows
     order = order[np.argsort(cells[order], kind="stable")]  # runs are sorted already, mostly
@@ -338,7 +311,7 @@ def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binnin
     )
 
 
-@arguments(bins=Whole(1, MOST_BINS))
+@arguments(bins=Whole(1, 100_000))
 def bin_table(
     probs: object,
     labels: object,
@@ -431,19 +404,7 @@ class ConsistencyBand(NamedTuple):
 
 
 class CountLaw:
-    """The number of events among independent rows of given probabilities: a Poisson binomial.
-
-    Attributes
-    ----------
-    below, above
-        P(C ≤ c) and P(C ≥ c) for c = 0..n.
-
-    Examples
-    --------
-    >>> law = CountLaw(np.array([0.5, 0.5]))
-    >>> law.below.tolist(), law.above.tolist()
-    ([0.25, 0.75, 1.0], [1.0, 0.75, 0.25])
-    """
+    """The number C of events among independent rows of given probabilities: P(C ≤ c) and P(C ≥ c)."""
 
     def __init__(self, probs: Array) -> None:
         # Errors are absolute, some 1e-15: far below any tail that a band asks for.
@@ -471,22 +432,8 @@ def share_bands(
     Bins share no row, so their counts are independent Poisson binomials, and the probability that
     all stay within limits is a product: both bands are exact, without a draw. Each side of a bin's
     pointwise band leaves out at most α/2; the simultaneous band cuts all tails at the one level, the
-    largest (up to α/2) for which the product is at least 1 − α.
-
-    Parameters
-    ----------
-    scores
-        Predicted probabilities of the event, (n,).
-    cells
-        The bin of every row, (n,), 0..K−1, none empty.
-    alpha, joint
-        Probability outside, of the pointwise and of the simultaneous band.
-
-    Examples
-    --------
-    >>> point, all_bins = share_bands(np.full(100, 0.5), np.arange(100) % 2, 0.05, 0.05)
-    >>> point.low.tolist(), all_bins.low.tolist()
-    ([0.36, 0.36], [0.34, 0.34])
+    largest (up to α/2) for which the product is at least 1 − α. ``alpha`` is that of the pointwise
+    band, ``joint`` that of the simultaneous one.
     """
     sizes, laws = _laws(scores, cells)
 
@@ -494,7 +441,16 @@ def share_bands(
         low, high = np.array([law.limits(tail) for law in laws]).T
         return ConsistencyBand(low / sizes, high / sizes)
 
-    return band(alpha / 2), band(_simultaneous_tail(laws, joint))
+    def holds(tail: float) -> bool:
+        return float(np.prod([law.coverage(tail) for law in laws])) >= 1.0 - joint
+
+    if holds(joint / 2):
+        return band(alpha / 2), band(joint / 2)
+    good, bad = joint / (2 * len(laws)), joint / 2  # the first is Bonferroni's
+    for _ in range(_HALVINGS):
+        middle = (good + bad) / 2
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return band(alpha / 2), band(good)
 
 
 def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -> list[ConsistencyBand]:
@@ -505,20 +461,8 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     Counts are whole numbers, so that a tail leaves out less than its part of ``alpha``; what is left
     over by some is used by others. All tails begin with the same part, and the limit whose tail would
     be the smallest is the next to move in, if what is left allows; limits whose tails are equal, as
-    those of a symmetric law, move together or not at all.
-
-    Parameters
-    ----------
-    views
-        Predicted probabilities of the event (n,), and the bin of every row, 0..K−1, none empty.
-    alpha
-        Probability outside, of all bands together.
-
-    Examples
-    --------
-    >>> one, other = joint_bands([(np.full(50, 0.5), np.arange(50) % 2)] * 2, 0.05)
-    >>> one.low.tolist(), other.high.tolist()
-    ([0.24, 0.24], [0.76, 0.76])
+    those of a symmetric law, move together or not at all. A view is the scores of its rows, (n,), and
+    their bins, 0..K−1, none empty.
     """
     found = [_laws(scores, cells) for scores, cells in views]
     laws = [law for _, each in found for law in each]
@@ -557,18 +501,3 @@ def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], lis
     order = np.argsort(cells, kind="stable")
     sizes = np.bincount(cells)
     return sizes, [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
-
-
-def _simultaneous_tail(laws: list[CountLaw], alpha: float) -> float:
-    """Return the largest tail, up to α/2, whose limits hold jointly with probability 1 − α."""
-
-    def holds(tail: float) -> bool:
-        return float(np.prod([law.coverage(tail) for law in laws])) >= 1.0 - alpha
-
-    if holds(alpha / 2):
-        return alpha / 2
-    good, bad = alpha / (2 * len(laws)), alpha / 2  # the first is Bonferroni's
-    for _ in range(_HALVINGS):
-        middle = (good + bad) / 2
-        good, bad = (middle, bad) if holds(middle) else (good, middle)
-    return good

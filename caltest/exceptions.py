@@ -11,13 +11,7 @@ from caltest._visible import message
 
 @dataclass(frozen=True)
 class Row:
-    """A row in a sentence, counted from 0.
-
-    Examples
-    --------
-    >>> str(Row(3))
-    'row 3 (counting from 0)'
-    """
+    """A row in a sentence, counted from 0."""
 
     number: int
 
@@ -27,22 +21,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument in a sentence: its name, as it is given in a call, or as an option of a command.
-
-    Attributes
-    ----------
-    name
-        Of the argument; of an option, with its dashes.
-    value
-        What it is given; ``...`` where that is left open. Default None: the name stands alone.
-
-    Examples
-    --------
-    >>> str(Argument("n")), str(Argument("n", 9)), str(Argument("n", ...)), str(Argument("n", "9"))
-    ('n', 'n=9', 'n=', "n='9'")
-    >>> str(Argument("--n")), str(Argument("--n", 9)), str(Argument("--careful", True))
-    ('--n', '--n 9', '--careful')
-    """
+    """An argument in a sentence, or an option: its name, with the value it is given, ``...`` if any."""
 
     name: str
     value: object = None
@@ -57,20 +36,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Phrase:
-    """A sentence, or a part of one, with the facts in it, which are phrases themselves or plain.
-
-    Attributes
-    ----------
-    text
-        With the name of each fact in braces.
-    facts
-        By their names.
-
-    Examples
-    --------
-    >>> str(Phrase("{where} is {value}", {"where": Row(2), "value": 1.4}))
-    'row 2 (counting from 0) is 1.4'
-    """
+    """A sentence, or a part of one, with the facts in it by name: phrases themselves, or plain."""
 
     text: str
     facts: Mapping[str, object] = field(default_factory=dict)
@@ -157,13 +123,7 @@ class InputError(ValueError):
         super().__init__(message(str(self.phrase)))
 
     def fact(self, name: str) -> Any:
-        """Return a fact of the message by its name, wherever it stands in it; None if it has none.
-
-        Examples
-        --------
-        >>> InputError(argument="alpha", found=2, do="give 0.05").fact("found")
-        2
-        """
+        """Return a fact of the message by its name, wherever it stands in it; None if it has none."""
         return self.phrase.fact(name)
 
     def changed(self, change: Callable[[object], object]) -> InputError:
@@ -171,51 +131,25 @@ class InputError(ValueError):
         return InputError(self.phrase.changed(change))
 
     def renamed(self, names: Mapping[str, str]) -> InputError:
-        """Return it with other names of arguments: options, for who typed these.
-
-        Examples
-        --------
-        >>> error = InputError("{argument} is {found}; give {more}.", argument="min_n", found=1,
-        ...                    more=Argument("n_resamples", 19))
-        >>> print(error.renamed({"min_n": "--min-n", "n_resamples": "--resamples"}))
-        --min-n is 1; give --resamples 19.
-        """
-
-        def change(fact: object) -> object:
-            return (
+        """Return it with other names of arguments: options, for who typed these."""
+        return self.changed(
+            lambda fact: (
                 replace(fact, name=names.get(fact.name, fact.name))
                 if isinstance(fact, Argument)
                 else fact
             )
-
-        return self.changed(change)
+        )
 
     def moved(self, rows: int) -> InputError:
-        """Return it with rows that so many others stand before.
-
-        Examples
-        --------
-        >>> print(InputError("{row} is {found}.", row=3, found="wrong").moved(4096))
-        row 4099 (counting from 0) is wrong.
-        """
-
-        def change(fact: object) -> object:
-            return Row(fact.number + rows) if isinstance(fact, Row) else fact
-
-        return self.changed(change)
+        """Return it with rows that so many others stand before."""
+        return self.changed(lambda fact: Row(fact.number + rows) if isinstance(fact, Row) else fact)
 
     def within(self, name: str) -> InputError:
         """Return it as one of what is called so, a file for instance."""
         return InputError("{name}: {error}", name=name, error=self.phrase)
 
     def explained(self, why: str) -> InputError:
-        """Return it with a clause after what to do.
-
-        Examples
-        --------
-        >>> print(InputError("{row} is wrong; correct it.", row=3).explained("it was read from 'p'"))
-        row 3 (counting from 0) is wrong; correct it; it was read from 'p'.
-        """
+        """Return it with a clause after what to do."""
         return InputError("{error}; {why}.", error=_without_stop(self.phrase), why=why)
 
 

@@ -21,51 +21,23 @@ from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 
-# ------------------------------------------ labels of full predictions in classes of reduced ones
-#
-# All functions take one label vector (n,) or a block of them (B, n), of whole numbers of any type,
-# and return small whole numbers: blocks of drawn labels are large.
-
-
-def equal(column: int | NDArray[np.intp], labels: NDArray[Any]) -> NDArray[Any]:
-    """Return 1 where a label is the column (of its row), else 0."""
-    return np.asarray(labels == column).view(np.uint8)
-
-
-def looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    """Return what the table (n, m) says of every label."""
-    return np.asarray(table[np.arange(len(table)), labels])
-
-
-def ranks(probs: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the rank of every class in its row, the most probable first, (n, m), from 0.
-
-    Of tied classes the first comes first.
-
-    Examples
-    --------
-    >>> ranks(np.array([[0.25, 0.5, 0.25]])).tolist()
-    [[1, 0, 2]]
-    """
-    n, m = probs.shape
-    order = np.argsort(-probs, axis=1, kind="stable")
-    places = np.arange(m).astype(np.min_scalar_type(m))
-    found = np.empty((n, m), dtype=places.dtype)
-    np.put_along_axis(found, order, np.broadcast_to(places, (n, m)), axis=1)
-    return found
-
-
-# ------------------------------------------------------------------ lenses
-#
-# A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced
-# prediction says is all that is tested.
-
+__all__ = ["ClassSets", "ClassWise", "Lens", "Sorted", "TopK", "TopLabel", "find_lens"]
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
-Columns: TypeAlias = NDArray[np.intp]
-#: Takes labels (…, n), returns the labels in the reduced classes.
+#: Takes labels (…, n) of whole numbers of any type, and returns them in the reduced classes, as small
+#: whole numbers: blocks of drawn labels are large.
 Reducer: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def _equal(columns: Labels, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return 1 where a label is the column of its row, else 0."""
+    return np.asarray(labels == columns).view(np.uint8)
+
+
+def _looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Return what the table (n, m) says of every label."""
+    return np.asarray(table[np.arange(len(table)), labels])
 
 
 class Lens(ABC):
@@ -96,28 +68,39 @@ class Lens(ABC):
 
     def view(self, sample: Sample) -> Sample:
         """Return the sample as the lens shows it."""
-        return Sample(
-            self.reduce(sample.rows),
-            self.reduce_labels(sample.rows, sample.labels),
-        )
+        labels = self.reduce_labels(sample.rows, sample.labels)
+        return Sample(self.reduce(sample.rows), labels)
 
 
-def _binary(columns: Columns, names: tuple[str, str], predictions: Rows) -> Rows:
-    """Return (P(not event), P(event)), the event that the label is among some columns (n, k).
+class _Event(Lens):
+    """A lens of two classes: class 1 is that the label is among some columns of its row."""
 
-    The event is class 1, as in binary predictions. Both probabilities are sums, not one minus the
-    other: 1e-20 stays possible.
-    """
-    inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
-    others = predictions.probs.copy()
-    np.put_along_axis(others, columns, 0.0, axis=1)
-    pair = np.minimum(np.column_stack([others.sum(axis=1), inside]), 1.0)
-    return predictions.shown_as(pair, names)
+    @abstractmethod
+    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+        """Return the columns, (n, k), and the names of both classes."""
+
+    def reduce(self, predictions: Rows) -> Rows:
+        """Return (P(not), P(among them)): both sums, not one minus the other, so that 1e-20 stays."""
+        columns, names = self._columns(predictions)
+        inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
+        others = predictions.probs.copy()
+        np.put_along_axis(others, columns, 0.0, axis=1)
+        pair = np.minimum(np.column_stack([others.sum(axis=1), inside]), 1.0)
+        return predictions.shown_as(pair, names)
+
+    def reducer(self, predictions: Rows) -> Reducer:
+        """Return 1 where the label is among them, else 0."""
+        columns, _ = self._columns(predictions)
+        if columns.shape[1] == 1:
+            return partial(_equal, columns[:, 0])
+        inside = np.zeros(predictions.probs.shape, dtype=np.uint8)
+        np.put_along_axis(inside, columns, 1, axis=1)
+        return partial(_looked_up, inside)
 
 
 @arguments()
 @dataclass(frozen=True)
-class TopLabel(Lens):
+class TopLabel(_Event):
     """Is the most probable class right as often as its probability says? Class 1 is "right".
 
     Of tied classes the first is the top one.
@@ -133,21 +116,13 @@ class TopLabel(Lens):
     says: ClassVar[str] = "the top class is right as often as its probability says"
     label: ClassVar[str] = "top_label"
 
-    def _top(self, predictions: Rows) -> Columns:
-        return np.asarray(predictions.probs.argmax(axis=1, keepdims=True))
-
-    def reduce(self, predictions: Rows) -> Rows:
-        """Return (1 − confidence, confidence)."""
-        return _binary(self._top(predictions), ("wrong", "right"), predictions)
-
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Return 1 where the top class came true, else 0."""
-        return partial(equal, self._top(predictions)[:, 0])
+    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+        return predictions.probs.argmax(axis=1, keepdims=True), ("wrong", "right")
 
 
 @arguments(which=name_or_place)
 @dataclass(frozen=True)
-class ClassWise(Lens):
+class ClassWise(_Event):
     """Does one class come true as often as its probability says? Class 1 is "it".
 
     Parameters
@@ -172,33 +147,24 @@ class ClassWise(Lens):
         """Class and column."""
         return f"class:{self.which}"
 
-    def _column(self, predictions: Rows) -> int:
+    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         classes = predictions.classes or ()
-        if str(self.which) in classes:
-            return classes.index(str(self.which))
         column = whole_number(self.which)
-        if column is not None and column < predictions.n_classes:
-            return column
-        known = f" or a name among {listed(classes)}" if classes else ""
-        raise InputError(
-            f"the lens asks for class {quoted(self.which)}, and there are {predictions.n_classes} "
-            f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
-        )
-
-    def reduce(self, predictions: Rows) -> Rows:
-        """Return (1 − p_k, p_k)."""
-        column = self._column(predictions)
-        name = predictions.classes[column] if predictions.classes else f"class {column}"
-        return _binary(np.full((predictions.n_samples, 1), column), ("another", name), predictions)
-
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Return 1 where the class came true, else 0."""
-        return partial(equal, self._column(predictions))
+        if str(self.which) in classes:
+            column = classes.index(str(self.which))
+        if column is None or column >= predictions.n_classes:
+            known = f" or a name among {listed(classes)}" if classes else ""
+            raise InputError(
+                f"the lens asks for class {quoted(self.which)}, and there are {predictions.n_classes} "
+                f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
+            )
+        name = classes[column] if classes else f"class {column}"
+        return np.full((predictions.n_samples, 1), column), ("another", name)
 
 
 @arguments()
 @dataclass(frozen=True)
-class TopK(Lens):
+class TopK(_Event):
     """Is the label among the k most probable classes as often as their sum says? Class 1 is "inside".
 
     Of tied classes the first ones are taken.
@@ -234,24 +200,15 @@ class TopK(Lens):
         if not whole_number(self.k):
             raise InputError(f"the lens asks for the top {quoted(self.k)}; give a size, as in 'top:5'.")
 
-    def _size(self, predictions: Rows) -> int:
-        if not 1 <= int(self.k) < predictions.n_classes:
+    def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
+        size = int(self.k)
+        if not 1 <= size < predictions.n_classes:
             raise InputError(
                 f"the lens asks for the top {self.k} of {predictions.n_classes} classes; "
                 f"give k from 1 to {predictions.n_classes - 1}."
             )
-        return int(self.k)
-
-    def reduce(self, predictions: Rows) -> Rows:
-        """Return (the rest, sum of the k largest)."""
-        size = self._size(predictions)
         members = np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size]
-        return _binary(members, ("outside", "inside"), predictions)
-
-    def reducer(self, predictions: Rows) -> Reducer:
-        """Return 1 where the label is among the k, else 0."""
-        inside = ranks(predictions.probs) < self._size(predictions)
-        return partial(looked_up, inside.view(np.uint8))
+        return members, ("outside", "inside")
 
 
 @arguments()
@@ -348,7 +305,12 @@ class Sorted(Lens):
 
     def reducer(self, predictions: Rows) -> Reducer:
         """Return the rank of the class that came true, from 0."""
-        return partial(looked_up, ranks(predictions.probs))
+        n, m = predictions.probs.shape
+        order = np.argsort(-predictions.probs, axis=1, kind="stable")
+        places = np.arange(m).astype(np.min_scalar_type(m))
+        ranks = np.empty((n, m), dtype=places.dtype)
+        np.put_along_axis(ranks, order, np.broadcast_to(places, (n, m)), axis=1)
+        return partial(_looked_up, ranks)
 
 
 #: Lenses by name; a name that ends in a colon takes what follows it.
@@ -357,13 +319,7 @@ LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": So
 
 @arguments()
 def find_lens(lens: str | Lens | None) -> Lens | None:
-    """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens.
-
-    Raises
-    ------
-    InputError
-        If there is no such lens.
-    """
+    """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens."""
     if lens is None or isinstance(lens, Lens):
         return lens
     if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):

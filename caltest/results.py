@@ -30,13 +30,7 @@ def freeze_arrays(found: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
-
-    Examples
-    --------
-    >>> plain({"a": np.array([1.0, np.inf]), 2: (True, None)})
-    {'a': [1.0, 'inf'], '2': [True, None]}
-    """
+    """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
     if isinstance(value, np.ndarray):
         return [plain(each) for each in value.tolist()]
     if isinstance(value, np.generic):

@@ -152,8 +152,6 @@ ON_RESULTS: Mapping[str, Options] = {
 #: Of options alone.
 ON_OPTIONS: Mapping[str, Options] = {
     "caltest.datasets.load_digits_predictions": {"model": words("naive_bayes", "naive_baies", "")},
-    "caltest.array_library": {"name": words("numpy", "torch", "nump"),
-    "device": words("cpu", "cuda:99")},
     "caltest.binning.EqualWidth": {"n_bins": values.counts},
     "caltest.binning.EqualMass": {"n_bins": values.counts},
     "caltest.binning.Uniform": {"n_bins": values.counts},

@@ -20,7 +20,15 @@ import pytest
 
 import caltest
 from caltest import InputError
-from caltest._arguments import Whole, arguments, check_draws
+from caltest._arguments import (
+    Whole,
+    arguments,
+    as_float,
+    as_int,
+    check_draws,
+    level_of_confidence,
+    whole_number,
+)
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]] * 5)
 Y = np.array([0, 1, 2, 0] * 4 + [1, 0, 1, 2])
@@ -34,13 +42,12 @@ NOT_FOR_USERS = {
     "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
     "NullDisplay", "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
     "Witness",
-    "binning.ConsistencyBand", "binning.CountLaw", "binning.ReliabilityCurve", "binning.joint_bands",
-    "binning.reliability_curve", "binning.share_bands",
+    "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",
-    "lenses.lens_of", "lenses.seen", "nulls.Answer", "nulls.Part", "nulls.Question",
+    "nulls.Answer", "nulls.Part", "nulls.Question",
     "nulls.answer_of", "nulls.observed_value", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
 }  # fmt: skip
@@ -426,6 +433,14 @@ def test_signatures_and_documentation_survive():
     assert caltest.test.__module__ == "caltest.testing"
     assert pickle.loads(pickle.dumps(caltest.test)) is caltest.test
     assert pickle.loads(pickle.dumps(caltest.statistics.ECE())) == caltest.statistics.ECE()
+
+
+def test_which_values_are_numbers():
+    assert [as_float(each) for each in (10**400, True, "1", 3)] == [np.inf, None, None, 3.0]
+    assert [as_int(each) for each in (3, True, 3.0, np.int8(3))] == [3, None, None, 3]
+    digits = ["12", 3, "-1", "9" * 5000, -1, 10**18]
+    assert [whole_number(each) for each in digits] == [12, 3, None, None, None, None]
+    assert [level_of_confidence(each) for each in (0.95, 0.9999999999999)] == [0.05, 1e-13]
 
 
 def test_a_check_costs_microseconds():

@@ -37,7 +37,7 @@ def test_the_same_number(probs, statistic):
     form = statistic.given(pair(probs, 3))
     fast = of_events(form, 0.1)
     labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
-    found = [fast.value(np.flatnonzero(each)) for each in labels]
+    found = [fast(np.flatnonzero(each)) for each in labels]
     if statistic.name in ("ks", "kuiper"):
         assert found == form.of_labels(labels).tolist()
     else:

@@ -8,8 +8,15 @@ from support import P6 as P
 
 from caltest.exceptions import InputError
 from caltest.kernels import bandwidth
-from caltest.kernels.bandwidth import RULES, Bandwidth, checked, mean_tv_dirichlet, resolve
-from caltest.kernels.distances import DISTANCES, distance_named
+from caltest.kernels.bandwidth import (
+    DISTANCES,
+    RULES,
+    Bandwidth,
+    checked,
+    distance_named,
+    mean_tv_dirichlet,
+    resolve,
+)
 
 MEDIANS = ("median", "median_exact", "median_full")
 

@@ -15,7 +15,6 @@ import caltest
 from caltest import BoundsDisplay, InputError
 from caltest._sampling import LabelSampler
 from caltest.binning import CountLaw
-from caltest.bounds import lower
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
 from caltest.statistics import Scan
@@ -68,7 +67,7 @@ def test_all_tolerances_at_once_are_the_tests_of_each(kind, side):
     scan = ShiftedScan.of(two_columns(scores), GRID)
     labels = drawn(scores, np.random.default_rng(0))
     errors = scan.errors(labels, side).max(axis=0)
-    maxima = scan.draw(5, 0, 40)[side].maxima
+    maxima = scan.draw(5, 0, 40)[side][0]
     predictions = Rows(two_columns(scores))
     for g in (0, 1, 17, 60, 120, 200, 260, 300, 339):
         hardest = shifted(predictions, side, GRID[g] / UNIT)
@@ -341,10 +340,14 @@ def test_days_of_work_are_refused_before_they_begin():
     probs = np.full((1000, 1000), 1e-3)
     with pytest.raises(InputError, match=r"39,999 draws each would take hours; give one class"):
         caltest.miscalibration_bounds(probs, np.arange(1000), lens="classwise", rng=0)
-    assert lower._checked_draws(None, 0.025) == 499
-    assert lower._checked_draws(None, 0.05 / 20) == 1999
-    assert lower._checked_draws(None, 0.05 / 200) == 9999
-    assert lower._checked_draws(None, 0.05 / 2000) == 39_999
+
+
+@pytest.mark.parametrize(
+    ("confidence", "draws"), [(0.95, 499), (0.995, 1999), (0.9995, 9999), (0.99995, 39_999)]
+)
+def test_draws_suffice_for_the_confidence(confidence, draws):
+    found = caltest.miscalibration_bounds([0.6, 0.3], [0, 1], confidence=confidence, rng=0)
+    assert found.n_resamples == draws
 
 
 def test_what_is_proved_of_a_place_is_not_said_of_its_mean():

@@ -31,7 +31,7 @@ from caltest.forms import (
     incomplete_cholesky,
     low_rank,
 )
-from caltest.forms._pair_moments import identity_tile
+from caltest.forms._pair_moments import IdentitySums
 from caltest.kernels import Exponential, Gaussian, LinearGaussian, MatrixKernel
 from caltest.kernels.radial import fourier_features
 from caltest.simulation import m2, m3
@@ -312,7 +312,7 @@ def test_moments_without_pairs(n, m, many_rows, monkeypatch):
     def over_all_rows(probs, features):
         form = FeatureSquares(probs, features)
         every, none = slice(0, n), np.zeros_like(probs)
-        return identity_tile(probs, none, form.pairs.kernel_terms[0], every, every)[1], 0.0
+        return IdentitySums(probs, none, form.pairs.kernel_terms[0].weights)(every, every)[1], 0.0
 
     monkeypatch.setattr(low_rank, "_sampled_cubes", over_all_rows)
     probs = np.vstack([dirichlet(n - 2, m, 3), np.eye(m)[:1], [[0.99] + [0.01 / (m - 1)] * (m - 1)]])

@@ -215,6 +215,15 @@ def test_refusals(options, message):
     assert message in str(caught.value)
 
 
+def test_an_error_of_a_model_keeps_its_facts():
+    broken = np.where(np.arange(6)[:, None] == 2, np.nan, P6)
+    with pytest.raises(InputError) as caught:
+        quick({"a": P6, "b": broken}, Y6)
+    assert caught.value.fact("model") == "'b'"
+    assert str(caught.value.fact("row")) == "row 2 (counting from 0)"
+    assert "row 7 (counting from 0)" in str(caught.value.moved(5))
+
+
 def test_few_rows():
     with pytest.raises(InputError, match="there are 3 rows; a comparison needs 4 at least"):
         quick({"a": P6[:3], "b": P6[:3]}, Y6[:3])

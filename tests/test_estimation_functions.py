@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.stats import dirichlet as dirichlet_law
@@ -17,9 +19,8 @@ from caltest.estimation import (
     Temperature,
     TwoStepKernelRidge,
 )
-from caltest.estimation import ridge as spectrum_module
-from caltest.estimation.base import coordinates, residuals
-from caltest.estimation.functions import positive_number
+from caltest.estimation import functions as module
+from caltest.estimation.base import residuals
 from caltest.kernels import Exponential, Gaussian, Linear
 
 FUNCTIONS = {
@@ -65,7 +66,6 @@ def test_residuals_of_many_label_vectors(m):
     assert found.shape == (6, 5, 1 if m == 2 else m)
     for draw, row in np.ndindex(5, 6):
         assert found[row, draw] == pytest.approx(plain_residuals(probs, labels[draw])[row], abs=1e-15)
-    assert coordinates(probs).shape == (6, 1 if m == 2 else m)
 
 
 # ------------------------------------------------------------------ binning
@@ -125,7 +125,7 @@ def test_kernel_density_is_a_probability_everywhere(m, bandwidth):
     labels = np.random.default_rng(0).integers(0, m, len(train))
     places = np.vstack([train, dirichlet(20, m, 5, 0.02), dirichlet(5, m, 6, 50.0)])
     function = DirichletKernelDensity(bandwidth)
-    surface = function.given(train).at(places)
+    surface = next(function.given(train, [bandwidth])(places))
     stated = surface.curves(residuals(train, labels[None]))[:, 0] + points(places)
     assert np.isfinite(stated).all()
     assert stated.min() >= -1e-12
@@ -203,8 +203,8 @@ def test_a_kernel_that_is_zero_on_the_training_rows_teaches_nothing(kind):
 def values_at(function, train, labels, places, strengths):
     """h at all pairs of places, for every strength of regularisation."""
     r = residuals(train, labels[None])
-    surfaces = function.path(strengths, train, places)
-    return np.array([surface.gram(r, surface) for (surface,) in surfaces])
+    factors = [surface.factors(r) for surface in function.given(train, strengths)(places)]
+    return np.array([left @ right.T for left, right in factors])
 
 
 @pytest.mark.parametrize("name", ["two_step_ridge", "kronecker_ridge"])
@@ -213,10 +213,10 @@ def test_decompositions_agree(name, monkeypatch):
     train, labels, places = rows(6, n=150)
     function, strengths = FUNCTIONS[name], (1e4, 1.0, 1e-2, 1e-4, 1e-6)
     dense = values_at(function, train, labels, places, strengths)
-    assert spectrum_module.Spectrum.of(function.kernel, train).anchors is train
-    monkeypatch.setattr(spectrum_module, "_DENSE_UP_TO", 0)
+    assert module.Spectrum.of(function.kernel, train).anchors is train
+    monkeypatch.setattr(module, "_DENSE_UP_TO", 0)
     factored = values_at(function, train, labels, places, strengths)
-    assert spectrum_module.Spectrum.of(function.kernel, train).anchors is not train
+    assert module.Spectrum.of(function.kernel, train).anchors is not train
     assert factored == pytest.approx(dense, rel=1e-6, abs=1e-12)
 
 
@@ -224,10 +224,10 @@ def test_decompositions_agree(name, monkeypatch):
 def test_columns_that_do_not_fit_are_left_out(name, monkeypatch):
     """Then K is that of the Nyström approximation on the pivots, at other places too."""
     train, labels, places = rows(6, n=150)
-    monkeypatch.setattr(spectrum_module, "_DENSE_UP_TO", 0)
-    monkeypatch.setattr(spectrum_module, "_FEWEST_COLUMNS", 12)
-    monkeypatch.setattr(spectrum_module, "_COLUMNS", 0)
-    spectrum = spectrum_module.Spectrum.of(FUNCTIONS[name].kernel, train)
+    monkeypatch.setattr(module, "_DENSE_UP_TO", 0)
+    monkeypatch.setattr(module, "_FEWEST_COLUMNS", 12)
+    monkeypatch.setattr(module, "_COLUMNS", 0)
+    spectrum = module.Spectrum.of(FUNCTIONS[name].kernel, train)
     anchors = spectrum.anchors
     assert len(anchors) == 12
     inner = np.linalg.inv(gaussian(anchors, anchors))
@@ -255,7 +255,7 @@ def test_tails_of_eigenvalues_left_out_do_not_show(m, monkeypatch):
     function = KroneckerKernelRidge()
     strengths = function.search_space(m)
     found = values_at(function, train, labels, places, strengths)
-    monkeypatch.setattr("caltest.estimation.ridge._NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("caltest.estimation.functions._NEGLIGIBLE", 0.0)
     whole = values_at(function, train, labels, places, strengths)
     changes, largest = (np.abs(each).max(axis=(1, 2)) for each in (found - whole, whole))
     assert changes.max() > 0.0
@@ -288,17 +288,23 @@ def test_the_diagonal_is_that_of_the_gram_matrix_which_is_symmetric(name, m):
 
 
 @pytest.mark.parametrize(("name", "m"), CASES)
-def test_a_path_is_one_value_after_the_other(name, m):
+def test_all_values_at_once_are_one_after_the_other(name, m):
     train, labels, places = rows(m)
     function, r = FUNCTIONS[name], residuals(train, labels[None])
     values = function.search_space(m)
-    ways = list(function.path(values, train, places, train[:5]))
-    assert len(ways) == len(values)
-    for value, surfaces in zip(values, ways, strict=True):
-        smoother = function.with_value(value).given(train)
-        for surface, here in zip(surfaces, (places, train[:5]), strict=True):
-            alone = smoother.at(here)
-            assert surface.diagonals(r) == pytest.approx(alone.diagonals(r), rel=1e-12, abs=1e-300)
+    surfaces = list(function.given(train, values)(places))
+    assert len(surfaces) == len(values)
+    for value, surface in zip(values, surfaces, strict=True):
+        alone = function.with_value(value).fit(train, labels).diagonal(places)
+        assert surface.diagonals(r)[:, 0] == pytest.approx(alone, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize(("name", "m"), CASES)
+def test_a_fitted_function_can_be_pickled(name, m):
+    train, labels, places = rows(m)
+    fitted = FUNCTIONS[name].fit(train, labels)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.diagonal(places).tolist() == fitted.diagonal(places).tolist()
 
 
 @pytest.mark.parametrize(("name", "m"), CASES)
@@ -306,13 +312,14 @@ def test_many_label_vectors_are_one_after_the_other(name, m):
     train, _, places = rows(m)
     rng = np.random.default_rng(5)
     labels, own_labels = rng.integers(0, m, (4, 30)), rng.integers(0, m, (4, 7))
-    surface = FUNCTIONS[name].given(train).at(places)
+    function = FUNCTIONS[name]
+    surface = next(function.given(train, [getattr(function, function.tuned)])(places))
     r, own = residuals(train, labels), residuals(places, own_labels)
     found = surface.diagonals(r), surface.means(r), surface.squares(r, own)[0], surface.risks(r, own)
     assert [each.shape for each in found] == [(7, 4), (4,), (4,), (4,)]
     for draw in range(4):
         one, mine = r[:, [draw]], own[:, [draw]]
-        fitted = FUNCTIONS[name].fit(train, labels[draw])
+        fitted = function.fit(train, labels[draw])
         gram = fitted.gram(places, places)
         gaps = plain_residuals(places, own_labels[draw])
         gaps = gaps @ gaps.T - gram
@@ -415,10 +422,3 @@ MESSAGES = {
 def test_what_cannot_be_used(case):
     with pytest.raises(caltest.InputError, match=MESSAGES[case]):
         WRONG[case]()
-
-
-@pytest.mark.parametrize("value", [True, "1", None, np.nan, 0, -1, np.float64("inf"), 1j])
-def test_positive_numbers(value):
-    with pytest.raises(caltest.InputError, match=r"x is .*; give a positive number"):
-        positive_number("x", value)
-    positive_number("x", np.float32(0.5))

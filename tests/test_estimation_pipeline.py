@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ from caltest.estimation import (
     estimate_squared_error,
     risk,
 )
-from caltest.estimation.base import PlugIn, Smoother, residuals
-from caltest.estimation.held_out import HeldOut, PipelineForm, ProductsOfPairs
+from caltest.estimation.base import PlugIn, residuals
+from caltest.estimation.estimate import HeldOut, PipelineForm, ProductsOfPairs
 from caltest.estimation.pipeline import recommended
 from caltest.forms import Pairwise
 from caltest.kernels import Gaussian
@@ -345,8 +345,7 @@ def test_objects_are_taken_as_they_are_and_names_are_tuned():
 
 
 def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
-    monkeypatch.setattr("caltest.estimation.candidates.ALL_PAIRS_UP_TO", 100)
-    monkeypatch.setattr("caltest.estimation.estimate.ALL_PAIRS_UP_TO", 100)
+    monkeypatch.setattr("caltest.estimation.pipeline.ALL_PAIRS_UP_TO", 100)
     found = estimate_squared_error(PROBS, LABELS, pvalue="none", rng=0)
     assert "kernel_density" not in found.table().index
     assert "kernel density was left out" in found.summary()
@@ -399,16 +398,10 @@ def test_extreme_predictions_give_numbers(probs, labels):
     assert 0.0 < found.pvalue <= 1.0
 
 
-def test_sklearn_can_clone():
-    base = pytest.importorskip("sklearn.base")
-    function = KroneckerKernelRidge(1e-5, regularization_scaling="published")
-    assert base.clone(function) == function
-
-
 def test_a_truncated_kernel_matrix_is_told(monkeypatch):
-    monkeypatch.setattr("caltest.estimation.ridge._DENSE_UP_TO", 10)
-    monkeypatch.setattr("caltest.estimation.ridge._FEWEST_COLUMNS", 3)
-    monkeypatch.setattr("caltest.estimation.ridge._COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.functions._DENSE_UP_TO", 10)
+    monkeypatch.setattr("caltest.estimation.functions._FEWEST_COLUMNS", 3)
+    monkeypatch.setattr("caltest.estimation.functions._COLUMNS", 3)
     found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=0)
     assert "3 features were kept" in found.summary()
 
@@ -424,21 +417,13 @@ def test_p_values_of_the_pipeline_where_labels_are_all_but_certain():
         assert found.pvalue == 1.0
 
 
-class _NotANumber(Smoother):
-    def at(self, probs):
-        return _NotANumberCurve(len(probs))
-
-
-@dataclass(frozen=True)
-class _NotANumberCurve(PlugIn):
-    rows: int
-
-    def curves(self, residuals):
-        return np.full((self.rows, *residuals.shape[1:]), np.nan)
-
-
 def test_what_is_not_a_number_is_not_chosen(monkeypatch):
-    monkeypatch.setattr(Temperature, "given", lambda self, probs: _NotANumber())
+    def nowhere(self, probs, values):
+        return lambda places: iter(
+            [PlugIn(lambda residuals: np.full((len(places), *residuals.shape[1:]), np.nan))]
+        )
+
+    monkeypatch.setattr(Temperature, "given", nowhere)
     with pytest.raises(caltest.InputError, match=r"temperature\(temperature=1\) is not a number"):
         estimate_squared_error(PROBS, LABELS, functions=[Temperature()], pvalue="none", rng=0)
 

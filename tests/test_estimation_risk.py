@@ -1,4 +1,4 @@
-"""The calibration estimation risk: double loops, complete enumeration, published numbers."""
+"""The calibration estimation risk: double loops, complete enumeration."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from test_estimation_functions import CASES, FUNCTIONS, plain_residuals, rows
 import caltest
 from caltest.estimation import (
     DirichletKernelDensity,
-    HistogramBinning,
     KroneckerKernelRidge,
     Temperature,
     TwoStepKernelRidge,
     linear_risk,
     risk,
 )
-from caltest.estimation.base import residuals
 
 
 @dataclass(frozen=True)
@@ -232,65 +230,3 @@ def test_a_wide_density_is_the_constant_share():
     constant = Plain(lambda a, b: (share - a) @ (share - b).T)
     found = risk(DirichletKernelDensity(1e9).fit(train, labels), places, truth)
     assert found == pytest.approx(risk(constant, places, truth), rel=1e-5)
-
-
-# ------------------------------------------------------------------ published numbers
-
-
-def top_label(probs, labels):
-    confidence = probs.max(axis=1)
-    return np.column_stack([1.0 - confidence, confidence]), (probs.argmax(axis=1) == labels).astype(int)
-
-
-def split(n):
-    """A seeded permutation, four fifths in five consecutive folds, the rest for the estimate."""
-    order = np.random.RandomState(0).choice(n, n, replace=False)
-    folds = np.array_split(order[: int(0.8 * n)], 5)
-    trains = [np.concatenate([each for each in folds if each is not fold]) for fold in folds]
-    return list(zip(trains, folds, strict=True)), order[int(0.8 * n) :]
-
-
-def searched(function, probs, labels):
-    """Risks and estimates, (folds, values)."""
-    cuts, test = split(len(labels))
-    r, risks, estimates = residuals(probs, labels[None]), [], []
-    for train, fold in cuts:
-        values = function.search_space(probs.shape[1])
-        here = function.path(values, probs[train], probs[fold], probs[test])
-        pairs = [(v.risks(r[train], r[fold])[0], t.means(r[train])[0]) for v, t in here]
-        risks.append([a for a, _ in pairs])
-        estimates.append([b for _, b in pairs])
-    return np.array(risks), np.array(estimates)
-
-
-@pytest.fixture(scope="module")
-def densenet40(reference):
-    arrays = reference("cifar10_densenet40_logits.npz")
-    probs = softmax(arrays["test_logits"].astype(np.float32), axis=1).astype(np.float64)
-    return top_label(probs, arrays["test_labels"].ravel())
-
-
-@pytest.mark.parametrize(
-    ("function", "published"), [(TwoStepKernelRidge, 0.00843359), (KroneckerKernelRidge, 0.00606766)]
-)
-def test_published_estimates_of_1000_rows(densenet40, function, published):
-    probs, labels = (each[:1000] for each in densenet40)
-    risks, estimates = searched(function(regularization_scaling="published"), probs, labels)
-    chosen = risks.mean(axis=0).argmin()
-    assert estimates[:, chosen].mean() == pytest.approx(published, abs=1e-8)  # the last digit printed
-
-
-def test_published_risks_of_binning(densenet40):
-    """√risk × 100, mean and standard error over the folds."""
-    probs, labels = densenet40
-    cuts, _ = split(10_000)
-    values, r = (15, *HistogramBinning().search_space(2)), residuals(probs, labels[None])
-    found = np.empty((5, len(values)))
-    for number, (train, fold) in enumerate(cuts):
-        for place, (surface,) in enumerate(HistogramBinning().path(values, probs[train], probs[fold])):
-            found[number, place] = surface.risks(r[train], r[fold])[0]
-    best = found.mean(axis=0).argmin()
-    roots = 100.0 * np.sqrt(found)
-    for place, mean, error in ((0, 6.141, 0.116), (best, 6.122, 0.117)):
-        assert roots[:, place].mean() == pytest.approx(mean, abs=6e-4)
-        assert roots[:, place].std(ddof=1) / 5**0.5 == pytest.approx(error, abs=6e-4)

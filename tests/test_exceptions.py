@@ -66,6 +66,22 @@ def test_an_argument_is_a_fact():
     assert str(typed).endswith("use --null 'moments', which draws none.")
 
 
+@pytest.mark.parametrize(
+    ("argument", "written"),
+    [
+        (Argument("n"), "n"),
+        (Argument("n", 9), "n=9"),
+        (Argument("n", ...), "n="),
+        (Argument("n", "9"), "n='9'"),
+        (Argument("--n"), "--n"),
+        (Argument("--n", 9), "--n 9"),
+        (Argument("--careful", True), "--careful"),
+    ],
+)
+def test_an_argument_is_written_as_in_a_call_or_a_command(argument, written):
+    assert str(argument) == written
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
 def test_an_error_that_travels_keeps_its_facts(again):
     """As it does from a worker."""

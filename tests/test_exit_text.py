@@ -15,7 +15,19 @@ from hostile import HALF, NAMES, assert_fit
 from hypothesis import given, settings
 
 import caltest
-from caltest._visible import clipped, line, message, shown, visible
+from caltest._visible import (
+    clipped,
+    escaped,
+    line,
+    message,
+    quoted,
+    shortened,
+    shown,
+    shown_class,
+    shown_group,
+    visible,
+    visible_page,
+)
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.simulation import tempered
@@ -169,6 +181,38 @@ def test_a_short_message_is_as_it_was():
     text = "probs.csv: row 1 (counting from 0) is 1.4, outside [0, 1]; divide by 100."
     assert str(InputError(text)) == text
     assert str(InputError()) == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (visible("one\ntwo\x00"), r"one\ntwo\x00"),
+        (visible("a\u202eb\ud800"), r"a\u202eb\ud800"),
+        (escaped(":"), r"\x3a"),
+        (line("::error::x\n"), r"\x3a:error::x\n"),
+        (line("a ##[group]b"), r"a \x23#[group]b"),
+        (visible_page("one\n::two\x1b"), "one\n\\x3a:two\\x1b"),
+        (shown("a\x1b"), r"a\x1b"),
+        (shown("a_rather_long_name", 10), "a_rat…name"),
+        (shown_class("x" * 25), "x" * 23 + "…"),
+        (shown_group("region", " "), "region = ' '"),
+        (shown_group("c" * 21, "north"), "c" * 19 + "… = north"),
+        (clipped("a_very_long_name_of_a_network_20240131", 28), "a_very_long_na…work_20240131"),
+        (shortened("a_rather_long_name", 14), "a_rather_long…"),
+        (shortened("e\u0301" * 3, 4), "e\u0301…"),
+        (quoted("cat"), "'cat'"),
+        (quoted("9" * 2000, 12), "'999999999999…' (2000 characters)"),
+        (quoted(-(10**5000)), "a number of 5001 digits"),
+        (quoted(np.zeros((2, 3))), "an array of shape (2, 3)"),
+        (quoted(np.float64(0.5)), "0.5"),
+        (quoted(np.bool_(True)), "True"),
+        (quoted(lambda: 1), "a function"),
+        (quoted(int), "the class int"),
+        (quoted(object()), "an object"),
+    ],
+)
+def test_how_names_and_values_are_written(written, expected):
+    assert written == expected
 
 
 @settings(max_examples=40)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +12,8 @@ from support import binomial_limits
 
 import caltest
 from caltest.planning.curve import PowerCurve, fit
-from caltest.planning.datasets import Counted
 from caltest.planning.result import PowerPoint
-from caltest.planning.search import _Search
+from caltest.planning.search import Search
 from caltest.simulation import m1, m2
 
 
@@ -55,17 +53,14 @@ def test_a_power_that_is_reached_at_once():
     assert "is reached with min_n = 200 rows already" in found.summary()
 
 
-class Oracle:
-    """Counts rejections of a test whose power is known."""
+def oracle(power, seed, most=20_000):
+    """A search that counts rejections of a test whose power is known."""
+    rng = np.random.default_rng(seed)
 
-    asked = SimpleNamespace(alpha=0.05)
+    def count(n, start, stop):
+        return PowerPoint(n, stop - start, int(rng.binomial(stop - start, power(n))))
 
-    def __init__(self, power, seed):
-        self.power, self.rng = power, np.random.default_rng(seed)
-
-    def count(self, n, start, stop):
-        hits = int(self.rng.binomial(stop - start, self.power(n)))
-        return Counted(PowerPoint(n, stop - start, hits), None, None)
+    return Search(count, 0.05, 0.8, 50, most)
 
 
 def z_test(n, at=700.0):
@@ -75,7 +70,7 @@ def z_test(n, at=700.0):
 def searched(power, seeds):
     """Search where the power is known; return the searches and their answers."""
     for seed in range(seeds):
-        search = _Search(Oracle(power, seed), 0.8, 50, 20_000)
+        search = oracle(power, seed)
         search.double()
         search.refine(400)
         yield search, search.answer()
@@ -120,9 +115,7 @@ def test_counts_on_no_curve_are_said_to_be():
         return 0.95 if n % 100 < 50 else 0.3
 
     ((search, _),) = list(searched(saw, 1))
-    search.counted = [
-        Counted(PowerPoint(n, 200, round(200 * saw(n))), None, None) for n in range(310, 1000, 25)
-    ]
+    search.points = [PowerPoint(n, 200, round(200 * saw(n))) for n in range(310, 1000, 25)]
     assert "lie on no curve" in search.notes()[0]
     low, high = search.answer()["interval"]
     assert high is None or high > 1.5 * low
@@ -135,7 +128,7 @@ def test_the_interval_holds_the_answer_and_stays_inside():
     assert (once.n, once.interval) == (200, (None, 200))
     for at in (10.0, 48.0, 55.0, 900.0, 1050.0, 4000.0):
         for seed in range(3):
-            search = _Search(Oracle(lambda n, at=at: z_test(n, at), seed), 0.8, 50, 1000)
+            search = oracle(lambda n, at=at: z_test(n, at), seed, 1000)
             search.double()
             if search.undecided:
                 search.refine(80)

@@ -12,8 +12,7 @@ from caltest._tiles import TILE
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import DenseWeights, KernelWeights, Pairwise, Term
-from caltest.forms._pair_sums import Rounded
-from caltest.forms.pairs import EXACT_DIGITS
+from caltest.forms.pairs import EXACT_DIGITS, Rounded
 from caltest.kernels import Exponential, Gaussian, Linear
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
@@ -83,7 +82,7 @@ def test_rounding_is_to_steps_whose_sums_are_exact(size):
     W = np.random.default_rng(0).uniform(-size, size, (n, n))
     W = W + W.T
     np.fill_diagonal(W, 2.0 * size)
-    rounded = Pairwise._rounded(DenseWeights(W))
+    rounded = Rounded.of(DenseWeights(W))
     step = 1.0 / rounded.scale
     found = rounded(slice(0, n), slice(0, n))
     assert np.abs(found - W).max() <= step / 2

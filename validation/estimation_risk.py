@@ -217,8 +217,8 @@ def precision(options: argparse.Namespace) -> list[Row]:
         single = dense_single(probs[train, 1], probs[fold, 1], r[:, 0, 0], own[:, 0, 0])
         for f in functions:
             values = f.search_space(2)
-            surfaces = f.path(values, probs[train], probs[fold])
-            for place, (value, (surface,)) in enumerate(zip(values, surfaces, strict=True)):
+            surfaces = f.given(probs[train], values)(probs[fold])
+            for place, (value, surface) in enumerate(zip(values, surfaces, strict=True)):
                 c = value * training ** f.powers["published"]
                 found[f.name][0, number, place] = surface.risks(r, own)[0]
                 found[f.name][1, number, place] = single(c, f.name == "kronecker_ridge")
@@ -272,7 +272,8 @@ def _timed(
     training, validating, _ = shares(len(probs))
     train, fold, test = np.split(np.arange(len(probs)), [training, training + validating])
     start = process_time()
-    paths = function.path(values.tolist(), probs[train], probs[fold], probs[test])
+    surfaces = function.given(probs[train], values.tolist())
+    paths = zip(surfaces(probs[fold]), surfaces(probs[test]), strict=True)
     seconds, rank = [], 0
     for validation, held_out in paths:
         if not seconds:

@@ -33,7 +33,7 @@ from caltest.forms import Combined, Component
 from caltest.kernels import Exponential
 from caltest.lenses import TopLabel
 from caltest.pvalues import count
-from caltest.simulation.draws import log_dirichlet
+from caltest.simulation import log_dirichlet
 from caltest.statistics import KolmogorovSmirnov, Omnibus, UnbiasedSKCE
 from validation._study import CONFIDENCE, command_line, markdown, write_csv
 

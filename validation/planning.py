@@ -30,7 +30,6 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import perf_counter, process_time
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,10 +39,9 @@ from scipy.stats import chi2, ncx2, norm
 
 import caltest
 from caltest.planning import PowerResult, pilot
-from caltest.planning.datasets import Counted
 from caltest.planning.pilot import Kind
 from caltest.planning.result import PowerPoint
-from caltest.planning.search import _Search
+from caltest.planning.search import Search
 from caltest.simulation import tempered
 from validation._study import command_line, markdown, write_csv
 
@@ -85,20 +83,6 @@ USUAL = ("z, one side", "z, two sides", "chi-square, 20", "normal in n", "bound"
 NEVER = "levels off at .78"
 
 
-class Known:
-    """Counts rejections of a test whose power is known, instead of simulating data sets."""
-
-    asked = SimpleNamespace(alpha=LEVEL)
-
-    def __init__(self, power: Callable[[float], float], rng: np.random.Generator) -> None:
-        self.power, self.rng = power, rng
-
-    def count(self, n: int, start: int, stop: int) -> Counted:
-        """Draw how many of the data sets are rejected."""
-        hits = int(self.rng.binomial(stop - start, self.power(n)))
-        return Counted(PowerPoint(n, stop - start, hits), None, None)  # type: ignore[arg-type]
-
-
 def strength(family: str, rows: int, power: float) -> float:
     """Return d for which so many rows have the power."""
     return float(np.exp(brentq(lambda d: FAMILIES[family](np.exp(d), rows) - power, -16.0, 1.5)))
@@ -122,7 +106,12 @@ def searched(
     power: Callable[[float], float], wanted: float, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Search once, with the defaults."""
-    search = _Search(Known(power, rng), wanted, 50, 20_000)  # type: ignore[arg-type]
+
+    def count(n: int, start: int, stop: int) -> PowerPoint:
+        """Draw how many of the data sets are rejected."""
+        return PowerPoint(n, stop - start, int(rng.binomial(stop - start, power(n))))
+
+    search = Search(count, LEVEL, wanted, 50, 20_000)
     search.double()
     if search.undecided:
         search.refine(400)

@@ -11,7 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._visible import has, quoted, shown_column, shown_group, shown_value
+from caltest._arguments import has
+from caltest._visible import quoted, shown_column, shown_group, shown_value
 from caltest.auditing.result import Group, Skipped
 from caltest.data.containers import check_named, listed, native_of
 from caltest.data.sample import check_index

@@ -1,7 +1,6 @@
 """What is proved of a model, in units of probability."""
 
-from caltest.bounds.certificate_result import Certificate
-from caltest.bounds.certify import certificate
+from caltest.bounds.certificates import Certificate, certificate
 from caltest.bounds.lower import miscalibration_bounds
 from caltest.bounds.result import MiscalibrationBounds
 

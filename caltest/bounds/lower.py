@@ -81,35 +81,17 @@ def miscalibration_bounds(
     Notes
     -----
     *The bounds.* p_i is what the model says, q_i the true probability of the event. ``over`` bounds
-    the largest p_i − q_i over the rows, ``under`` the largest q_i − p_i, from below. Every tolerance ε
-    of a grid is tested with the statistic "scan" as :func:`caltest.test` does, from 0 upwards; the
-    bound is the last ε before the first one that is not refuted. If the truth is below the bound, then
-    so is the first ε of the grid that is not below the truth, and that ε was refuted though it holds:
-    the chance of this is at most the level of its test. So P(bound > truth) ≤ level in every finite
-    sample; the grid costs no validity, only that the bound is up to a step too low. That p is monotone
-    in ε is nowhere assumed. Steps are 0.0001 up to 0.002, 0.0002 up to 0.01, 0.0005 up to 0.04, 0.001
-    up to 0.1, 0.002 up to 0.2, 0.005 up to 0.5 and 0.01 above.
-
-    *Confidence.* Each bound has level (1 − confidence)/k, with k = 2 for the two sides, and
-    k = 2m through "classwise": all bounds hold together with the confidence (Bonferroni). Holm's
-    procedure, which rejects more, has no better bounds: those that go with it exceed 0 only where all
-    k hypotheses are rejected. Only labels are random here: predictions are held fixed, and the truth
-    that is bounded is that of these rows.
+    the largest p_i − q_i over the rows, ``under`` the largest q_i − p_i, from below: the last tolerance
+    ε of a grid before the first one that "scan" does not refute. P(bound > truth) is at most the level
+    of a bound in every finite sample: (1 − confidence)/2, or (1 − confidence)/(2m) through "classwise".
+    Only labels are random: predictions are held fixed, and the truth is that of these rows.
 
     *Where.* ``pvalue`` of an interval is adjusted for all intervals by Westfall and Young's step-down
-    maxima, and for the k bounds: at most 1 − confidence, the model is wrong there. That holds however
-    many intervals are wrong: the errors of those that are not depend on their own rows only, and there
-    the draws' are the largest that the hypothesis allows.
-
-    ``somewhere_by`` holds for all intervals together: it is the largest ε for which so few events
-    as were seen in the interval, or fewer, have a chance of at most the level over the number of
-    intervals, if every probability there is ε too high (a Poisson binomial; no draw is needed). It is
-    never above the bound of the whole. (The draws' maximum over intervals at one ε would not do:
-    intervals differ in how wrong they are, so that each would be held against another ε.)
-
-    Bounds, p-values and ``somewhere_by`` hold with the confidence each; that all three kinds of
-    statement hold at once is not corrected for. ``somewhere_by`` is about some rows of the interval: a
-    stretch with many predictions that are right, or err the other way, may be right on average.
+    maxima, and for the number of bounds. ``somewhere_by`` holds for all intervals together, and is
+    never above the bound of the whole; it is about some rows of the interval: a stretch with many
+    predictions that are right, or err the other way, may be right on average. Bounds, p-values and
+    ``somewhere_by`` hold with the confidence each; that all three kinds of statement hold at once is
+    not corrected for. The proofs are in "Many looks" in the documentation.
 
     *Cost.* About ten million draws of one label a second on one core where the model is wrong, ten
     times as many where it is not. Bounds of 1000 classes at once need 40 000 draws each, hours or days.
@@ -117,8 +99,7 @@ def miscalibration_bounds(
     References
     ----------
     Westfall and Young, "Resampling-based multiple testing", 1993; Dümbgen and Spokoiny, "Multiscale
-    testing of qualitative hypotheses", Annals of Statistics 29 (2001). For bounds that go with Holm's
-    procedure: Strassburger and Bretz, Statistics in Medicine 27 (2008).
+    testing of qualitative hypotheses", Annals of Statistics 29 (2001).
 
     Examples
     --------
@@ -129,114 +110,67 @@ def miscalibration_bounds(
     (0.285, 0.0)
     """
     confidence = float(confidence)
-    if not (isinstance(lens, str) and lens == "classwise"):
+    classwise = isinstance(lens, str) and lens == "classwise"
+    if not classwise:
         find_lens(lens)
     whole = sample(probs, labels)
-    views, lens_label = _views(whole, lens)
-    level = level_of_confidence(confidence) / (2 * len(views))
-    n_draws = _checked_draws(n_resamples, level)
-    if n_resamples is None:
-        _check_cost(len(views), len(whole.labels), n_draws)
-    plan = BoundsPlan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
-    noted = whole if lens_label == "classwise" else views[0][1]
-    with single_threaded_blas():
-        found = tuple(plan.view(name, view, label) for name, view, label in views)
-    return MiscalibrationBounds(
-        views=found,
-        confidence=confidence,
-        level=level,
-        n_samples=len(whole.labels),
-        n_classes=whole.rows.n_classes,
-        lens=lens_label,
-        n_resamples=n_draws,
-        seed=plan.seed,
-        warnings=(
-            *whole.rows.notes,
-            *impossible_labels(noted),
-        ),
-    )
-
-
-_View = tuple[str, Sample, str | None]
-
-
-def _views(whole: Sample, lens: str | Lens | None) -> tuple[list[_View], str | None]:
-    """Return what the probability of each view is about, the view and its lens; and the lens asked."""
     m = whole.rows.n_classes
-    if isinstance(lens, str) and lens == "classwise":
+    if classwise:
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.
-        lenses = [ClassWise(k) for k in range(m)] if m > 2 else [None]
-        views = [(*seen(whole, each), each) for each in lenses]
-        return [
-            (event(each.label if each else None, view.rows), view, label) for view, label, each in views
-        ], "classwise"
-    view, label = seen(whole, lens, "top_label")
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
-            f"through the lens {quoted(label)}; give 'top_label', 'classwise', 'class:0' or 'top:5'."
-        )
-    return [(event(label, view.rows), view, label)], label
-
-
-def draws_needed(level: float) -> int:
-    """Return the draws without which no bound of such a level is possible.
-
-    Examples
-    --------
-    >>> draws_needed(0.05), draws_needed(0.05 / 82)
-    (19, 1639)
-    """
-    return math.ceil(round(1.0 / level, 6)) - 1
-
-
-def _checked_draws(n_resamples: int | None, level: float) -> int:
-    needed = draws_needed(level)
+        views = [seen(whole, each) for each in ([ClassWise(k) for k in range(m)] if m > 2 else [None])]
+    else:
+        views = [seen(whole, lens, "top_label")]
+        (view, lens_label), *_ = views
+        if view.rows.n_classes != 2:
+            raise InputError(
+                f"the bounds are about one probability, and there are {view.rows.n_classes} classes "
+                f"through the lens {quoted(lens_label)}; give 'top_label', 'classwise', 'class:0' or "
+                "'top:5'."
+            )
+    level = level_of_confidence(confidence) / (2 * len(views))
+    needed, n = draws_needed(level), len(whole.labels)
     if needed > MOST_RESAMPLES:
         raise InputError(
             f"a bound at level {level:.3g} needs {needed:,} draws, more than the {MOST_RESAMPLES:,} "
             "that are possible; give a lower confidence."
         )
-    if n_resamples is None:
-        reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
-        return max(_DRAWS, reserved, needed)
-    n_draws = int(n_resamples)
+    reserved = min(_RESERVE * (needed + 1) - 1, _MOST_WITH_RESERVE)
+    n_draws = max(_DRAWS, reserved, needed) if n_resamples is None else int(n_resamples)
     if n_draws < needed:
         raise InputError(
             f"n_resamples is {n_draws}, and a bound at level {level:.3g} needs {needed} draws at "
             "least; give more, or leave it out."
         )
-    return n_draws
-
-
-def _check_cost(n_views: int, n_samples: int, n_draws: int) -> None:
-    """Refuse hours of work that nobody asked for in so many words."""
-    if n_views * n_draws * (n_samples + _ROWS_OF_A_DRAW) <= _MOST_WORK:
-        return
-    many = "one class, as in lens='class:3', " if n_views > 1 else "fewer rows "
-    raise InputError(
-        f"{n_views:,} probabilities of {n_samples:,} rows with {n_draws:,} draws each would take "
-        f"hours; give {many}or a lower confidence, or n_resamples={n_draws} if it is to be done."
+    if n_resamples is None and len(views) * n_draws * (n + _ROWS_OF_A_DRAW) > _MOST_WORK:
+        many = "one class, as in lens='class:3', " if len(views) > 1 else "fewer rows "
+        raise InputError(
+            f"{len(views):,} probabilities of {n:,} rows with {n_draws:,} draws each would take hours; "
+            f"give {many}or a lower confidence, or n_resamples={n_draws} if it is to be done."
+        )
+    plan = BoundsPlan(level, 2 * len(views), n_draws, seed_of(rng), Workers(n_jobs, progress))
+    with single_threaded_blas():
+        found = tuple(plan.view(event(label, view.rows), view, label) for view, label in views)
+    return MiscalibrationBounds(
+        views=found,
+        confidence=confidence,
+        level=level,
+        n_samples=n,
+        n_classes=m,
+        lens="classwise" if classwise else views[0][1],
+        n_resamples=n_draws,
+        seed=plan.seed,
+        warnings=(*whole.rows.notes, *impossible_labels(whole if classwise else views[0][0])),
     )
+
+
+def draws_needed(level: float) -> int:
+    """Return the draws without which no bound of such a level is possible."""
+    return math.ceil(round(1.0 / level, 6)) - 1
 
 
 @dataclass(frozen=True)
 class BoundsPlan:
-    """How bounds are found.
-
-    Attributes
-    ----------
-    level
-        Probability at most with which one bound fails.
-    family
-        How many bounds there are, two a view.
-    n_draws
-        Label draws, at least those that the level needs.
-    seed
-        Of the draws.
-    workers
-        Who does the work.
-    """
+    """How bounds are found: ``family`` in all, two a view; each fails with chance ``level``."""
 
     level: float
     family: int

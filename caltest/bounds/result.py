@@ -119,16 +119,8 @@ class MiscalibrationBounds(Result):
         With which all bounds hold together.
     level
         Chance of one bound to be above its truth.
-    n_samples, n_classes
-        Rows and classes of the predictions.
-    lens
-        The lens: a label, "classwise", or None for class 1 of two.
-    n_resamples
-        Label draws.
-    seed
-        Integer that, given as ``rng``, repeats the numbers.
-    warnings
-        Sentences a reader should know.
+    n_samples, n_classes, lens, n_resamples, seed, warnings
+        As in :class:`caltest.CalibrationResult`; the lens may be "classwise".
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -41,47 +41,19 @@ _COUNTS = 2**17
 
 
 def grid_of_tolerances() -> Grid:
-    """Return the tolerances 0 to 1 in units of 1/10 000, steps growing with them.
-
-    Examples
-    --------
-    >>> grid = grid_of_tolerances()
-    >>> len(grid), grid[:3].tolist(), grid[-3:].tolist()
-    (341, [0, 1, 2], [9800, 9900, 10000])
-    """
+    """Return the tolerances 0 to 1 in units of 1/10 000, steps growing with them."""
     parts = [
         np.arange(start, stop, step) for (start, step), (stop, _) in pairwise((*_STEPS, (UNIT, 0)))
     ]
     return np.concatenate([*parts, [UNIT]]).astype(np.intp)
 
 
-class ScanDraws(NamedTuple):
-    """What one block of draws says of one side.
-
-    Attributes
-    ----------
-    maxima
-        (B, G) largest standardised error of any interval, for every tolerance.
-    first
-        (B, L) standardised errors of all intervals, tolerance 0.
-    """
-
-    maxima: Array
-    first: Array
-
-
 @dataclass(frozen=True, eq=False)
 class ShiftedScan:
     """The statistic "scan" of two classes, shifted by every tolerance of a grid.
 
-    Attributes
-    ----------
-    probs
-        (n, 2) predictions in the order of the second column.
-    intervals
-        Of these rows, in this order.
-    grid
-        (G,) tolerances, from 0, in units of 1/UNIT.
+    ``probs`` are predictions in the order of the second column, (n, 2); ``grid`` has (G,) tolerances,
+    from 0, in units of 1/UNIT.
     """
 
     probs: Array
@@ -100,7 +72,8 @@ class ShiftedScan:
         return self.grid / UNIT
 
     @cached_property
-    def _expected_and_scale(self) -> dict[Side, tuple[Array, Array]]:
+    def expected_and_scale(self) -> dict[Side, tuple[Array, Array]]:
+        """Σ_I p^ε, −∞ of intervals without rows, and 1/(standard deviation + 1), (L, G) each."""
         return {side: self._shifted_sums(side) for side in SIDES}
 
     def _shifted_sums(self, side: Side) -> tuple[Array, Array]:
@@ -134,20 +107,20 @@ class ShiftedScan:
         expected[~self.intervals.filled] = -np.inf
         return expected, 1.0 / (np.sqrt(np.maximum(variance, 0.0)) + 1.0)
 
-    def expected(self, side: Side) -> Array:
-        """Return Σ_I p^ε, (L, G); −∞ of intervals without rows."""
-        return self._expected_and_scale[side][0]
-
     def errors(self, labels: NDArray[np.intp], side: Side) -> Array:
         """Return the standardised errors for labels in order, (L, G)."""
         counted = labels if side == "over" else 1 - labels
         pieces = self.intervals.pieces(counted[None])[:, :, None]
-        expected, weight = self._expected_and_scale[side]
+        expected, weight = self.expected_and_scale[side]
         events = np.concatenate([found[0] for _, found in self.intervals.sums(pieces)])
         return np.asarray((expected - events) * weight)
 
-    def draw(self, seed: int, start: int, stop: int) -> dict[Side, ScanDraws]:
-        """Return what draws ``start`` to ``stop``, a block of the grid of seeds, say of both sides."""
+    def draw(self, seed: int, start: int, stop: int) -> dict[Side, tuple[Array, Array]]:
+        """Return standardised errors of draws ``start`` to ``stop``, a block of the grid of seeds.
+
+        Of both sides: the largest of any interval, for every tolerance, (B, G), and those of all
+        intervals for tolerance 0, (B, L).
+        """
         cells = self._cells(seed, start // DRAWS, stop - start)
         g = len(self.grid)
         below = np.cumsum(cells[:, :, :g], axis=2, dtype=cells.dtype)[:, :, ::-1]
@@ -182,24 +155,20 @@ class ShiftedScan:
         edges = np.concatenate([-self.grid[:0:-1], self.grid])
         return np.searchsorted(edges, np.arange(2 * UNIT + 1) - UNIT, side="right")
 
-    def _evaluate(self, events: NDArray[np.unsignedinteger], side: Side) -> ScanDraws:
+    def _evaluate(self, events: NDArray[np.unsignedinteger], side: Side) -> tuple[Array, Array]:
         """Standardise the events of every piece, (B, K, G)."""
-        expected, weight = self._expected_and_scale[side]
+        expected, weight = self.expected_and_scale[side]
         fitting = max(1, _ENTRIES // events[0].size)
         maxima, first = [], []
         for part in blocks(len(events), fitting):
-            found = list(self._standardised(events[part], expected, weight))
+            found = []
+            for level, errors in self.intervals.sums(events[part]):
+                np.subtract(expected[level], errors, out=errors)
+                errors *= weight[level]
+                found.append(errors)
             maxima.append(np.max([errors.max(axis=1) for errors in found], axis=0))
             first.append(np.concatenate([errors[:, :, 0] for errors in found], axis=1))
-        return ScanDraws(np.concatenate(maxima), np.concatenate(first))
-
-    def _standardised(
-        self, events: NDArray[np.unsignedinteger], expected: Array, weight: Array
-    ) -> Iterator[Array]:
-        for level, errors in self.intervals.sums(events):
-            np.subtract(expected[level], errors, out=errors)
-            errors *= weight[level]
-            yield errors
+        return np.concatenate(maxima), np.concatenate(first)
 
 
 # ------------------------------------------------------------------ where
@@ -214,41 +183,13 @@ def largest_refuted(
 ) -> NDArray[np.intp]:
     """Return for every interval the last tolerance that is refuted there, −1 if none is.
 
-    Notes
-    -----
-    Let S count the events of an interval I, and S^ε those of independent rows with the probabilities
-    max(p − ε, 0). An amount ε is refuted in I if P(S^ε ≤ S) is at most level/K, K the number of
-    different intervals. Let e be the largest p − q in I. All q are at least max(p − e, 0), so S is
-    stochastically no smaller than S^e, and P(S^e ≤ S) is at most level/K with a chance of at most
-    level/K. P(S^ε ≤ s) does not fall as ε grows, so this is also the chance that any ε from e on is
-    refuted in I. Over K intervals, whatever e is in each and however they overlap, the chances add up
-    to ``level`` at most: in every finite sample, and without a draw.
+    Labels are in the order of the scan's rows; ``level`` is the chance that any of the tolerances
+    returned is not below the truth of its interval.
 
-    What is refuted in a part of an interval is refuted in the interval, whose e is no smaller.
-
-    That intervals which overlap depend on each other is not used: a joint law of all of them would have
-    to be one for whatever e is in each, and the maximum over all tolerances, which is, has the higher
-    threshold.
-
-    S^ε is a Poisson binomial. In intervals of many rows it is replaced by the binomial of the same
-    mean, whose lower tail is the heavier one at s ≤ mean − 1: Hoeffding, "On the distribution of the
-    number of successes in independent trials", Annals of Mathematical Statistics 27 (1956), Theorem 4.
-
-    Parameters
-    ----------
-    scan, labels
-        The rows in order, and their labels.
-    side
-        "over" for p − q; "under" is the same of the rows without an event.
-    level
-        Chance that any of the tolerances returned is not below the truth of its interval.
-
-    Examples
-    --------
-    >>> scan = ShiftedScan.of(np.full((100, 2), 0.5), np.array([0, 1000, 2000, 3000]))
-    >>> labels = np.repeat([0, 1], [80, 20])  # 20 of 100 where 50 were predicted
-    >>> largest_refuted(scan, labels, "over", 0.05).tolist()
-    [2]
+    With S the events of an interval and S^ε those of independent rows with the probabilities
+    max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
+    "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
+    replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
     """
     bounds = scan.intervals.bounds
     pairs = np.unique(bounds[scan.intervals.filled], axis=0)
@@ -256,8 +197,12 @@ def largest_refuted(
     p = scan.probs[:, 1 if side == "over" else 0]
     counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
     events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
-    found = _by_binomials(scan.expected(side), np.diff(bounds, axis=1), events[:, None], allowed)
-    for index in np.flatnonzero(scan.intervals.filled & (np.diff(bounds, axis=1)[:, 0] <= _EXACT_ROWS)):
+    rows, means = np.diff(bounds, axis=1), np.maximum(scan.expected_and_scale[side][0], 0.0)
+    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
+    tails = bdtr(events[:, None], rows, share)
+    unlikely = (events[:, None] <= means - 1.0) & (tails + _ROUNDING <= allowed)
+    found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
+    for index in np.flatnonzero(scan.intervals.filled & (rows[:, 0] <= _EXACT_ROWS)):
         inside = p[slice(*bounds[index])]
 
         def refuted(g: int, inside: Array = inside, least: int = int(events[index])) -> bool:
@@ -269,14 +214,6 @@ def largest_refuted(
     starts, stops = bounds.T
     holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
     return np.asarray(np.where(holds, found, -1).max(axis=1))
-
-
-def _by_binomials(expected: Array, rows: Array, events: Array, allowed: float) -> NDArray[np.intp]:
-    """Return the last refuted column of the means (L, G), −1 if none is."""
-    means = np.maximum(expected, 0.0)  # of no rows: nothing is refuted
-    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
-    refuted = (events <= means - 1.0) & (bdtr(events, rows, share) + _ROUNDING <= allowed)
-    return np.asarray(refuted.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
@@ -301,16 +238,8 @@ def places(
 ) -> tuple[Place, ...]:
     """Describe the intervals that were found, the most telling first.
 
-    Named are those that overlap none named before.
-
-    Parameters
-    ----------
-    scan, labels
-        The rows in order, and their labels.
-    found
-        (L,) whether the model is wrong there.
-    somewhere_by, pvalues, observed
-        (L,) bounds, adjusted p-values and standardised errors.
+    Named are those that overlap none named before. Of (L,) intervals: whether the model is wrong there,
+    bounds, adjusted p-values and standardised errors.
     """
     scores = scan.probs[:, 1]
     bounds = scan.intervals.bounds
@@ -347,42 +276,16 @@ def places(
 # ------------------------------------------------------------------ compared
 
 
-@dataclass(frozen=True, eq=False)
-class _Counted:
-    """What a block of draws adds: (G,) and (L,) counts."""
-
-    reached: NDArray[np.int64]
-    steps: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Compared:
+class Compared(NamedTuple):
     """What all draws say of one side.
 
-    Attributes
-    ----------
-    observed
-        (L,) standardised errors, tolerance 0.
-    pvalues
-        (G,) of every tolerance.
-    adjusted
-        (L,) of every interval, tolerance 0, adjusted for their number.
+    Of all intervals, tolerance 0, the standardised errors and the p-values adjusted for their number,
+    (L,); of every tolerance the p-value, (G,).
     """
 
     observed: Array
     pvalues: Array
     adjusted: Array
-
-    @classmethod
-    def of(cls, observed: Array, parts: Sequence[_Counted], n_draws: int) -> Compared:
-        """Add the blocks."""
-        reached = np.sum([part.reached for part in parts], axis=0)
-        steps = np.sum([part.steps for part in parts], axis=0)
-        return cls(
-            observed[:, 0],
-            np.array([pvalue(int(count), n_draws, "greater") for count in reached]),
-            StepDown.of(observed[:, 0]).pvalues(steps, n_draws),
-        )
 
 
 def compared(
@@ -391,25 +294,27 @@ def compared(
     """Compare labels, in order, with draws; a block of draws is held at a time and worker."""
     observed = {side: scan.errors(labels, side) for side in SIDES}
     tasks = [(part.start, part.stop) for part in blocks(n_draws, DRAWS)]
-    compare = partial(_compare, scan, observed, seed)
-    parts = list(workers.map(compare, tasks, "label draws"))
-    return {
-        side: Compared.of(observed[side], [part[side] for part in parts], n_draws) for side in SIDES
-    }
+    parts = list(workers.map(partial(_counts, scan, observed, seed), tasks, "label draws"))
+    found = {}
+    for side in SIDES:
+        reached, steps = (np.sum([part[side][place] for part in parts], axis=0) for place in (0, 1))
+        found[side] = Compared(
+            observed[side][:, 0],
+            np.array([pvalue(int(count), n_draws, "greater") for count in reached]),
+            StepDown.of(observed[side][:, 0]).pvalues(steps, n_draws),
+        )
+    return found
 
 
-def _compare(
+def _counts(
     scan: ShiftedScan, observed: dict[Side, Array], seed: int, start: int, stop: int
-) -> dict[Side, _Counted]:
-    drawn = scan.draw(seed, start, stop)
-    return {side: _count(observed[side], *drawn[side]) for side in SIDES}
-
-
-def _count(observed: Array, maxima: Array, first: Array) -> _Counted:
-    highest = observed.max(axis=0)
-    reached = [
-        count(column, value, "greater")
-        for column, value in zip(maxima.T, highest.tolist(), strict=True)
-    ]
-    steps = StepDown.of(observed[:, 0]).count(first)
-    return _Counted(np.array(reached), steps)
+) -> dict[Side, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return what a block of draws adds: (G,) and (L,) counts of either side."""
+    found = {}
+    for side, (maxima, first) in scan.draw(seed, start, stop).items():
+        highest = observed[side].max(axis=0).tolist()
+        reached = [
+            count(draws, value, "greater") for draws, value in zip(maxima.T, highest, strict=True)
+        ]
+        found[side] = np.array(reached), StepDown.of(observed[side][:, 0]).count(first)
+    return found

@@ -25,7 +25,7 @@ from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
     from caltest.bounds import MiscalibrationBounds
-    from caltest.bounds.certificate_result import Method
+    from caltest.bounds.certificates import Method
 
 
 def run_bounds(

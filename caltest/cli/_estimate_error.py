@@ -24,7 +24,7 @@ from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
     from caltest.estimation.estimate import PValue
-    from caltest.estimation.ridge import Scaling
+    from caltest.estimation.functions import Scaling
 
 
 def run_estimate_error(

@@ -12,8 +12,8 @@ from caltest.cli._input import read_pilot
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
-    from caltest.planning.models import ModelLike
     from caltest.planning.pilot import Kind
+    from caltest.planning.simulate import ModelLike
 
 #: Generative models, and the option that each of them needs.
 _SIMULATED: dict[str, str | None] = {
@@ -96,7 +96,7 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
         raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
 
     from caltest import simulation
-    from caltest.simulation.draws import equal
+    from caltest.simulation import equal
 
     alpha = equal(classes).tolist()
     if needed is None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from scipy.special import stdtr
 
 from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import child_seed, generator
+from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import Sample
@@ -29,7 +29,6 @@ from caltest.statistics import Statistic
 Kind: TypeAlias = Literal["subsampling", "bootstrap"]
 Places: TypeAlias = NDArray[np.intp]
 
-RESAMPLINGS = dict.fromkeys(("subsampling", "bootstrap"), True)
 _RANGE = "give from 2 to 100,000"
 N_RESAMPLES = Whole(2, 100_000, _RANGE, _RANGE)
 _LARGEST_DEFAULT = 500  # the source's
@@ -39,22 +38,10 @@ _BATCH = 8  # resamples a task
 class ModelStatistic(NamedTuple):
     """One model: what its statistic is on all rows, and what it takes to compute it on others.
 
-    Attributes
-    ----------
-    name
-        Of the model.
-    measure
-        The statistic, with the options that are rules fitted on all rows.
-    view
-        Predictions and labels as the lens shows them.
-    value
-        On all rows.
-    drawn
-        The value on all rows for labels drawn from every model's predictions, (K, draws).
-    gram
-        h_ij of a U-statistic of degree two, else None.
-    resolution
-        How far two evaluations of one value may differ, by rounding.
+    ``measure`` has the options that are rules fitted on all rows; ``view`` is what the lens shows;
+    ``drawn`` are values on all rows for labels drawn from every model's predictions, (K, draws);
+    ``gram`` is h_ij of a U-statistic of degree two, else None; ``resolution`` says how far two
+    evaluations of one value may differ, by rounding.
     """
 
     name: str
@@ -68,19 +55,7 @@ class ModelStatistic(NamedTuple):
 
 @dataclass(frozen=True)
 class Resampling:
-    """How rows are drawn.
-
-    Attributes
-    ----------
-    kind
-        "subsampling" (without replacement) or "bootstrap" (with replacement, as many as there are).
-    size
-        Rows of a resample.
-    n_resamples
-        How many.
-    seed
-        Resample b is drawn from the seed's stream number b.
-    """
+    """How rows are drawn: resample b of ``size`` rows from the seed's stream number b."""
 
     kind: Kind
     size: int
@@ -90,7 +65,7 @@ class Resampling:
     @classmethod
     def checked(cls, kind: Kind, size: int | None, n_resamples: int, n: int, seed: int) -> Resampling:
         """Fill in the default size, or raise if the options do not fit n rows."""
-        choose("resampling", kind, RESAMPLINGS)
+        choose("resampling", kind, {"subsampling": True, "bootstrap": True})
         resamples = int(n_resamples)
         if kind == "bootstrap":
             if size is not None:
@@ -100,18 +75,6 @@ class Resampling:
         if not 2 <= rows < n:
             raise InputError(f"size is {size}; of {n} rows, a subsample has from 2 to {n - 1}.")
         return cls(kind, rows, resamples, seed)
-
-    @property
-    def label_seed(self) -> int:
-        """The seed of labels drawn from the predictions, apart from those of the resamples."""
-        return child_seed(self.seed, 0, 0)
-
-    @property
-    def described(self) -> str:
-        """Say what one resample is."""
-        return (
-            f"a {'subsample' if self.kind == 'subsampling' else 'bootstrap sample'} of {self.size} rows"
-        )
 
     def draw(self, number: int, n: int) -> Places:
         """Return the rows of one resample, in increasing order."""
@@ -123,9 +86,8 @@ class Resampling:
     def values(self, candidates: Sequence[ModelStatistic], workers: Workers) -> Array:
         """Return the statistic of every model in every resample, (B, K)."""
         sent = tuple(c._replace(gram=None, drawn=np.empty(0)) for c in candidates)
-        evaluate = partial(_evaluate, self, sent)
         tasks = [(batch.start, batch.stop) for batch in blocks(self.n_resamples, _BATCH)]
-        return np.concatenate(list(workers.map(evaluate, tasks, "resamples")))
+        return np.concatenate(list(workers.map(partial(_evaluate, self, sent), tasks, "resamples")))
 
     def standard_errors(self, values: Array, n: int, growth: float) -> StandardErrors:
         """Estimate standard errors on n rows from values in resamples, (B, K).
@@ -150,17 +112,14 @@ def _spread(columns: Array) -> Array:
 
 
 def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int, stop: int) -> Array:
-    n = len(candidates[0].view.labels)
-    resamples = [plan.draw(number, n) for number in range(start, stop)]
-    return np.array([[_value(plan, c, rows) for c in candidates] for rows in resamples])
-
-
-def _value(plan: Resampling, candidate: ModelStatistic, rows: Places) -> float:
-    predictions, labels = candidate.view.rows, candidate.view.labels
-    drawn = predictions.take(rows)
-    with about_model(candidate.name, f"on {plan.described}, "):
-        value = candidate.measure.given(drawn).value(labels[rows], ALONE)
-        return checked_value(candidate.measure, value)
+    found, kind = [], "subsample" if plan.kind == "subsampling" else "bootstrap sample"
+    for number in range(start, stop):
+        rows = plan.draw(number, len(candidates[0].view.labels))
+        for name, measure, view, *_ in candidates:
+            with about_model(name, f"on a {kind} of {plan.size} rows, "):
+                value = measure.given(view.rows.take(rows)).value(view.labels[rows], ALONE)
+                found.append(checked_value(measure, value))
+    return np.reshape(found, (stop - start, len(candidates)))
 
 
 def checked_value(measure: Statistic, value: float) -> float:
@@ -174,52 +133,31 @@ def checked_value(measure: Statistic, value: float) -> float:
 
 @contextmanager
 def about_model(name: str, where: str = "") -> Iterator[None]:
-    """Let an error name the model."""
+    """Let an error name the model, with its own facts in it."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"model {quoted(name)}: {where}{error}") from error
+        raise InputError(
+            "model {model}: {where}{error}", model=quoted(name), where=where, error=error.phrase
+        ) from error
 
 
-class Order(NamedTuple):
-    """How often resamples order the models in a way, each with a Wilson interval.
-
-    Attributes
-    ----------
-    pairs, pair_intervals
-        [i, j]: model i below model j, ties counted half; (K, K), and (K, K, 2).
-    first, first_intervals
-        Model i below all others, ties shared; (K,), and (K, 2).
-    whole, whole_interval
-        No two models the other way round than ``ranking`` has them.
-    """
-
-    pairs: Array
-    pair_intervals: Array
-    first: Array
-    first_intervals: Array
-    whole: float
-    whole_interval: tuple[float, float]
-
-
-def order_of(keys: Array, ranking: Sequence[int], resolution: float, confidence: float) -> Order:
-    """Count how often (B, K) keys, small ones best, are ordered in a way."""
+def orders(keys: Array, ranking: Sequence[int], resolution: float, confidence: float) -> dict[str, Any]:
+    """Count how often (B, K) keys, small ones best, are ordered in a way: fields of a comparison."""
     below = signs(keys[:, :, None], keys[:, None, :], resolution)  # 1 where i is below j
     resamples = len(keys)
     pairs = 0.5 + 0.5 * below.sum(axis=0, dtype=np.int64) / resamples
     leads = (below >= 0).all(axis=2)
     first = (leads / leads.sum(axis=1, keepdims=True)).mean(axis=0)
-    neighbours = below[:, ranking[:-1], ranking[1:]]
-    whole = float((neighbours >= 0).all(axis=1).mean())
-    low, high = wilson(np.array(whole), resamples, confidence).tolist()
-    return Order(
-        pairs,
-        wilson(pairs, resamples, confidence),
-        first,
-        wilson(first, resamples, confidence),
-        whole,
-        (low, high),
-    )
+    whole = float((below[:, ranking[:-1], ranking[1:]] >= 0).all(axis=1).mean())
+    return {
+        "first_proportions": first,
+        "first_intervals": _wilson(first, resamples, confidence),
+        "pair_proportions": pairs,
+        "pair_intervals": _wilson(pairs, resamples, confidence),
+        "order_proportion": whole,
+        "order_interval": tuple(_wilson(np.array(whole), resamples, confidence).tolist()),
+    }
 
 
 def signs(one: Array, other: Array, resolution: float) -> NDArray[np.int8]:
@@ -231,7 +169,7 @@ def signs(one: Array, other: Array, resolution: float) -> NDArray[np.int8]:
     return np.where(near | (one == other), 0, np.where(one < other, 1, -1)).astype(np.int8)
 
 
-def wilson(proportions: Array, trials: int, confidence: float) -> Array:
+def _wilson(proportions: Array, trials: int, confidence: float) -> Array:
     """Return Wilson's intervals of proportions, their ends along a new last axis."""
     from statsmodels.stats.proportion import proportion_confint  # slow to import
 
@@ -239,7 +177,7 @@ def wilson(proportions: Array, trials: int, confidence: float) -> Array:
     return np.clip(np.stack([np.asarray(end, dtype=np.float64) for end in ends], axis=-1), 0.0, 1.0)
 
 
-# ------------------------------------------------------------------ equality
+# ------------------------------------------------------------------ standard errors
 
 
 FEWEST_ROWS = 4  # Σ h_ij h_kl over four different rows is needed
@@ -256,24 +194,10 @@ class StandardErrors(NamedTuple):
 def standard_errors(tiles: Sequence[Tile], n: int, workers: Workers = ALONE) -> StandardErrors:
     """Return the standard errors of U-statistics on the same n rows, in O(K n² (m + K)) time.
 
-    Parameters
-    ----------
-    tiles
-        h of every statistic, (n, n), as tile functions; the diagonal is not used.
-    n
-        Rows, at least 4.
+    ``tiles`` are h of every statistic, (n, n), n ≥ 4; the diagonal is not used.
 
-    References
-    ----------
-    Hoeffding, "A class of statistics with asymptotically normal distribution", Annals of Mathematical
-    Statistics 19 (1948).
-
-    Examples
-    --------
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
-    >>> half_squares = lambda i, j: 0.5 * (x[i, None] - x[None, j]) ** 2  # U is the variance
-    >>> standard_errors([half_squares], 5).values.round(3)
-    array([6.88])
+    Source: Hoeffding, "A class of statistics with asymptotically normal distribution", Annals of
+    Mathematical Statistics 19 (1948).
     """
     off_diagonal = [partial(_off_diagonal, tile) for tile in tiles]
     ones = np.ones((n, 1))
@@ -327,20 +251,6 @@ def _error(row_sums: Array, squares: float) -> float:
 LABEL_DRAWS = 200
 
 
-class Equality(NamedTuple):
-    """Of every pair: the difference of the errors' sizes, its standard error, and a p-value, (K, K)."""
-
-    differences: Array
-    errors: Array
-    pvalues: Array
-
-
-def biases_of(candidates: Sequence[ModelStatistic], signed: bool) -> Array:
-    """Return every model's mean size if it is calibrated; U-statistics have no bias."""
-    own = [np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)]
-    return np.array([np.mean(np.abs(values) if signed else values) for values in own])
-
-
 def equality(
     candidates: Sequence[ModelStatistic],
     biases: Array,
@@ -348,8 +258,10 @@ def equality(
     degrees: float,
     signed: bool,
     resolution: float,
-) -> Equality:
+) -> tuple[Array, Array, Array]:
     """Test every pair, by t with so many degrees of freedom; equal errors have difference 0 and p 1.
+
+    Return the difference of the errors' sizes, its standard error, and a p-value, (K, K) each.
 
     Without a sign, a model's bias is at most what it is if calibrated: a bin that is far off has none.
     Of equal errors, the difference of i's and j's values therefore lies between −bias j and bias i on
@@ -367,14 +279,14 @@ def equality(
             reach = np.where(known, biases, 0.0)
             beyond = differences - np.clip(differences, -reach, reach[:, None])
             hidden = tied | ~(known & known[:, None])
-            return Equality(differences, apart, np.where(hidden, 1.0, _pvalues(beyond, apart, degrees)))
+            return differences, apart, np.where(hidden, 1.0, _pvalues(beyond, apart, degrees))
         together = np.maximum(errors.sums, _if_calibrated(drawn, 1.0))
         pvalues = np.maximum(
             _pvalues(values[:, None] - values, apart, degrees),
             _pvalues(values[:, None] + values, together, degrees),
         )
     alike = np.signbit(values[:, None]) == np.signbit(values)
-    return Equality(differences, np.where(alike, apart, together), np.where(tied, 1.0, pvalues))
+    return differences, np.where(alike, apart, together), np.where(tied, 1.0, pvalues)
 
 
 def _if_calibrated(drawn: Array, sign: float) -> Array:

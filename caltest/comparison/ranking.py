@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, seed_of
+from caltest._sampling import Rng, child_seed, seed_of
 from caltest._tiles import Array
 from caltest._visible import as_text, quoted
 from caltest.comparison.equality import (
@@ -23,10 +23,9 @@ from caltest.comparison.equality import (
     Resampling,
     StandardErrors,
     about_model,
-    biases_of,
     checked_value,
     equality,
-    order_of,
+    orders,
     standard_errors,
 )
 from caltest.comparison.result import Comparison
@@ -59,14 +58,9 @@ def wholes_of(
     if len(models) < 2 or len(names) < len(models):
         raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
     find_lens(lens)  # a wrong name is no model's fault
-    wholes = _alike({str(key): probs for key, probs in models.items()}, labels)
-    return wholes, lens_of(next(iter(wholes.values())).rows, lens, default)
-
-
-def _alike(models: dict[str, Any], labels: object) -> dict[str, Sample]:
-    """Check every model's input; the same rows and classes, the classes in one order."""
+    given = {str(key): probs for key, probs in models.items()}
     wholes: dict[str, Sample] = {}
-    for name, probs in models.items():
+    for name, probs in given.items():
         with about_model(name):
             if recognised(probs) is not None:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
@@ -77,20 +71,22 @@ def _alike(models: dict[str, Any], labels: object) -> dict[str, Sample]:
             f"there are {len(first.labels)} rows; a comparison needs {FEWEST_ROWS} at least."
         )
     for name, other in others:
-        check_index(models[reference], models[name], reference, name)
+        check_index(given[reference], given[name], reference, name)
         wholes[name] = aligned(reference, first, name, other)
-        _check_labels(reference, first, name, wholes[name], other)
-    return wholes
+        differ = first.labels != wholes[name].labels
+        if differ.any():  # one vector of labels means other classes in another order of columns
+            own, known = (each.rows.classes or () for each in (other, first))
+            raise InputError(
+                f"model {quoted(name)}: the columns are {listed(own, 4)}, those of model "
+                f"{quoted(reference)} {listed(known, 4)}, so that the label of "
+                f"{Row(int(differ.argmax()))} is not the same class for both; order the columns alike, "
+                "or give labels as class names."
+            )
+    return wholes, lens_of(first.rows, lens, default)
 
 
 def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
-    """Return a sample with its columns in the order of the first one's, where names tell.
-
-    Raises
-    ------
-    InputError
-        If rows or classes are not the same.
-    """
+    """Return a sample of the same rows and classes, ordered as the first one's where names tell."""
     known, own = first.rows, other.rows
     if known.probs.shape != own.probs.shape:
         raise InputError(
@@ -108,19 +104,6 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
     order = [others.index(each) for each in names]
     ordered = own.shown_as(own.probs[:, order], known.classes)
     return Sample(ordered, np.argsort(order)[other.labels])
-
-
-def _check_labels(reference: str, first: Sample, name: str, other: Sample, as_given: Sample) -> None:
-    """Raise if one vector of labels means other classes in another model's order of columns."""
-    differ = first.labels != other.labels
-    if differ.any():
-        own, known = (each.rows.classes or () for each in (as_given, first))
-        raise InputError(
-            f"model {quoted(name)}: the columns are {listed(own, 4)}, those of model "
-            f"{quoted(reference)} {listed(known, 4)}, so that the label of "
-            f"{Row(int(differ.argmax()))} is not the same class for both; order the columns alike, "
-            "or give labels as class names."
-        )
 
 
 # ------------------------------------------------------------------ ranking
@@ -191,34 +174,14 @@ def compare(
 
     Notes
     -----
-    *Ranking*: by the value on all rows. Statistics with a sign ("ecd", "citl", "esce", …) rank by
-    their size. Options that are rules (a bandwidth, CKCE's λ and method) are fitted to each model's
-    predictions once, on all rows, and kept in the resamples: so these estimate the same quantity as
-    the value does, and are cheap. Bins are part of the statistic and made anew.
+    *Ranking*: by the value on all rows, its bias included. Statistics with a sign ("ecd", "citl",
+    "esce", …) rank by their size. Options that are rules (a bandwidth, CKCE's λ and method) are fitted
+    to each model's predictions once, on all rows, and kept in the resamples. Bins are made anew.
 
-    *Standard errors*: of U-statistics ("skce_uq", "jkce") and of their differences, from Hoeffding's
-    variance with both terms; the bandwidth's own chance is left out.
-    Of other statistics, from the resamples: the standard deviation over subsamples of b rows, times
-    √(b/n)/√(1 − b/n). That is right for a smooth statistic of a model that is not calibrated; of a
-    calibrated one an unsigned error falls faster than 1/√n, and what is stated is too large.
-    Of a difference, at least what it would be if one of the two models were calibrated, by labels
-    drawn from its predictions: labels that are rare and did not occur leave no trace in the rows.
-
-    *Tests* are t-tests, their degrees of freedom from n − 1 rows and, where standard errors come from
-    them, n_resamples − 1 resamples. Intervals likewise. They are approximate. Of a statistic with a
-    sign, two errors of the same size have either the same value or opposite ones; both must be
-    rejected, and the larger p-value counts. In simulations of 500 data sets of 20 and 100 rows
-    (``validation/results/comparison_levels.csv``; "skce_uq", "ecd", "citl"), errors equal and opposite
-    were told apart in 0.4% to 4% at level 0.05 and in at most 0.6% at 0.01, pairs of calibrated models
-    in at most 0.4% at either; so few data sets do not tell the size at 0.001.
-
-    *Bias*: what a statistic such as "ece" or "ckce" is on average for a calibrated model depends on
-    how its predictions are spread, so that two calibrated models can differ greatly. That average is
-    estimated from labels drawn from the predictions (``if_calibrated``). A model's bias is between 0
-    and that, so a difference counts in the test only as far as it exceeds it, which for a binned
-    statistic of few rows finds little. Statistics with a sign have no bias if calibrated, and the test
-    subtracts none. The ranking is by the values as they are, and an interval is about the value's
-    mean, its bias included: for one without bias take "jkce" or "skce_uq".
+    *p-values and intervals* are approximate, by t. A difference counts only as far as it exceeds what
+    the statistic is on average for calibrated models of these predictions (``if_calibrated``); for one
+    without bias take "jkce" or "skce_uq". "Many looks" in the documentation says how standard errors
+    are found.
 
     *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
     intervals account for the number of resamples only.
@@ -241,32 +204,57 @@ def compare(
     True
     """
     measure = find_statistic(statistic)
-    _growth(measure)
+    if measure.growth is None:
+        raise InputError(
+            f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell "
+            "its error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
+        )
     check_correction(correction)
     wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens)
     n = len(next(iter(wholes.values())).labels)
     plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng))
     workers = Workers(n_jobs, progress)
     with single_threaded_blas():
+        label_seed = child_seed(plan.seed, 0, 0)  # apart from those of the resamples
         labels_drawn = np.concatenate(
-            [each.rows.sampler(plan.label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
+            [each.rows.sampler(label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
         )
         candidates = [
             _candidate(name, measure, whole, found_lens, labels_drawn, workers)
             for name, whole in wholes.items()
         ]
         drawn = plan.values(candidates, workers)
-        errors = _standard_errors(candidates, plan, drawn, workers)
-    signed = _signed(measure)
+        tiles = [each.gram for each in candidates if each.gram is not None]
+        if tiles:
+            errors = standard_errors(tiles, n, workers)
+        else:
+            errors = plan.standard_errors(drawn, n, measure.growth)
+            finite = np.isfinite([each.value for each in candidates])
+            both = finite[:, None] & finite
+            errors = StandardErrors(
+                np.where(finite, errors.values, np.inf),
+                np.where(both, errors.differences, np.inf),
+                np.where(both, errors.sums, np.inf),
+            )
+    signed = measure.alternatives[0] == "two-sided"
     values = np.array([each.value for each in candidates])
     keys = np.abs(values) if signed else values
     resolution = max(each.resolution for each in candidates)
     order = [int(i) for i in np.argsort(keys, kind="stable")]
-    held = order_of(np.abs(drawn) if signed else drawn, order, resolution, confidence)
-    exact = candidates[0].gram is not None
-    degrees = _degrees(n, None if exact else plan.n_resamples)
-    biases = biases_of(candidates, signed)
-    tests = equality(candidates, biases, errors, degrees, signed, resolution)
+    # Degrees of freedom of the errors: the variance of a variance is 2/(n − 1) times its square if what
+    # varies is normal; that of the resamples adds to it.
+    degrees = 1.0 / (1.0 / (n - 1) + (0.0 if tiles else 1.0 / (plan.n_resamples - 1)))
+    # The mean size of each model if it is calibrated; U-statistics have no bias.
+    own = [np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)]
+    biases = np.array([np.mean(np.abs(each) if signed else each) for each in own])
+    differences, difference_errors, pvalues = equality(
+        candidates, biases, errors, degrees, signed, resolution
+    )
+    upper, adjusted_pvalues = np.triu_indices(len(pvalues), 1), np.ones_like(pvalues)
+    adjusted_pvalues[upper] = adjusted_pvalues.T[upper] = adjusted(pvalues[upper], correction)
+    known = np.isfinite(errors.values)  # an interval is all numbers where the error is unknown
+    reach = float(stdtrit(degrees, 0.5 + 0.5 * confidence)) * np.where(known, errors.values, np.inf)
+    centre = np.where(known, values, 0.0)
     names = tuple(each.name for each in candidates)
     return Comparison(
         names=names,
@@ -274,21 +262,16 @@ def compare(
         values=values,
         if_calibrated=biases,
         standard_errors=errors.values,
-        intervals=_intervals(values, errors.values, degrees, confidence),
-        first_proportions=held.first,
-        first_intervals=held.first_intervals,
-        pair_proportions=held.pairs,
-        pair_intervals=held.pair_intervals,
-        order_proportion=held.whole,
-        order_interval=held.whole_interval,
-        differences=tests.differences,
-        difference_errors=tests.errors,
-        pvalues=tests.pvalues,
-        adjusted_pvalues=_adjusted(tests.pvalues, correction),
+        intervals=np.column_stack([centre - reach, centre + reach]),
+        **orders(np.abs(drawn) if signed else drawn, order, resolution, confidence),
+        differences=differences,
+        difference_errors=difference_errors,
+        pvalues=pvalues,
+        adjusted_pvalues=adjusted_pvalues,
         statistic=measure.name,
         measures=measure.measures + ("; ranked by size, whatever the sign" if signed else ""),
         signed=signed,
-        errors_from="u_statistic" if exact else plan.kind,
+        errors_from="u_statistic" if tiles else plan.kind,
         confidence=float(confidence),
         correction=correction,
         n_samples=n,
@@ -299,24 +282,8 @@ def compare(
         n_resamples=plan.n_resamples,
         size=plan.size,
         seed=plan.seed,
-        warnings=_notes(candidates, n, tests.differences, tests.errors),
+        warnings=_notes(candidates, n, differences, difference_errors),
     )
-
-
-# ------------------------------------------------------------------ numbers
-
-
-def _signed(measure: Statistic) -> bool:
-    return measure.alternatives[0] == "two-sided"
-
-
-def _growth(measure: Statistic) -> float:
-    if measure.growth is None:
-        raise InputError(
-            f"{measure.name!r} grows with the rows by no fixed power, so that subsamples do not tell "
-            "its error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
-        )
-    return measure.growth
 
 
 def _candidate(
@@ -341,47 +308,6 @@ def _candidate(
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
     gram = form.gram(view.labels) if isinstance(form, HasGram) else None
     return ModelStatistic(name, fitted, view, value, drawn, gram, form.resolution)
-
-
-def _standard_errors(
-    candidates: Sequence[ModelStatistic], plan: Resampling, drawn: Array, workers: Workers
-) -> StandardErrors:
-    measure, n = candidates[0].measure, len(candidates[0].view.labels)
-    tiles = [each.gram for each in candidates if each.gram is not None]
-    if tiles:
-        return standard_errors(tiles, n, workers)
-    errors = plan.standard_errors(drawn, n, _growth(measure))
-    finite = np.isfinite([each.value for each in candidates])
-    both = finite[:, None] & finite
-    return StandardErrors(
-        np.where(finite, errors.values, np.inf),
-        np.where(both, errors.differences, np.inf),
-        np.where(both, errors.sums, np.inf),
-    )
-
-
-def _degrees(n: int, resamples: int | None) -> float:
-    """Return the degrees of freedom of a standard error, from n rows and, perhaps, by resamples.
-
-    The variance of a variance is 2/(n − 1) times its square if what varies is normal; that of the
-    resamples adds to it.
-    """
-    return 1.0 / (1.0 / (n - 1) + (1.0 / (resamples - 1) if resamples else 0.0))
-
-
-def _intervals(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
-    """Return values ± t errors; all numbers where the error is unknown."""
-    known = np.isfinite(errors)
-    reach = float(stdtrit(degrees, 0.5 + 0.5 * confidence)) * np.where(known, errors, np.inf)
-    centre = np.where(known, values, 0.0)
-    return np.column_stack([centre - reach, centre + reach])
-
-
-def _adjusted(pvalues: Array, correction: str | None) -> Array:
-    upper = np.triu_indices(len(pvalues), 1)
-    found = np.ones_like(pvalues)
-    found[upper] = found.T[upper] = adjusted(pvalues[upper], correction)
-    return found
 
 
 def _notes(

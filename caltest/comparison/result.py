@@ -65,18 +65,12 @@ class Comparison(Result):
         Of all intervals.
     correction
         Of the p-values; None where they are not adjusted.
-    n_samples, n_classes
-        Rows, and classes as the lens shows them.
-    lens
-        Label of the lens; None for the full probability vector.
     parameters
         Options in force for every model, by its name: a fitted bandwidth for instance.
-    resampling, n_resamples, size
-        How rows were drawn, how often, and how many at a time.
-    seed
-        Integer that, given as ``rng``, repeats the numbers.
-    warnings
-        Sentences a reader should know.
+    resampling, size
+        How rows were drawn, and how many at a time.
+    n_samples, n_classes, lens, n_resamples, seed, warnings
+        As in :class:`caltest.CalibrationResult`.
 
     Examples
     --------

@@ -14,12 +14,9 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from caltest._arguments import check_unmasked, closest
-from caltest._visible import as_text, has, quoted
+from caltest._arguments import check_unmasked, closest, has
+from caltest._visible import as_text, quoted
 from caltest.exceptions import InputError, Phrase
-
-# ------------------------------------------------------------------ containers
-
 
 _LISTED = 40  # characters of each of several names
 #: What is said of a file that was opened and not read.
@@ -33,21 +30,11 @@ _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a container holds.
-
-    Attributes
-    ----------
-    values
-        Real numbers, booleans or text. It may share memory with what the caller gave.
-    names
-        Column names, if the container has them.
-    coarse
-        Whether some numbers have fewer digits than float64 has: float32, half or bfloat16.
-    """
+    """What a container holds: real numbers, booleans or text, which it may share with the caller."""
 
     values: np.ndarray
     names: tuple[str, ...] | None = None
-    coarse: bool = False
+    coarse: bool = False  # some numbers have fewer digits than float64: float32, half or bfloat16
 
     @property
     def is_text(self) -> bool:
@@ -60,11 +47,7 @@ class Table:
 
 
 def listed(names: Iterable[object], limit: int = 8) -> str:
-    """List names in a message, the first few of many.
-
-    >>> listed(["cat", "dog"]), listed(range(30), limit=3)
-    ("'cat', 'dog'", '0, 1, 2, … (30 in all)')
-    """
+    """List names in a message, the first few of many."""
     all_names = list(names)
     if not all_names:
         return "none"
@@ -78,36 +61,26 @@ def shape_of(values: np.ndarray) -> str:
 
 
 def read_table(data: object, what: str) -> Table:
-    """Read a container of any kind.
+    """Read a container: array, nested list, tensor on the CPU, frame or series that narwhals knows.
 
-    Parameters
-    ----------
-    data
-        numpy array, nested list, tensor on the CPU, or a data frame or series that narwhals knows
-        (pandas, polars, pyarrow and more).
-    what
-        The argument's name, for messages: ``"probs"`` or ``"labels"``.
-
-    Raises
-    ------
-    InputError
-        If the container, or the kind of its entries, cannot be read, or an entry is missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> read_table(pd.DataFrame({"cat": [0.25], "dog": [0.75]}), "probs").names
-    ('cat', 'dog')
+    ``what`` is the argument's name, for messages.
     """
     if isinstance(data, Table):
         return data
+    if isinstance(data, np.ndarray | list):
+        return _from_array(data, what)
     native = native_of(data, what)
     if isinstance(native, nw.DataFrame):  # before its columns are taken for attributes
         return _from_frame(native, what)
     if isinstance(native, nw.Series):
         return _from_series(native, what)
     if has(data, "detach", "cpu"):
-        return _from_tensor(data, what)
+        tensor: Any = data
+        tensor = tensor.detach().cpu()
+        try:
+            return _from_array(tensor.numpy(), what)
+        except TypeError:  # bfloat16, which numpy lacks
+            return _from_array(tensor.float().numpy(), what)
     if has(data, "collect", "lazy"):
         raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
     if has(data, "load", "n_samples"):
@@ -120,13 +93,7 @@ def read_table(data: object, what: str) -> Table:
 
 
 def native_of(data: Any, what: str) -> Any:
-    """Return a frame or a series as narwhals wraps it, its names told apart; other data as they are.
-
-    Raises
-    ------
-    InputError
-        If a frame cannot be read. Names of columns may be of any type, and then anything is raised.
-    """
+    """Return a frame or a series as narwhals wraps it, its names told apart; other data as they are."""
     try:
         if type(data).__name__ == "RecordBatch":
             data = nw.from_arrow(data, backend="pyarrow")
@@ -143,7 +110,7 @@ def native_of(data: Any, what: str) -> Any:
             f"{what} is {quoted(data)} that cannot be read: {reason}; give an array."
         ) from error
     if isinstance(native, nw.DataFrame) and len(native.columns):
-        try:
+        try:  # names of columns may be of any type, and then anything is raised
             for name in native.columns:
                 native.get_column(name)
             native.schema  # noqa: B018
@@ -165,14 +132,6 @@ def is_framed(data: object) -> bool:
     return framed or type(data).__name__ in ("RecordBatch", "DataArray")
 
 
-def _from_tensor(tensor: Any, what: str) -> Table:
-    tensor = tensor.detach().cpu()
-    try:
-        return _from_array(tensor.numpy(), what)
-    except TypeError:  # bfloat16, which numpy lacks
-        return _from_array(tensor.float().numpy(), what)
-
-
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     check_named(frame.columns, what)
     names = tuple(str(name) for name in frame.columns)
@@ -192,7 +151,9 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
                 "leave the column out, or convert it to float."
             )
     if any(frame.get_column(name).null_count() for name in frame.columns):
-        _raise_first_missing(frame, names, what)
+        missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
+        row, column = (int(index) for index in np.argwhere(missing)[0])
+        raise _missing(what, row, f", column {quoted(names[column])}")
     coarse = any(_is_coarse(dtype) for dtype in frame.schema.values())
     wide = any(dtype in _WIDE for dtype in frame.schema.values())
     values = None if wide else np.asarray(frame.to_numpy())
@@ -202,10 +163,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
 
 
 def check_named(names: Sequence[object], what: str) -> None:
-    """Raise if a column has a name that cannot be written, or one of several has no name.
-
-    No name is None, or a value that stands for a missing one.
-    """
+    """Raise if a column has a name that cannot be written, or one of several has none, or NaN."""
     for place, name in enumerate(names):
         missing = type(name).__name__ in ("NoneType", "NAType", "NaTType")
         missing = missing or (isinstance(name, float) and math.isnan(name))
@@ -219,12 +177,6 @@ def check_named(names: Sequence[object], what: str) -> None:
 def _numpy(series: nw.Series[Any]) -> np.ndarray:
     """Return a column as an array; numpy has no integers of 128 bits."""
     return np.asarray((series.cast(nw.Float64) if series.dtype in _WIDE else series).to_numpy())
-
-
-def _raise_first_missing(frame: nw.DataFrame[Any], names: tuple[str, ...], what: str) -> None:
-    missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
-    row, column = (int(index) for index in np.argwhere(missing)[0])
-    raise _missing(what, row, f", column {quoted(names[column])}")
 
 
 def _missing(what: str, row: int, column: str) -> InputError:
@@ -268,13 +220,11 @@ def _from_array(data: Any, what: str) -> Table:
         values = np.asarray(data)
     except Exception as error:  # what calls itself an array may raise anything
         raise _ragged(data, what) from error
-    if values.ndim == 0 and isinstance(data, np.ndarray | np.generic):
-        raise InputError(
-            f"{what} is one value, {quoted(values[()])}; give an array of one entry a row."
-        )
     if values.ndim == 0:
         raise InputError(
-            f"{what} is of type {type(data).__name__}, which is not a table of rows; "
+            f"{what} is one value, {quoted(values[()])}; give an array of one entry a row."
+            if isinstance(data, np.ndarray | np.generic)
+            else f"{what} is of type {type(data).__name__}, which is not a table of rows; "
             "give an array, a list, a data frame or a tensor."
         )
     coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
@@ -283,21 +233,21 @@ def _from_array(data: Any, what: str) -> Table:
 
 def _ragged(data: Any, what: str) -> InputError:
     """Say which of the rows, that make no array, is the first to differ in length."""
-    advice = "give every row one number a class"
+    do = "give every row one number a class"
     try:
         lengths = [len(row) for row in data]
     except Exception:  # of rows without a length, or that raise anything
-        return InputError(f"{what} cannot be read as an array: its rows differ in kind; {advice}.")
+        return InputError(f"{what} cannot be read as an array: its rows differ in kind; {do}.")
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is None:
-        return InputError(f"{what} cannot be read as an array: its rows nest unevenly; {advice}.")
+        return InputError(f"{what} cannot be read as an array: its rows nest unevenly; {do}.")
     return InputError(
         "{argument} has rows of different lengths: {row} has {found} entries, row 0 has {first}; {do}.",
         argument=what,
         row=odd,
         found=lengths[odd],
         first=lengths[0],
-        do=advice,
+        do=do,
     )
 
 
@@ -308,50 +258,45 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
         return values
     if kind == "c":
         raise InputError(f"{what} holds complex numbers; take the real part if that is meant.")
-    if kind == "O":
-        return _plain_objects(values, what)
-    kinds = {"M": "dates", "m": "time spans", "S": "bytes", "V": "records"}
-    advice = {"S": "decode them to strings", "V": "give one plain column a class"}
-    raise InputError(
-        f"{what} holds {kinds.get(kind, str(values.dtype))}, not numbers; "
-        f"{advice.get(kind, 'give numbers')}."
-    )
-
-
-def _plain_objects(values: np.ndarray, what: str) -> np.ndarray:
+    if kind != "O":
+        kinds = {"M": "dates", "m": "time spans", "S": "bytes", "V": "records"}
+        advice = {"S": "decode them to strings", "V": "give one plain column a class"}
+        raise InputError(
+            f"{what} holds {kinds.get(kind, str(values.dtype))}, not numbers; "
+            f"{advice.get(kind, 'give numbers')}."
+        )
     entries = values.ravel()
     missing = next((i for i, x in enumerate(entries) if x is None or x is np.nan), None)
     if missing is not None:
         place = np.unravel_index(missing, values.shape)
         column = f", column {int(place[1])}" if values.ndim > 1 else ""
         raise _missing(what, int(place[0]), column)
-    kinds = sorted({type(x).__name__ for x in entries})
-    if kinds and set(kinds) <= {"str", "str_"}:
+    types = sorted({type(x).__name__ for x in entries})
+    if types and set(types) <= {"str", "str_"}:
         return values
-    advice = "give entries of one kind"
-    if len(kinds) == 1:
-        advice = (
+    do = "give entries of one kind"
+    if len(types) == 1:
+        do = (
             f"convert it first, with np.asarray({what}, dtype={'int' if what == 'labels' else 'float'})"
         )
         try:
             values.astype(np.float64)
-            if what == "labels" and kinds == ["int"]:
+            if what == "labels" and types == ["int"]:
                 values.astype(np.int64)
         except OverflowError:
             limit = 2**63 - 1 if what == "labels" else 1e300
             large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
-            row = large // (values.size // len(values))
             raise InputError(
                 "{argument} holds {found} in {row}; correct it, or leave this row out of probs and "
                 "labels alike.",
                 argument=what,
-                row=row,
+                row=large // (values.size // len(values)),
                 found=quoted(entries[large]),
             ) from None
         except (TypeError, ValueError):
-            advice = "give numbers"
+            do = "give numbers"
     raise InputError(
-        f"{what} is an array of Python objects ({listed(kinds, 4)}), not of numbers; {advice}."
+        f"{what} is an array of Python objects ({listed(types, 4)}), not of numbers; {do}."
     )
 
 

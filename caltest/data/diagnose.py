@@ -1,12 +1,7 @@
-"""What wrong predictions look like, and what to do about it: one recogniser a mistake.
-
-A recogniser returns a sentence, or None where it does not recognise the mistake. The first that
-speaks wins, so they stand from the most telling to the most general.
-"""
+"""What wrong predictions look like, and what to do about it: the most telling mistake first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,15 +13,7 @@ from caltest.exceptions import InputError, Phrase, Row
 
 @dataclass(frozen=True, eq=False)
 class Suspect:
-    """Predictions that are not on the simplex: what the recognisers look at.
-
-    Attributes
-    ----------
-    table
-        As the caller gave it: (n,), (n, 1) or (n, m).
-    tolerance
-        How far a row may sum from 1, and an entry lie outside [0, 1].
-    """
+    """Predictions, (n,), (n, 1) or (n, m), farther from the simplex than the tolerance."""
 
     table: Table
     tolerance: float
@@ -58,106 +45,51 @@ class Suspect:
         return Phrase("{row}{column} is {found}", facts)
 
 
-Recogniser = Callable[[Suspect], "Phrase | None"]
-
-
 def probs_error(suspect: Suspect) -> InputError:
     """Say what predictions that are not on the simplex look like."""
-    binary = suspect.values.shape[1] == 1
-    recognisers = _BINARY if binary else _SIMPLEX
+    of_one = suspect.values.shape[1] == 1
     with np.errstate(over="ignore", invalid="ignore"):
-        messages = (recognise(suspect) for recognise in recognisers)
-        return InputError(next(message for message in messages if message))
+        return InputError(_of_one_column(suspect) if of_one else _of_columns(suspect))
 
 
-def _log_probabilities(suspect: Suspect) -> Phrase | None:
-    values = suspect.values
-    if not values.max() <= suspect.tolerance:
-        return None
-    if np.abs(np.exp(values).sum(axis=1) - 1).max() > 1e-2:
-        return None
-    return Phrase(
-        "probs looks like log-probabilities: no entry is positive, and the exponentials of each "
-        "row sum to 1; give np.exp(probs)."
-    )
-
-
-def _not_finite(suspect: Suspect) -> Phrase | None:
-    bad = ~np.isfinite(suspect.values)
-    if not bad.any():
-        return None
-    return Phrase(
-        "probs has entries that are not finite, in {wrong} of {rows} rows: {entry}; find where the "
-        "model's numbers break, or leave these rows out of probs and labels alike.",
-        {"wrong": int(bad.any(axis=1).sum()), "rows": len(bad), "entry": suspect.entry(bad)},
-    )
-
-
-def _extra_column(suspect: Suspect) -> Phrase | None:
-    if suspect.values.shape[1] < 3:
-        return None
-    # A column that is no probability is what the row sums exceed 1 by, in every row.
-    excess = (suspect.sums - 1)[:, None]
-    extra = np.abs(suspect.values - excess).max(axis=0) <= 1e-3
-    if not extra.any() or np.abs(excess).max() < 0.05 or suspect.outside[:, ~extra].any():
-        return None
-    column = suspect.table.column(int(np.argmax(extra)))
-    return Phrase(
-        "{column} of probs seems to be no probability, since the other columns of each row sum to 1; "
-        "leave that column out.",
-        {"column": column},
-    )
-
-
-def _percentages(suspect: Suspect) -> Phrase | None:
-    if suspect.values.min() < 0 or np.abs(suspect.sums - 100).max() > 1:
-        return None
-    return Phrase("probs looks like percentages: its rows sum to about 100; divide by 100.")
-
-
-def _counts(suspect: Suspect) -> Phrase | None:
-    values = suspect.values
-    if values.min() < 0 or suspect.sums.min() < 1 or values.max() <= 1:
-        return None
-    if np.any(values != np.round(values)):
-        return None
-    return Phrase(
-        "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by its "
-        "sum.",
-        {"found": f"{suspect.sums[0]:.6g}"},
-    )
-
-
-def _logits(suspect: Suspect) -> Phrase | None:
-    outside = suspect.outside
-    off = np.abs(suspect.sums - 1) > 1e-2
+def _of_columns(suspect: Suspect) -> Phrase:
+    values, sums, outside = suspect.values, suspect.sums, suspect.outside
+    low, high = values.min(), values.max()
+    if high <= suspect.tolerance and np.abs(np.exp(values).sum(axis=1) - 1).max() <= 1e-2:
+        return Phrase(
+            "probs looks like log-probabilities: no entry is positive, and the exponentials of each "
+            "row sum to 1; give np.exp(probs)."
+        )
+    if not np.isfinite(values).all():
+        return _not_finite(suspect)
+    if values.shape[1] >= 3:
+        # A column that is no probability is what the row sums exceed 1 by, in every row.
+        excess = (sums - 1)[:, None]
+        extra = np.abs(values - excess).max(axis=0) <= 1e-3
+        if extra.any() and np.abs(excess).max() >= 0.05 and not outside[:, ~extra].any():
+            return Phrase(
+                "{column} of probs seems to be no probability, since the other columns of each row "
+                "sum to 1; leave that column out.",
+                {"column": suspect.table.column(int(np.argmax(extra)))},
+            )
+    if low >= 0 and np.abs(sums - 100).max() <= 1:
+        return Phrase("probs looks like percentages: its rows sum to about 100; divide by 100.")
+    if low >= 0 and sums.min() >= 1 and high > 1 and np.all(values == np.round(values)):
+        return Phrase(
+            "probs looks like counts: whole numbers, row 0 with the sum {found}; divide each row by "
+            "its sum.",
+            {"found": f"{sums[0]:.6g}"},
+        )
     # A few bad rows are bad rows; logits are off in most.
-    if outside.any(axis=1).mean() < 0.5 or off.mean() < 0.5:
-        return None
-    return Phrase(
-        "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; apply softmax "
-        "first, for instance scipy.special.softmax(probs, axis=1).",
-        {"entry": suspect.entry(outside)},
-    )
-
-
-def _outside(suspect: Suspect) -> Phrase | None:
-    outside = suspect.outside
-    if not outside.any():
-        return None
-    return Phrase(
-        "probs has entries outside [0, 1], in {wrong} of {rows} rows: {entry}; correct these rows, or "
-        "leave them out of probs and labels alike.",
-        {
-            "wrong": int(outside.any(axis=1).sum()),
-            "rows": len(outside),
-            "entry": suspect.entry(outside),
-        },
-    )
-
-
-def _not_one(suspect: Suspect) -> Phrase:
-    off = np.abs(suspect.sums - 1)
+    if outside.any(axis=1).mean() >= 0.5 and np.mean(np.abs(sums - 1) > 1e-2) >= 0.5:
+        return Phrase(
+            "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; apply "
+            "softmax first, for instance scipy.special.softmax(probs, axis=1).",
+            {"entry": suspect.entry(outside)},
+        )
+    if outside.any():
+        return _outside(suspect)
+    off = np.abs(sums - 1)
     wrong = off > suspect.tolerance
     row = int(np.argmax(wrong))
     return Phrase(
@@ -168,8 +100,59 @@ def _not_one(suspect: Suspect) -> Phrase:
             "rows": len(wrong),
             "most": f"{off.max():.2g}",
             "row": Row(row),
-            "found": f"{suspect.sums[row]:.9g}",
+            "found": f"{sums[row]:.9g}",
             "do": _advice(suspect),
+        },
+    )
+
+
+def _of_one_column(suspect: Suspect) -> Phrase:
+    values, outside = suspect.values, suspect.outside
+    if not np.isfinite(values).all():
+        return _not_finite(suspect)
+    if outside.mean() < 0.1:
+        return _outside(suspect)
+    found = {"entry": suspect.entry(outside)}
+    if np.all(values == np.round(values)) and np.abs(values).max() < 10:
+        return Phrase(
+            "probs looks like class labels: {entry}; give probabilities first and labels second, "
+            "P(class 1) or one column of probabilities for every class.",
+            found,
+        )
+    if values.min() >= 0 and values.max() <= 100:
+        return Phrase("probs looks like percentages: {entry}, outside [0, 1]; divide by 100.", found)
+    if values.max() <= 0:
+        return Phrase(
+            "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
+            "np.exp(probs).",
+            found,
+        )
+    return Phrase(
+        "probs looks like logits: {entry}, outside [0, 1]; apply the sigmoid first, for instance "
+        "scipy.special.expit(probs).",
+        found,
+    )
+
+
+def _not_finite(suspect: Suspect) -> Phrase:
+    what, do = "that are not finite", "find where the model's numbers break"
+    return _entries(suspect, ~np.isfinite(suspect.values), what, f"{do}, or leave these rows out")
+
+
+def _outside(suspect: Suspect) -> Phrase:
+    what, do = "outside [0, 1]", "correct these rows, or leave them out"
+    return _entries(suspect, suspect.outside, what, do)
+
+
+def _entries(suspect: Suspect, wrong: np.ndarray, what: str, do: str) -> Phrase:
+    return Phrase(
+        "probs has entries {what}, in {wrong} of {rows} rows: {entry}; {do} of probs and labels alike.",
+        {
+            "what": what,
+            "wrong": int(wrong.any(axis=1).sum()),
+            "rows": len(wrong),
+            "entry": suspect.entry(wrong),
+            "do": do,
         },
     )
 
@@ -199,60 +182,3 @@ def _advice(suspect: Suspect) -> str:
             "classes one by one, each as P(class 1)"
         )
     return "give softmax probabilities, one column for every class"
-
-
-def _stray(suspect: Suspect) -> Phrase | None:
-    return _outside(suspect) if suspect.outside.mean() < 0.1 else None
-
-
-def _binary_labels(suspect: Suspect) -> Phrase | None:
-    values = suspect.values
-    if np.any(values != np.round(values)) or np.abs(values).max() >= 10:
-        return None
-    return Phrase(
-        "probs looks like class labels: {entry}; give probabilities first and labels second, "
-        "P(class 1) or one column of probabilities for every class.",
-        {"entry": suspect.entry(suspect.outside)},
-    )
-
-
-def _binary_percentages(suspect: Suspect) -> Phrase | None:
-    values = suspect.values
-    if values.min() < 0 or values.max() > 100:
-        return None
-    found = {"entry": suspect.entry(suspect.outside)}
-    return Phrase("probs looks like percentages: {entry}, outside [0, 1]; divide by 100.", found)
-
-
-def _binary_logits(suspect: Suspect) -> Phrase:
-    found = {"entry": suspect.entry(suspect.outside)}
-    if suspect.values.max() <= 0:
-        return Phrase(
-            "probs looks like log-probabilities: {entry}, outside [0, 1], none positive; give "
-            "np.exp(probs).",
-            found,
-        )
-    return Phrase(
-        "probs looks like logits: {entry}, outside [0, 1]; apply the sigmoid first, for instance "
-        "scipy.special.expit(probs).",
-        found,
-    )
-
-
-_SIMPLEX: tuple[Recogniser, ...] = (
-    _log_probabilities,
-    _not_finite,
-    _extra_column,
-    _percentages,
-    _counts,
-    _logits,
-    _outside,
-    _not_one,
-)
-_BINARY: tuple[Recogniser, ...] = (
-    _not_finite,
-    _stray,
-    _binary_labels,
-    _binary_percentages,
-    _binary_logits,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 from unicodedata import normalize
 
 import numpy as np
@@ -15,9 +15,6 @@ from caltest._arguments import closest
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed
 from caltest.exceptions import InputError
-
-# ------------------------------------------------------------------ labels
-
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
 _NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -42,35 +39,12 @@ _NOT = ("no", "not", "non")
 def column_indices(
     labels: Table, n_classes: int, names: tuple[str, ...] | None
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Say which column each label means.
+    """Return the column, 0..m−1, that each label (n,) means, and notes on how they were matched.
 
     Numbers are column indices, unless the columns' names carry numbers of their own (``"1"``,
     ``"prob_1"``): then labels are matched to these. Text is matched to the names, or to the names
-    without the prefix that all share up to a delimiter (``"prob_cat"``).
-
-    Parameters
-    ----------
-    labels
-        Values of shape (n,).
-    n_classes
-        Number of columns, m.
-    names
-        Their names, or None.
-
-    Returns
-    -------
-    tuple
-        Column indices in 0..m−1, of shape (n,), and notes on how they were matched.
-
-    Raises
-    ------
-    InputError
-        If a label is no column's.
-
-    Examples
-    --------
-    >>> column_indices(Table(np.array(["dog", "cat"])), 2, ("prob_cat", "prob_dog"))
-    (array([1, 0]), ("Labels were matched to the column names without their prefix 'prob_'.",))
+    without the prefix that all share up to a delimiter (``"prob_cat"``). Of two columns, True and False
+    are matched to the names, never by place.
     """
     values = labels.values
     if values.dtype.kind == "b":
@@ -80,27 +54,61 @@ def column_indices(
                 f"true, 0 to {n_classes - 1}."
             )
         if names is not None:
-            return _by_truth(values, names)
+            apart = _told_apart(names)
+            for true, false in (("true", "false"), ("1", "0")):
+                if sorted(apart) == [false, true]:
+                    return np.where(values, apart.index(true), apart.index(false)).astype(np.intp), ()
+            raise InputError(
+                f"labels is boolean, and the columns of probs are called {listed(names)}, which does "
+                "not say which of them True is; give labels as these names, or call the columns False "
+                "and True."
+            )
     if labels.is_text:
-        if names is None:
-            raise InputError(_text_without_names(values))
-        return _by_name(values, names)
+        if names is not None:
+            return _by_name(values.tolist(), names)
+        advice = "give probs with one named column for every class, as in a data frame or a CSV file"
+        if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
+            advice = "convert labels to integers, for instance with labels.astype(int)"
+        raise InputError(
+            f"labels holds text ({listed(values[:1].tolist())} comes first), but probs names no "
+            f"classes; {advice}."
+        )
     _check_whole(values)
-    if names is not None and n_classes == 2 and _is_yes_before_no(names):
-        return _by_yes(values, names)
-    numbers = None if names is None else numbers_in(names)
+    if names is not None and n_classes == 2:
+        yes, no = _told_apart(names)
+        if no == _OPPOSITES.get(yes) if yes else no in _NOT:  # by place, a label 1 would be no
+            _check_range(values, 2)
+            if (yes, no) == ("true", "false"):
+                note = f"Labels were matched to the column names: 1 is {quoted(names[0])}."
+                return 1 - values.astype(np.intp), (note,)
+            raise InputError(
+                f"labels are 0 and 1, and the columns of probs are {listed(names)}, so that 1 would be "
+                f"{quoted(names[1])}; give labels as these names, or put the column "
+                f"{quoted(names[1])} first."
+            )
+    numbers = None if names is None else _numbers_in(names)
     if names is None or numbers is None or numbers == tuple(range(n_classes)):
         _check_range(values, n_classes)
         return values.astype(np.intp), ()
-    return _by_number(values, names, numbers)
+    order = np.argsort(numbers)
+    ranked = np.asarray(numbers)[order]
+    indices = order[np.minimum(np.searchsorted(ranked, values), len(ranked) - 1)]
+    wrong = np.asarray(numbers)[indices] != values
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            "label {found} in {row} is not the number of a column of probs ({names}), to which integer "
+            "labels are matched; correct the labels, or give probs without column names, as an array, "
+            "if labels are column indices from 0.",
+            row=row,
+            found=quoted(int(values[row])),
+            names=listed(names),
+        )
+    return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
 
 
 def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Drop the prefix that all names share, up to a delimiter; return the rest and the prefix.
-
-    >>> without_prefix(["prob_cat", "prob_car"])
-    (('cat', 'car'), 'prob_')
-    """
+    """Drop the prefix that all names share, up to a delimiter; return the rest and the prefix."""
     alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     shared = "".join(letters[0] for letters in alike)
     end = 1 + max(shared.rfind(delimiter) for delimiter in _DELIMITERS)
@@ -108,19 +116,8 @@ def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     return (rest, shared[:end]) if all(rest) else (tuple(names), "")
 
 
-def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
-    """Read the numbers in names that are numbers, or share a prefix before them; None for others.
-
-    Raises
-    ------
-    InputError
-        If two are the same, or one is too long to be that of a label.
-
-    Examples
-    --------
-    >>> numbers_in(["1", "2"]), numbers_in(["p_0", "p_1"]), numbers_in(["cat", "dog"])
-    ((1, 2), (0, 1), None)
-    """
+def _numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
+    """Read the numbers in names that are numbers, or share a prefix before them; None for others."""
     if all(_WHOLE.fullmatch(name) for name in names):
         digits = [name.partition(".")[0] for name in names]
     else:
@@ -146,8 +143,7 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
     return numbers
 
 
-def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    labels: list[str] = values.tolist()
+def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     indices = _look_up(labels, names)
     if indices.min() >= 0:
         return indices, ()
@@ -189,24 +185,8 @@ def _by_name(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.int
     )
 
 
-def _by_truth(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Match True and False to columns of these names, or of the numbers 1 and 0; never by position."""
-    apart = _told_apart(names)
-    for true, false in (("true", "false"), ("1", "0")):
-        if sorted(apart) == [false, true]:
-            return np.where(values, apart.index(true), apart.index(false)).astype(np.intp), ()
-    raise InputError(
-        f"labels is boolean, and the columns of probs are called {listed(names)}, which does not say "
-        "which of them True is; give labels as these names, or call the columns False and True."
-    )
-
-
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:
-    """Return what is different in two names, without the words before and after that they share.
-
-    >>> _told_apart(["P(Yes)", "P(No)"]), _told_apart(["churn", "no_churn"])
-    (('yes', 'no'), ('', 'no'))
-    """
+    """Return what is different in two names, without the words before and after that they share."""
     one, other = (re.findall(r"[^\W_]+", name.lower()) for name in names)
     for end in (0, -1):
         while one and other and one[end] == other[end]:
@@ -214,79 +194,24 @@ def _told_apart(names: Sequence[str]) -> tuple[str, str]:
     return " ".join(one), " ".join(other)
 
 
-def _by_yes(values: np.ndarray, names: tuple[str, ...]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Match 1 and 0 to names of which the first says yes: to True and False, and to no guess."""
-    _check_range(values, 2)
-    if _told_apart(names) == ("true", "false"):
-        note = f"Labels were matched to the column names: 1 is {quoted(names[0])}."
-        return 1 - values.astype(np.intp), (note,)
-    raise InputError(
-        f"labels are 0 and 1, and the columns of probs are {listed(names)}, so that 1 would be "
-        f"{quoted(names[1])}; give labels as these names, or put the column {quoted(names[1])} first."
-    )
-
-
-def _is_yes_before_no(names: Sequence[str]) -> bool:
-    """Whether the first of two names says yes and the second no: by place, a label 1 would be no."""
-    first, second = _told_apart(names)
-    return second == _OPPOSITES.get(first) if first else second in _NOT
-
-
 def _look_up(labels: list[str], names: Sequence[str]) -> NDArray[np.intp]:
     index = {name: i for i, name in enumerate(names)}
     return np.fromiter((index.get(x, -1) for x in labels), dtype=np.intp, count=len(labels))
 
 
-def _by_number(
-    values: np.ndarray, names: tuple[str, ...], numbers: tuple[int, ...]
-) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    order = np.argsort(numbers)
-    ranked = np.asarray(numbers)[order]
-    indices = order[np.minimum(np.searchsorted(ranked, values), len(ranked) - 1)]
-    wrong = np.asarray(numbers)[indices] != values
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            "label {found} in {row} is not the number of a column of probs ({names}), to which integer "
-            "labels are matched; correct the labels, or give probs without column names, as an array, "
-            "if labels are column indices from 0.",
-            row=row,
-            found=quoted(int(values[row])),
-            names=listed(names),
-        )
-    note = "Labels were matched to the numbers in the column names."
-    return indices.astype(np.intp), (note,)
-
-
-def _text_without_names(values: np.ndarray) -> str:
-    first = values[:1].tolist()
-    found = f"labels holds text ({listed(first)} comes first), but probs names no classes"
-    if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
-        return f"{found}; convert labels to integers, for instance with labels.astype(int)."
-    return (
-        f"{found}; give probs with one named column for every class, as in a data frame or a CSV file."
-    )
-
-
 def _check_whole(values: np.ndarray) -> None:
     if values.dtype.kind != "f":
         return
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            "{argument} has entries that are not finite, the first, {found}, in {row}; "
-            "leave these rows out of probs and labels alike.",
-            argument="labels",
-            row=row,
-            found=values[row],
-        )
-    bad = values != np.round(values)
-    if bad.any():
-        row = int(np.argmax(bad))
+    finite = np.isfinite(values)
+    wrong = ~finite if not finite.all() else values != np.round(values)
+    if wrong.any():
+        row = int(np.argmax(wrong))
         raise InputError(
             "{argument} has fractions: {row} is {found}; labels are the classes that came true, given "
-            "second, after the probabilities.",
+            "second, after the probabilities."
+            if finite.all()
+            else "{argument} has entries that are not finite, the first, {found}, in {row}; leave "
+            "these rows out of probs and labels alike.",
             argument="labels",
             row=row,
             found=f"{values[row]:.6g}",
@@ -327,52 +252,10 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 # ------------------------------------------------------------------ impossible
 
 
-_ROWS_NAMED = 5
-
-
-class _Said(Protocol):
-    """Predictions of classes or of numbers."""
-
-    @property
-    def n_classes(self) -> int | None: ...
-
-    def impossible(self, labels: Any, /) -> NDArray[np.intp]: ...
-
-
-class _Labelled(Protocol):
-    """Predictions with what came true: a sample of classes or of numbers."""
-
-    @property
-    def rows(self) -> _Said: ...
-
-    @property
-    def labels(self) -> NDArray[Any]: ...
-
-
-def impossible_labels(view: _Labelled, label: int | None = None) -> tuple[str, ...]:
+def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     """Say so if something came true that the model calls impossible: no test is needed then.
 
-    Parameters
-    ----------
-    view
-        Predictions and labels, of classes or of numbers.
-    label
-        Look at rows with this label only. Default: all rows.
-
-    Returns
-    -------
-    tuple of str
-        One sentence, or none.
-
-    Examples
-    --------
-    >>> from caltest.data import sample
-    >>> view = sample([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], [1, 1, 0])
-    >>> print(*impossible_labels(view))
-    In 2 of 3 rows (counting from 0: 0, 2) the label that came true had probability 0: that alone
-    proves the model miscalibrated, whatever p is.
-    >>> impossible_labels(view, 0)[0][:38]
-    'In 1 of 3 rows (counting from 0: 2) th'
+    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
     """
     broken = view.rows.impossible(view.labels)
     if label is not None:
@@ -387,7 +270,7 @@ def impossible_rows(
     """Say so of these of ``n`` rows, if there are any."""
     if len(broken) == 0:
         return ()
-    named = ", ".join(map(str, broken[:_ROWS_NAMED])) + (", …" if len(broken) > _ROWS_NAMED else "")
+    named = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
     return (
         f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had "
         "probability 0: that alone proves the model miscalibrated, whatever p is.",

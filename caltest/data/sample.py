@@ -22,15 +22,22 @@ from caltest.text.numbers import counted
 # ------------------------------------------------------------------ arguments
 
 
-def check_order(probs: Table, labels: Table) -> None:
+def _check_order(probs: Table, labels: Table) -> None:
     """Raise if the two arguments look swapped, or the labels are not one class a row."""
     p, y = probs.values, labels.values
-    if p.size and y.size and _looks_like_labels(p) and _looks_like_probs(y, p):
-        raise InputError(
-            f"probs and labels look swapped: probs has shape {shape_of(p)} and holds classes, "
-            f"labels has shape {shape_of(y)} and holds probabilities; give probs first, labels "
-            "second."
-        )
+    if p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
+        numbers = p.dtype.kind == "f"
+        with np.errstate(invalid="ignore"):
+            classes = not numbers or np.all(p == np.round(p))
+            fractional = y.dtype.kind == "f" and np.any(y != np.round(y))
+        wide = y.ndim == 2 and y.shape[1] > 2 and not probs.is_text and np.max(p) > 1
+        unlike = y.ndim != 1 or not numbers  # of two float vectors, which is which cannot be told
+        if classes and unlike and (fractional or wide):
+            raise InputError(
+                f"probs and labels look swapped: probs has shape {shape_of(p)} and holds classes, "
+                f"labels has shape {shape_of(y)} and holds probabilities; give probs first, labels "
+                "second."
+            )
     if y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1):
         return
     if y.ndim == 2 and not labels.is_text and y.size and np.all((y == 0) | (y == 1)):
@@ -56,27 +63,8 @@ def check_order(probs: Table, labels: Table) -> None:
     )
 
 
-def _looks_like_labels(values: np.ndarray) -> bool:
-    if values.ndim == 2 and values.shape[1] > 1:
-        return False
-    if values.dtype.kind in "OUT":
-        return True
-    with np.errstate(invalid="ignore"):
-        return bool(np.all(values == np.round(values))) if values.dtype.kind == "f" else True
-
-
-def _looks_like_probs(values: np.ndarray, other: np.ndarray) -> bool:
-    if values.dtype.kind in "OUT":
-        return False
-    fractional = values.dtype.kind == "f" and np.any(values != np.round(values))
-    if values.ndim == 1 and other.dtype.kind == "f":
-        return False  # two float vectors: which is which cannot be told
-    hard = values.ndim == 2 and values.shape[1] > 2 and other.dtype.kind not in "OUT"
-    return bool(fractional) or bool(hard and np.max(other) > 1)
-
-
-def check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
-    """Raise unless probs has n rows, at least two, and one column or more, for n labels."""
+def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
+    """Raise unless probs has n rows of numbers, at least two, and one column or more, for n labels."""
     values = probs.values
     shape = shape_of(values)
     if values.ndim > 2:
@@ -86,40 +74,28 @@ def check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
         )
     if values.size == 0:
         raise InputError(f"probs is empty, of shape {shape}; give one row a sample.")
-    if len(values) != n_labels and _is_transposed(values, n_labels):
-        raise InputError(
-            f"probs has shape {shape} for {n_labels} labels, so it looks transposed; give probs.T."
-        )
     if len(values) != n_labels:
+        turned = values.ndim == 2 and values.shape[1] == n_labels and not probs.is_text
+        if turned and not np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2):  # else labels are missing
+            raise InputError(
+                f"probs has shape {shape} for {n_labels} labels, so it looks transposed; give probs.T."
+            )
+        entries = counted(n_labels, "entry", "entries")
         raise InputError(
-            f"probs has {counted(len(values), 'row')} and labels has "
-            f"{counted(n_labels, 'entry', 'entries')}; "
-            "give one label for every row."
+            f"probs has {counted(len(values), 'row')} and labels has {entries}; give one label for "
+            "every row."
         )
-    if part:
-        return
-    if n_labels < 2:
+    if not part and n_labels < 2:
         raise InputError("probs has 1 row; a test needs 2 or more.")
-    if values.ndim == 2 and values.shape[1] == 1 and np.all(values == 1):
+    if not part and values.ndim == 2 and values.shape[1] == 1 and np.all(values == 1):
         raise InputError(
             f"probs has shape {shape} and every entry is 1, a model of one class; "
             "there is nothing to test, so give a column for every class."
         )
-
-
-def _is_transposed(values: np.ndarray, n_labels: int) -> bool:
-    if values.ndim != 2 or values.shape[1] != n_labels or values.dtype.kind in "OUT":
-        return False
-    return not np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2)  # else labels are missing
-
-
-def check_numbers(probs: Table) -> None:
-    """Raise if probs holds text."""
     if probs.is_text:
-        first = probs.values.ravel()[:1].tolist()
         raise InputError(
-            f"probs holds text ({listed(first)} comes first), not numbers; convert it to float, "
-            "and give probabilities first, labels second."
+            f"probs holds text ({listed(values.ravel()[:1].tolist())} comes first), not numbers; "
+            "convert it to float, and give probabilities first, labels second."
         )
 
 
@@ -134,22 +110,7 @@ _WORTH_A_NOTE = 1e-9
 
 
 class Event(str):
-    """A note on something that was done to the input, by an amount: its sentence, and what it is of.
-
-    It goes where notes go, as text. Those of several parts are merged by kind and amount.
-
-    Attributes
-    ----------
-    kind
-        "clipped" or "renormalised".
-    amount
-        The largest difference that it made.
-
-    Examples
-    --------
-    >>> Event("clipped", 1e-7), Event("clipped", 1e-7).amount
-    ('Entries outside [0, 1] were clipped: off by up to 1e-07.', 1e-07)
-    """
+    """A note on what was done to the input, of a kind and by an amount: those of parts are merged."""
 
     _SENTENCES: ClassVar[dict[str, str]] = {
         "clipped": "Entries outside [0, 1] were clipped: off by up to {:.1g}.",
@@ -198,7 +159,9 @@ class Rows:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        probs = real_array("probs", self.probs, "give probabilities of shape (n, m)")
+        probs = self.probs
+        if type(probs) is not np.ndarray or probs.dtype != np.float64:
+            probs = real_array("probs", probs, "give probabilities of shape (n, m)")
         if probs.ndim != 2:
             raise InputError(f"probs is {quoted(self.probs)}; give probabilities of shape (n, m).")
         object.__setattr__(self, "probs", _read_only(probs, np.float64))
@@ -244,12 +207,6 @@ class Rows:
         """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
 
         Probabilities below ``clip`` count as that, inside the logarithms.
-
-        Examples
-        --------
-        >>> from caltest.data import predictions
-        >>> predictions([[0.5, 0.5], [1.0, 0.0]]).surprises().tolist()
-        [[0.0, 0.0], [0.0, inf]]
         """
         floored = self.probs if clip is None else np.maximum(self.probs, clip)
         with np.errstate(divide="ignore"):
@@ -335,11 +292,10 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
         return Sample(probs, sample(Table(probs.probs, names), truth, part=part).labels)
     check_index(probs, labels, "probs", "labels")
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
-    check_order(table, truth)
+    _check_order(table, truth)
     if truth.values.ndim == 2:
         truth = Table(truth.values[:, 0])
-    check_shapes(table, len(truth.values), part)
-    check_numbers(table)
+    _check_shapes(table, len(truth.values), part)
     rows, names, notes = _simplex(table)
     indices, matched = column_indices(truth, rows.shape[1], names)
     return Sample(Rows(rows, names, notes + matched), indices)
@@ -347,17 +303,7 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
 
 @arguments()
 def predictions(probs: object) -> Rows:
-    """Read and check predictions alone, where no labels are known.
-
-    Parameters
-    ----------
-    probs
-        As of :func:`sample`.
-
-    Raises
-    ------
-    InputError
-        If they are wrong.
+    """Read and check predictions, as those of :func:`sample`, alone: where no labels are known.
 
     Examples
     --------
@@ -369,8 +315,7 @@ def predictions(probs: object) -> Rows:
     if isinstance(probs, Rows):
         return probs
     table = read_table(probs, "probs")
-    check_shapes(table, len(table.values))
-    check_numbers(table)
+    _check_shapes(table, len(table.values))
     return Rows(*_simplex(table))
 
 
@@ -402,13 +347,7 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return what notes on several parts of one table say of it: each once, the largest of an event.
-
-    Examples
-    --------
-    >>> merged_notes([Event("renormalised", 2e-8), "A note.", Event("renormalised", 3e-7), "A note."])
-    ('Rows were renormalised: sums were off by up to 3e-07.', 'A note.')
-    """
+    """Return what notes on several parts of one table say: each once, the largest of an event."""
     found: dict[str, str] = {}
     for note in notes:
         about = note.kind if isinstance(note, Event) else note
@@ -445,8 +384,12 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         same = False
     if not same and count in (one, other):
         # The default index: rows correspond by position, unless the other index puts them elsewhere.
-        rest = other if one == count else one
-        if not any(_is_place(value, len(count)) and value != row for row, value in enumerate(rest)):
+        rest = enumerate(other if one == count else one)
+        places = ((row, value, as_float(value)) for row, value in rest)
+        if not any(
+            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
+            for row, value, place in places
+        ):
             return
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
     align = (
@@ -467,11 +410,6 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
     )
 
 
-def _is_place(value: object, n_rows: int) -> bool:
-    number = as_float(value)
-    return number is not None and 0 <= number < n_rows and number.is_integer()
-
-
 def _read_only(array: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
@@ -480,10 +418,6 @@ def _read_only(array: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
 
 # ------------------------------------------------------------------ glimpse
 
-
-Array = NDArray[np.float64]
-Hashes = NDArray[np.uint64]
-
 GLIMPSED = 8192
 """Rows of a glimpse: enough for a median distance, for quantiles and for landmarks."""
 
@@ -491,34 +425,22 @@ _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of S
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Rows:
-    """Return a random sample of the rows, in random order.
+def glimpse(parts: Iterable[NDArray[np.float64]], size: int = GLIMPSED) -> Rows:
+    """Return a random sample of the rows of ``parts``, (rows, m) each, in random order.
 
     Which rows these are depends on their places alone: those whose number has the smallest hash value.
     Where the parts begin does not matter, nothing need be kept but the rows chosen so far, and equal
     rows are as frequent as among all.
-
-    Parameters
-    ----------
-    parts
-        Predictions, (rows, m) each, together all rows, in their order.
-    size
-        How many rows at most. Default 8192.
-
-    Examples
-    --------
-    >>> probs = np.linspace(0.0, 1.0, 1000).reshape(-1, 2)
-    >>> one = glimpse([probs], 5).probs
-    >>> other = glimpse([probs[:300], probs[300:]], 5).probs
-    >>> one.shape, bool((one == other).all())
-    ((5, 2), True)
     """
     if not isinstance(parts, Iterable):
         raise InputError(f"parts is {quoted(parts)}; give arrays of rows.")
-    kept: Array | None = None
-    values, first = np.empty(0, dtype=np.uint64), 0
+    kept: NDArray[np.float64] | None = None
+    values, first = np.empty(0, dtype=np.uint64), 1
     for part in parts:
-        found, probs = _mixed(np.arange(first, first + len(part), dtype=np.uint64)), part
+        found, probs = np.arange(first, first + len(part), dtype=np.uint64) * _STEP, part
+        for shift, mixer in zip((30, 27), _MIXERS, strict=True):
+            found = (found ^ (found >> np.uint64(shift))) * mixer
+        found ^= found >> np.uint64(31)
         first += len(part)
         if kept is not None:
             near = found < values[-1] if len(values) == size else slice(None)
@@ -529,12 +451,3 @@ def glimpse(parts: Iterable[Array], size: int = GLIMPSED) -> Rows:
     if kept is None:
         raise InputError("there is no part; give one array of rows at least.")
     return Rows(kept)
-
-
-def _mixed(numbers: Hashes) -> Hashes:
-    """Return hash values of whole numbers, all different: those of SplitMix64."""
-    with np.errstate(over="ignore"):
-        values = (numbers + np.uint64(1)) * _STEP
-        for shift, mixer in zip((30, 27), _MIXERS, strict=True):
-            values = (values ^ (values >> np.uint64(shift))) * mixer
-        return values ^ (values >> np.uint64(31))

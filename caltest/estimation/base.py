@@ -1,26 +1,37 @@
-"""Estimation functions h(p, p') of squared calibration errors, in the shape of the house.
+"""Estimation functions h(p, p') of squared calibration errors, and their risk.
 
-With r the residual of a label, an estimation function h(p, p') estimates ⟨E[r | p], E[r | p']⟩, and the
-squared calibration error is the mean of h(g, g). An :class:`EstimationFunction` holds the
-hyper-parameters; ``given`` the predictions of training rows it becomes a :class:`Smoother`, and ``at``
-some predictions a :class:`Surface`, which is a function of the training rows' residuals: all work that
-depends on predictions only is done once, for any number of label vectors and hyper-parameters.
+With r the residual of a label, an estimation function h(p, p') estimates ⟨E[r | p], E[r | p']⟩; the
+squared calibration error is the mean of h(g, g). It has two stages. :meth:`EstimationFunction.given`
+the predictions, of training rows and where h is wanted, it is a :class:`Surface` for every value of its
+tuned option. A surface is a function of the training rows' residuals: all work that depends on
+predictions only is done once, for any number of label vectors.
 
 Residuals of two classes are scalars, y − P(class 1), with one coordinate; of m > 2 classes they are
 onehot(y) − g.
+
+The risk says how far h(g_i, g_j) is from ⟨r_i, r_j⟩, on rows h was not fitted to. For i ≠ j ⟨r_i, r_j⟩
+has the mean ⟨E[r | g_i], E[r | g_j]⟩, so that the risk of h is that of the truth plus the mean squared
+error of h: smaller is better, and no calibration error need be known.
+
+Source: Gruber and Bach, "Optimizing estimators of squared calibration errors in classification", 2024,
+Equations 16 to 20 and 30.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
+from caltest._parallel import Workers, single_threaded_blas
+from caltest._tiles import sum_over_tiles
+from caltest._visible import quoted
 from caltest.data import sample
 from caltest.exceptions import InputError
 
@@ -34,14 +45,7 @@ def coordinates(probs: Array) -> Array:
 
 
 def residuals(probs: Array, labels: Labels) -> Array:
-    """Return the residuals (n, B, k) of B label vectors (B, n) under predictions (n, m).
-
-    Examples
-    --------
-    >>> residuals(np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([[1, 0]]))[:, 0]
-    array([[ 0.25],
-           [-0.5 ]])
-    """
+    """Return the residuals (n, B, k) of B label vectors (B, n) under predictions (n, m)."""
     if probs.shape[1] == 2:
         return np.asarray((labels.T - probs[:, 1:])[:, :, None])
     found = np.repeat(-probs[:, None, :], len(labels), axis=1)
@@ -51,13 +55,14 @@ def residuals(probs: Array, labels: Labels) -> Array:
     return found
 
 
+# ------------------------------------------------------------------ h, before labels
+
+
 class Surface(ABC):
     """h at a fixed set of e predictions, as a function of the training rows' residuals (n, B, k)."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of results should know of the fit, in sentences."""
-        return ()
+    #: What a reader of results should know of the fit, in sentences.
+    notes: tuple[str, ...] = ()
 
     @abstractmethod
     def diagonals(self, residuals: Array) -> Array:
@@ -74,24 +79,12 @@ class Surface(ABC):
         r are the residuals of the surface's own rows, (e, B, k). Most of the work serves both.
         """
 
-    def gram(self, residuals: Array, other: Surface) -> Array:
-        """Return h(p, p') for residuals (n, 1, k), (e, e'), p' those of another surface."""
-        return np.asarray(self.factors(residuals)[0] @ other.factors(residuals)[1].T)
-
     def means(self, residuals: Array) -> Array:
         """Return the mean of h(p, p), (B,): the squared calibration error."""
         return np.asarray(self.diagonals(residuals).mean(axis=0))
 
     def risks(self, residuals: Array, own: Array) -> Array:
-        """Return the calibration estimation risk, a U-statistic over the pairs i ≠ j, (B,).
-
-        Parameters
-        ----------
-        residuals
-            Of the training rows, (n, B, k).
-        own
-            Of the surface's rows, (e, B, k).
-        """
+        """Return the risk of its own rows, whose residuals are (e, B, k): a U-statistic, (B,)."""
         return u_statistic(*self.squares(residuals, own), own)
 
 
@@ -102,12 +95,15 @@ def u_statistic(squares: Array, diagonals: Array, own: Array) -> Array:
     return np.asarray(np.maximum(squares - same, 0.0) / (e * (e - 1.0)))  # no rounding below 0
 
 
+@dataclass(frozen=True, eq=False)
 class PlugIn(Surface):
-    """h(p, p') = ⟨ĉ(p), ĉ(p')⟩ for an estimate ĉ of the calibration curve E[r | p]."""
+    """h(p, p') = ⟨ĉ(p), ĉ(p')⟩ for an estimate ĉ of the calibration curve E[r | p].
 
-    @abstractmethod
-    def curves(self, residuals: Array) -> Array:
-        """Return ĉ, (e, B, k)."""
+    ``curves`` takes the residuals and returns ĉ, (e, B, k).
+    """
+
+    curves: Callable[[Array], Array]
+    notes: tuple[str, ...] = ()
 
     def diagonals(self, residuals: Array) -> Array:
         """Return ‖ĉ(p)‖²."""
@@ -133,51 +129,8 @@ def _squared_lengths(vectors: Array) -> Array:
     return np.asarray(np.einsum("ebk,ebk->eb", vectors, vectors))
 
 
-class Smoother(ABC):
-    """An estimation function whose training predictions are fixed; the labels are not."""
-
-    @abstractmethod
-    def at(self, probs: Array) -> Surface:
-        """Return h at predictions (e, m)."""
-
-
-class ErrorGram(Protocol):
-    """Any calibration estimation function: its diagonal, and its values for pairs."""
-
-    def diagonal(self, probs: Array) -> Array:
-        """Return h(p, p) for predictions (e, m), (e,)."""
-        ...
-
-    def gram(self, first: Array, second: Array) -> Array:
-        """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A fitted calibration estimation function h.
-
-    Attributes
-    ----------
-    function
-        The function and its hyper-parameters.
-    smoother
-        The same, given the training predictions.
-    residuals
-        Of the training rows, (n, 1, k).
-    """
-
-    function: EstimationFunction
-    smoother: Smoother = field(repr=False)
-    residuals: Array = field(repr=False)
-
-    def diagonal(self, probs: Array) -> Array:
-        """Return h(p, p) for predictions (e, m), (e,): their mean estimates the squared error."""
-        return self.smoother.at(probs).diagonals(self.residuals)[:, 0]
-
-    def gram(self, first: Array, second: Array) -> Array:
-        """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
-        return self.smoother.at(first).gram(self.residuals, self.smoother.at(second))
+#: From predictions (e, m) to h there, one surface after the other for the values of the tuned option.
+Surfaces: TypeAlias = Callable[[Array], Iterator[Surface]]
 
 
 class EstimationFunction(ABC):
@@ -203,8 +156,8 @@ class EstimationFunction(ABC):
     two_classes_only: ClassVar[bool] = False
 
     @abstractmethod
-    def given(self, probs: Array) -> Smoother:
-        """Do all the work that depends on the training predictions (n, m) only."""
+    def given(self, probs: Array, values: Sequence[Any]) -> Surfaces:
+        """Do the work that training predictions (n, m) and all values of the tuned option share."""
 
     @abstractmethod
     def search_space(self, n_classes: int) -> tuple[Any, ...]:
@@ -232,7 +185,8 @@ class EstimationFunction(ABC):
         checked = sample(probs, labels)
         known = checked.rows.probs
         self.check_classes(known.shape[1])
-        return Fitted(self, self.given(known), residuals(known, checked.labels[None, :]))
+        surfaces = self.given(known, (getattr(self, self.tuned),))
+        return Fitted(self, surfaces, residuals(known, checked.labels[None, :]))
 
     def check_classes(self, n_classes: int) -> None:
         """Raise if the function does not take so many classes."""
@@ -241,14 +195,6 @@ class EstimationFunction(ABC):
                 f"{self.name!r} looks at one probability, and there are {n_classes} classes; "
                 "give a lens such as 'top_label', or another function."
             )
-
-    def path(
-        self, values: Sequence[Any], train: Array, *places: Array
-    ) -> Iterator[tuple[Surface, ...]]:
-        """Yield, for every value of the tuned option, h at the places; what they share is done once."""
-        for value in values:
-            smoother = self.with_value(value).given(train)
-            yield tuple(smoother.at(probs) for probs in places)
 
     def with_value(self, value: Any) -> Self:
         """Return the function with another value of the tuned option."""
@@ -265,3 +211,165 @@ class EstimationFunction(ABC):
             key: value if isinstance(value, str | int | float) else repr(value)
             for key, value in self.get_params().items()
         }
+
+
+# ------------------------------------------------------------------ h, fitted, and its risk
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted calibration estimation function h.
+
+    Attributes
+    ----------
+    function
+        The function and its options.
+    surfaces
+        The same, given the training predictions.
+    residuals
+        Of the training rows, (n, 1, k).
+    """
+
+    function: EstimationFunction
+    surfaces: Surfaces = field(repr=False)
+    residuals: Array = field(repr=False)
+
+    def diagonal(self, probs: Array) -> Array:
+        """Return h(p, p) for predictions (e, m), (e,): their mean estimates the squared error."""
+        return next(self.surfaces(probs)).diagonals(self.residuals)[:, 0]
+
+    def gram(self, first: Array, second: Array) -> Array:
+        """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
+        one, other = (
+            next(self.surfaces(probs)).factors(self.residuals)[place]
+            for place, probs in enumerate((first, second))
+        )
+        return np.asarray(one @ other.T)
+
+
+class ErrorGram(Protocol):
+    """Any calibration estimation function: its diagonal, and its values for pairs."""
+
+    def diagonal(self, probs: Array) -> Array:
+        """Return h(p, p) for predictions (e, m), (e,)."""
+        ...
+
+    def gram(self, first: Array, second: Array) -> Array:
+        """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
+        ...
+
+
+def _has_values(name: str, value: object) -> object:
+    """Return an object that has what :class:`ErrorGram` says."""
+    if all(callable(getattr(value, each, None)) for each in ("diagonal", "gram")) and not isinstance(
+        value, type
+    ):
+        return value
+    raise InputError(
+        f"{name} is {quoted(value)}; give a fitted estimation function, or an object with "
+        "diagonal(probs) and gram(probs_a, probs_b)."
+    )
+
+
+_BLOCK = 64  # disjoint pairs whose values are taken at a time: those of all pairs among them
+
+
+@arguments(h=_has_values)
+def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
+    """Return the U-statistic of the risk, (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
+
+    Parameters
+    ----------
+    h
+        A fitted estimation function, or any object with ``diagonal(probs)`` and
+        ``gram(probs_a, probs_b)``, h symmetric.
+    probs, labels
+        Rows that h was not fitted to, as in :func:`caltest.test`; n of them. Of two classes, r is the
+        scalar y − P(class 1).
+    n_jobs
+        Workers, as in joblib. Default: one.
+
+    Returns
+    -------
+    float
+        In O(n k²) operations for h = ⟨ĉ, ĉ'⟩ and O(n r²) for kernel ridge regression of rank r
+        (Equation 30); else in O(n²), a tile of the n×n values of h at a time.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels, or h is not a number for some pair.
+
+    Examples
+    --------
+    >>> from caltest.estimation import HistogramBinning, risk
+    >>> h = HistogramBinning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
+    >>> round(risk(h, [0.3, 0.3, 0.8, 0.8], [0, 1, 1, 1]), 6)
+    0.017083
+    """
+    rows, own = _rows(probs, labels)
+    with single_threaded_blas():
+        if isinstance(h, Fitted):
+            return float(next(h.surfaces(rows)).risks(h.residuals, own)[0])
+        tile = partial(_tile, h, rows, own[:, 0])
+        total = sum_over_tiles(tile, len(rows), Workers(n_jobs))
+    return float(total / (len(rows) * (len(rows) - 1.0)))
+
+
+@arguments(h=_has_values)
+def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
+    """Return the mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the disjoint pairs (0, 1), (2, 3), …
+
+    Parameters
+    ----------
+    h, probs, labels
+        As of :func:`risk`. An odd last row is left out.
+
+    Returns
+    -------
+    float
+        As unbiased as the U-statistic, with a larger variance, in O(n) values of h.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels, or h is not a number for a pair.
+
+    Examples
+    --------
+    >>> from caltest.estimation import HistogramBinning, linear_risk
+    >>> h = HistogramBinning(2).fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1])
+    >>> round(linear_risk(h, [0.3, 0.3, 0.8, 0.8], [0, 1, 1, 1]), 6)
+    0.03125
+    """
+    rows, own = _rows(probs, labels)
+    pairs = len(rows) // 2
+    first, second = (slice(start, 2 * pairs, 2) for start in (0, 1))
+    products = np.einsum("ik,ik->i", own[first, 0], own[second, 0])
+    a, b = rows[first], rows[second]
+    blocks = (slice(start, start + _BLOCK) for start in range(0, pairs, _BLOCK))
+    values = np.concatenate([np.diagonal(h.gram(a[block], b[block])) for block in blocks])
+    broken = np.flatnonzero(np.isnan(values))
+    if len(broken):
+        pair = 2 * broken[0]
+        raise InputError(f"h is not a number for the rows {pair} and {pair + 1}; mend it there.")
+    return float(np.mean((products - values) ** 2))
+
+
+def _rows(probs: object, labels: object) -> tuple[Array, Array]:
+    checked = sample(probs, labels)
+    rows = checked.rows.probs
+    return rows, residuals(rows, checked.labels[None, :])
+
+
+def _tile(h: ErrorGram, probs: Array, own: Array, rows: slice, columns: slice) -> float:
+    gaps = own[rows] @ own[columns].T - h.gram(probs[rows], probs[columns])
+    if rows == columns:
+        np.fill_diagonal(gaps, 0.0)
+    total = float(np.vdot(gaps, gaps))
+    if np.isnan(total):
+        raise InputError(
+            f"h is not a number for some pair of the rows {rows.start} to {rows.stop - 1} and "
+            f"{columns.start} to {columns.stop - 1}; mend it there."
+        )
+    return total

@@ -1,33 +1,41 @@
-"""`estimate_squared_error`: from predictions and labels to estimates, their risks and a p-value."""
+"""`estimate_squared_error`: from predictions and labels to estimates, their risks and a p-value.
+
+Both p-values are exact, the split and the predictions held fixed. Of the held-out rows: h and its
+options come from the tuning rows alone, and given these the labels of the test rows are still
+independent draws under H0. Of the whole pipeline: every drawn label vector goes through tuning,
+selection and estimate as the observed one did.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from caltest._arguments import arguments, choose
-from caltest._parallel import Workers, single_threaded_blas
+from caltest._parallel import ALONE, Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
-from caltest.data import Sample, impossible_labels, sample
-from caltest.estimation.base import residuals, u_statistic
-from caltest.estimation.candidates import ALL_PAIRS_UP_TO, FunctionLike
-from caltest.estimation.held_out import HeldOut, WholePipeline
+from caltest.data import Rows, Sample, impossible_labels, sample
+from caltest.estimation.base import Array, Labels, residuals, u_statistic
+from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
     N_FOLDS,
     TEST_SIZE,
     CalibrationPipeline,
+    FunctionLike,
     Path,
     Places,
     Split,
     recommended,
 )
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
-from caltest.estimation.ridge import Scaling
 from caltest.exceptions import InputError
+from caltest.forms import Additive, DenseWeights, Form, Pairwise, Term
 from caltest.lenses import Lens, find_lens, seen
 from caltest.results import CalibrationResult
+from caltest.statistics import Statistic
 from caltest.testing import test
 
 PValue: TypeAlias = Literal["held_out", "pipeline", "none"]
@@ -129,15 +137,27 @@ def estimate_squared_error(
         paths = pipeline.run(known, view.labels[None, :], split, workers)
         best = paths[int(recommended(paths)[0])]
         result: CalibrationResult | None = None
-        if pvalue == "held_out":
-            result = _held_out(view, split, best, draws, seed, workers)
-        elif pvalue == "pipeline":
-            whole = WholePipeline(pipeline, split)
-            result = _tested(view, whole, draws, seed, workers)
+        if pvalue != "none":
+            whole = pvalue == "pipeline"
+            part = view if whole else Sample(view.rows.take(split.test), view.labels[split.test])
+            result = test(
+                part.rows,
+                part.labels,
+                WholePipeline(pipeline, split) if whole else _held_out(view, split, best),
+                n_resamples=draws,
+                rng=child_seed(seed, 0),
+                n_jobs=workers.n_jobs,
+                progress=workers.progress,
+            )
     found = sorted((_row(path, len(split.test)) for path in paths), key=lambda each: each.risk)
+    zero = []
+    for rows in split.folds:  # the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j
+        own = residuals(known[rows], view.labels[None, rows])
+        squares = np.sum((own[:, 0].T @ own[:, 0]) ** 2).reshape(1)
+        zero.append(float(u_statistic(squares, np.zeros((1, 1)), own)[0]))
     return SquaredErrorEstimate(
         functions=tuple(found),
-        zero_risks=np.array([_risk_of_zero(view, rows) for rows in split.folds]),
+        zero_risks=np.array(zero),
         test=result,
         lens=lens_label,
         n_samples=len(known),
@@ -150,36 +170,18 @@ def estimate_squared_error(
     )
 
 
-def _held_out(
-    view: Sample, split: Split, best: Path, n_resamples: int, seed: int, workers: Workers
-) -> CalibrationResult:
-    """Test the labels of the test part by what the fold models of the best function learned."""
-    probs = view.rows.probs
-    function = best.candidate.function.with_value(best.candidate.values[int(best.best[0])])
+def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
+    """Return the agreement with what the fold models of the best function learned."""
+    probs, candidate = view.rows.probs, best.candidate
     lefts, rights = [], []
     for fold in range(len(split.folds)):
         rows = split.training(fold)
-        surface = function.given(probs[rows]).at(probs[split.test])
-        left, right = surface.factors(residuals(probs[rows], view.labels[None, rows]))
+        surfaces = candidate.function.given(probs[rows], (candidate.values[int(best.best[0])],))
+        known = residuals(probs[rows], view.labels[None, rows])
+        left, right = next(surfaces(probs[split.test])).factors(known)
         lefts.append(left / len(split.folds))
         rights.append(right)
-    learned = HeldOut(best.candidate.label, np.hstack(lefts), np.hstack(rights))
-    part = Sample(view.rows.take(split.test), view.labels[split.test])
-    return _tested(part, learned, n_resamples, seed, workers)
-
-
-def _tested(
-    view: Sample, statistic: HeldOut | WholePipeline, n_resamples: int, seed: int, workers: Workers
-) -> CalibrationResult:
-    return test(
-        view.rows,
-        view.labels,
-        statistic,
-        n_resamples=n_resamples,
-        rng=child_seed(seed, 0),
-        n_jobs=workers.n_jobs,
-        progress=workers.progress,
-    )
+    return HeldOut(candidate.label, np.hstack(lefts), np.hstack(rights))
 
 
 def _row(path: Path, n_test: int) -> FunctionRisk:
@@ -199,18 +201,11 @@ def _row(path: Path, n_test: int) -> FunctionRisk:
     )
 
 
-def _risk_of_zero(view: Sample, rows: Places) -> float:
-    """Return the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j."""
-    own = residuals(view.rows.probs[rows], view.labels[None, rows])
-    products = own[:, 0].T @ own[:, 0]
-    return float(u_statistic(np.sum(products**2).reshape(1), np.zeros((1, 1)), own)[0])
-
-
 def _notes(
     view: Sample, pipeline: CalibrationPipeline, found: Sequence[FunctionRisk], paths: Sequence[Path]
 ) -> tuple[str, ...]:
     notes = [*view.rows.notes, *impossible_labels(view)]
-    if "all" in pipeline.functions and len(view.labels) > ALL_PAIRS_UP_TO:
+    if "all" in pipeline.functions and all(each.name != "kernel_density" for each in found):
         notes.append(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "
             "functions to have it."
@@ -222,3 +217,112 @@ def _notes(
         )
     notes += [note for path in paths for note in path.notes]
     return tuple(dict.fromkeys(notes))
+
+
+# ------------------------------------------------------------------ statistics
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Statistic):
+    """How well h, learned elsewhere, foretells ⟨r_i, r_j⟩: the mean of h(g_i, g_j) ⟨r_i, r_j⟩, i ≠ j.
+
+    It is SKCE_uq with a learned kernel, and, but for what labels do not change, half of what h takes
+    off the risk of calling the model calibrated, R(0) − R(h). On the held-out rows, h(g_i, g_j) =
+    ⟨left_i, right_j⟩.
+    """
+
+    label: str
+    left: Array = field(repr=False)
+    right: Array = field(repr=False)
+
+    name: ClassVar[str] = "held_out_agreement"
+    measures: ClassVar[str] = "agreement of held-out residuals with the estimated errors"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Which function was learned."""
+        return {"function": self.label}
+
+    def given(self, predictions: Rows) -> ProductsOfPairs | Pairwise:
+        """Fix the predictions of the held-out rows: through h itself if that is smaller."""
+        n, q = self.left.shape
+        if 2 * q <= n:
+            return ProductsOfPairs(predictions.probs, self.left, self.right)
+        h = self.left @ self.right.T
+        scale = (0.5 if predictions.n_classes == 2 else 1.0) / (n * (n - 1.0))
+        terms = (Term(DenseWeights(0.5 * (h + h.T)), None),)
+        return Pairwise(predictions.probs, terms, scale, diagonal=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductsOfPairs(Additive):
+    """(n(n − 1))⁻¹ Σ_{i≠j} ⟨u_i, v_j⟩ ⟨r_i, r_j⟩, from the sums Σ u rᵀ, Σ v rᵀ and Σ ⟨u, v⟩ ‖r‖²."""
+
+    probs: Array
+    left: Array
+    right: Array
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.probs)
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the sum over all pairs."""
+        sizes = np.linalg.norm(self.left, axis=1).mean() * np.linalg.norm(self.right, axis=1).mean()
+        return 1e-13 * float(sizes)
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        """Return the three sums, (B, 2 q k + 1)."""
+        r = residuals(self.probs[rows], labels)
+        flat, u, v = r.reshape(len(r), -1), self.left[rows], self.right[rows]
+        own = np.einsum("eq,eq,ebk->b", u, v, r**2, optimize=True)
+        sums = [(each.T @ flat).reshape(each.shape[1], *r.shape[1:]) for each in (u, v)]
+        parts = [each.transpose(1, 0, 2).reshape(len(labels), -1) for each in sums]
+        return np.hstack([*parts, own[:, None]])
+
+    def finish(self, sums: Array) -> Array:
+        """Return the (B,) means over pairs."""
+        size = (sums.shape[1] - 1) // 2
+        total = np.einsum("bs,bs->b", sums[:, :size], sums[:, size:-1]) - sums[:, -1]
+        return np.asarray(total / (self.n_samples * (self.n_samples - 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class WholePipeline(Statistic):
+    """The estimate of the function that the pipeline recommends, all of it re-run for given labels."""
+
+    pipeline: CalibrationPipeline
+    split: Split = field(repr=False)
+
+    name: ClassVar[str] = "squared_error_estimate"
+    measures: ClassVar[str] = "estimated squared calibration error, recommended function"
+
+    def given(self, predictions: Rows) -> PipelineForm:
+        """Fix the predictions."""
+        return PipelineForm(predictions.probs, self.pipeline, self.split)
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineForm(Form):
+    """The pipeline as a function of the labels."""
+
+    probs: Array
+    pipeline: CalibrationPipeline
+    split: Split
+
+    together: ClassVar[bool] = True
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) estimates for ``labels`` (B, n).
+
+        Where labels are all but certain, risks are equal up to rounding, and rounding chooses among
+        them. Every different vector goes through once, in an order of their own: equal labels then
+        give equal estimates, and the result does not depend on which of them was observed.
+        """
+        different, places = np.unique(labels, axis=0, return_inverse=True)
+        paths = self.pipeline.run(self.probs, different, self.split, workers)
+        chosen = recommended(paths)
+        values = np.stack([path.estimate for path in paths])[chosen, np.arange(len(different))]
+        return np.asarray(values[places.reshape(-1)])

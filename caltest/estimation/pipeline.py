@@ -6,25 +6,134 @@ estimation functions are given the predictions of the test rows alone, so nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, TypeAlias, cast
+from inspect import isabstract
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, Whole, arguments, real_array
+from caltest._arguments import Number, Whole, arguments, choose, real_array
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.estimation.base import Array, Labels, residuals
-from caltest.estimation.candidates import Candidate, FunctionLike, candidates, several
-from caltest.estimation.ridge import Scaling
+from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
+from caltest.estimation.functions import (
+    DirichletKernelDensity,
+    HistogramBinning,
+    KroneckerKernelRidge,
+    Scaling,
+    Temperature,
+    TwoStepKernelRidge,
+)
 from caltest.exceptions import InputError
+from caltest.text.numbers import short
 
 Places: TypeAlias = NDArray[np.intp]
+
+# ------------------------------------------------------------------ what competes
+
+FunctionLike: TypeAlias = (
+    "str | EstimationFunction | type[EstimationFunction] | tuple[EstimationFunction, Sequence[Any]]"
+)
+
+#: Estimation functions by name.
+FUNCTIONS: dict[str, type[EstimationFunction]] = {
+    each.name: each
+    for each in (
+        HistogramBinning,
+        DirichletKernelDensity,
+        KroneckerKernelRidge,
+        TwoStepKernelRidge,
+        Temperature,
+    )
+}
+
+ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
+
+
+def several(functions: Any) -> tuple[Any, ...]:
+    """Return one function, or several, as a tuple."""
+    if isinstance(functions, str | EstimationFunction | type) or not np.iterable(functions):
+        return (functions,)
+    try:
+        return tuple(functions)
+    except TypeError:  # an array of no dimension
+        return (functions,)
+
+
+class Candidate(NamedTuple):
+    """An estimation function and the values of its tuned option that compete."""
+
+    label: str
+    function: EstimationFunction
+    values: tuple[Any, ...]
+
+
+def candidates(
+    functions: str | Sequence[FunctionLike], scaling: Scaling, n_samples: int, n_classes: int
+) -> tuple[Candidate, ...]:
+    """Return the functions that compete on n predictions of m classes; raise if they cannot."""
+    wanted: list[FunctionLike] = []
+    for each in several(functions):
+        if isinstance(each, str) and each == "all":  # what can be computed for so many rows and classes
+            wanted += [HistogramBinning(15), "binning"] if n_classes == 2 else []
+            wanted += ["kernel_density"] if n_samples <= ALL_PAIRS_UP_TO else []
+            wanted += ["kronecker_ridge", "two_step_ridge"]
+        else:
+            wanted.append(each)
+    found = tuple(_candidate(each, scaling, n_classes) for each in wanted)
+    labels = [each.label for each in found]
+    if len(set(labels)) < len(labels):  # names of options in full tell objects apart
+        options = [", ".join(f"{k}={v}" for k, v in each.function.parameters.items()) for each in found]
+        found = tuple(
+            each._replace(label=f"{each.function.name}({option})")
+            if labels.count(each.label) > 1 and len(each.values) == 1
+            else each
+            for each, option in zip(found, options, strict=True)
+        )
+        labels = [each.label for each in found]
+    if not found or len(set(labels)) < len(labels):
+        raise InputError(f"functions are {labels}; give one at least, and each one once.")
+    return found
+
+
+def _candidate(wanted: FunctionLike, scaling: Scaling, n_classes: int) -> Candidate:
+    if isinstance(wanted, tuple):
+        return _with_values(wanted)
+    if isinstance(wanted, EstimationFunction):
+        value = getattr(wanted, wanted.tuned)
+        return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
+    if isinstance(wanted, type) and issubclass(wanted, EstimationFunction) and not isabstract(wanted):
+        kind = wanted
+    elif isinstance(wanted, str):
+        kind = choose("estimation function", wanted, FUNCTIONS)
+    else:
+        raise InputError(
+            f"functions holds {quoted(wanted)}; give names ({', '.join(FUNCTIONS)}) or objects of "
+            "caltest.estimation."
+        )
+    scaled = issubclass(kind, KroneckerKernelRidge | TwoStepKernelRidge)
+    function = kind(regularization_scaling=scaling) if scaled else kind()  # type: ignore[call-arg]
+    return _with_values((function, function.search_space(n_classes)))
+
+
+def _with_values(pair: tuple[Any, ...]) -> Candidate:
+    """Return a function whose tuned option takes given values."""
+    values = tuple(pair[1]) if len(pair) == 2 and isinstance(pair[1], Iterable) else ()
+    if len(pair) != 2 or not isinstance(pair[0], EstimationFunction) or not values:
+        raise InputError(
+            f"functions holds {quoted(pair)}; give pairs of a function and the values to try, as in "
+            "(TwoStepKernelRidge(), [0.1, 0.01])."
+        )
+    for value in values:
+        pair[0].with_value(value)  # raises if it cannot be used
+    return Candidate(pair[0].name, pair[0], values)
+
+
+# ------------------------------------------------------------------ the pipeline
 
 N_FOLDS = Whole(2, advice="give two at least: one fold validates what others teach")
 TEST_SIZE = Number(0.0, 1.0, advice="give a share between 0 and 1, such as 0.2")
@@ -48,20 +157,10 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """What the folds say of one function, for all values of its tuned option.
+    """What the folds say of one function: (G values of its option, F folds, B label vectors).
 
-    Attributes
-    ----------
-    candidate
-        The function and the values, G of them.
-    risks
-        Risk on the held-out fold, (G, F, B) for F folds and B label vectors.
-    estimates
-        Mean of h(g, g) over the test part, by the model of every fold, (G, F, B).
-    spreads
-        Standard deviation of h(g, g) over the first 500 rows of the test part, (G, F, B).
-    notes
-        What a reader should know of the fit, in sentences.
+    ``risks`` are those of the held-out fold; ``estimates`` the means of h(g, g) over the test part by
+    the model of every fold, and ``spreads`` its standard deviations over the first 500 rows.
     """
 
     candidate: Candidate
@@ -94,20 +193,8 @@ class CalibrationPipeline:
 
     Parameters
     ----------
-    functions
-        "all", or names and classes of estimation functions, which are tuned over their search spaces;
-        objects, which are taken as they are; and pairs of an object and the values to try.
-    test_size
-        Share of the rows on which the error is estimated. Default 0.2, as published.
-    n_folds
-        Of the tuning part. Default 5, as published.
-    regularization_scaling
-        Of the ridge functions that are named, see :class:`KroneckerKernelRidge`. Default "usual".
-
-    Raises
-    ------
-    InputError
-        If an option cannot be used.
+    functions, test_size, n_folds, regularization_scaling
+        As of :func:`caltest.estimate_squared_error`.
 
     Examples
     --------
@@ -134,13 +221,7 @@ class CalibrationPipeline:
         candidates(self.functions, self.regularization_scaling, 2, 2)
 
     def candidates(self, n_samples: int, n_classes: int) -> tuple[Candidate, ...]:
-        """Return the functions that compete on n predictions of m classes.
-
-        Raises
-        ------
-        InputError
-            If one does not take so many classes.
-        """
+        """Return the functions that compete on n predictions of m classes, if they take so many."""
         found = candidates(self.functions, self.regularization_scaling, n_samples, n_classes)
         for each in found:
             each.function.check_classes(n_classes)
@@ -149,13 +230,7 @@ class CalibrationPipeline:
     def split(
         self, n_samples: int, *, seed: int = 0, order: Sequence[int] | Places | None = None
     ) -> Split:
-        """Cut the rows, in the given order (default: shuffled by the seed), into folds and test part.
-
-        Raises
-        ------
-        InputError
-            If there are too few rows, or the order does not hold every row once.
-        """
+        """Cut the rows, in the order given (or shuffled by the seed), into folds and test part."""
         tuning = int((1.0 - self.test_size) * n_samples + 1e-9)  # (1 − 0.2) · 10 is 8
         fold = tuning // self.n_folds
         if fold < _FEWEST_ROWS or n_samples - tuning < _FEWEST_ROWS:
@@ -167,7 +242,14 @@ class CalibrationPipeline:
         if order is None:
             rows = generator(seed, _ORDER).permutation(n_samples)
         else:
-            rows = _checked_order(order, n_samples)
+            places = real_array("order", order, f"give each of the rows 0 to {n_samples - 1} once")
+            whole = places.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
+            if not whole or not np.array_equal(np.sort(places), np.arange(n_samples)):
+                raise InputError(
+                    f"order has to hold each of the rows 0 to {n_samples - 1} once; it decides which "
+                    "rows are tuned on and which are tested. Leave it out to have them shuffled."
+                )
+            rows = cast("Places", places.astype(np.intp))
         return Split(tuple(np.array_split(rows[:tuning], self.n_folds)), rows[tuning:])
 
     def run(
@@ -194,49 +276,26 @@ def recommended(paths: Sequence[Path]) -> NDArray[np.intp]:
     return np.asarray(np.stack([path.least for path in paths]).argmin(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Lessons:
-    """Blocks of label vectors: their place, residuals of the training rows and of the rows held out."""
-
-    probs: Array
-    labels: Labels
-    training: Places
-    held_out: Places
-
-    @cached_property
-    def _parts(self) -> list[slice]:
-        k = 1 if self.probs.shape[1] == 2 else self.probs.shape[1]
-        return blocks(len(self.labels), max(1, _NUMBERS // (len(self.training) * k)))
-
-    @cached_property
-    def _only(self) -> tuple[slice, Array, Array]:
-        return self._made(self._parts[0])
-
-    def __iter__(self) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield the blocks; a single one is kept, several are made anew."""
-        if len(self._parts) == 1:
-            yield self._only
-        else:
-            yield from map(self._made, self._parts)
-
-    def _made(self, part: slice) -> tuple[slice, Array, Array]:
-        uses = (self.training, self.held_out)
-        first, second = (residuals(self.probs[rows], self.labels[part, rows]) for rows in uses)
-        return part, first, second
-
-
 def _one_fold(
     candidate: Candidate, probs: Array, labels: Labels, split: Split, fold: int
 ) -> tuple[Array, tuple[str, ...]]:
     """Return risks, estimates and spreads (3, G, B), and notes, of a function fitted without a fold."""
     known, held_out = split.training(fold), split.folds[fold]
     places = (probs[held_out], probs[split.test], probs[split.test[:_SPREAD_ROWS]])
-    lessons = _Lessons(probs, labels, known, held_out)
+    k = 1 if probs.shape[1] == 2 else probs.shape[1]
+    parts = blocks(len(labels), max(1, _NUMBERS // (len(known) * k)))
+
+    def made(part: slice) -> tuple[slice, Array, Array]:
+        """Return the residuals of the training rows and of the fold, of some label vectors."""
+        first, second = (residuals(probs[rows], labels[part, rows]) for rows in (known, held_out))
+        return part, first, second
+
+    lessons = [made(parts[0])] if len(parts) == 1 else []  # a single one is kept, several are made anew
     found = np.empty((3, len(candidate.values), len(labels)))
     notes: tuple[str, ...] = ()
-    paths = candidate.function.path(candidate.values, probs[known], *places)
-    for number, (validation, test, some) in enumerate(paths):
-        for part, lesson, check in lessons:
+    surfaces = candidate.function.given(probs[known], candidate.values)
+    for number, (validation, test, some) in enumerate(zip(*map(surfaces, places), strict=True)):
+        for part, lesson, check in lessons or map(made, parts):
             found[0, number, part] = validation.risks(lesson, check)
             found[1, number, part] = test.means(lesson)
             found[2, number, part] = some.diagonals(lesson).std(axis=0, ddof=1)
@@ -248,14 +307,3 @@ def _one_fold(
             )
         notes = validation.notes
     return found, notes
-
-
-def _checked_order(order: Sequence[int] | Places, n_samples: int) -> Places:
-    rows = real_array("order", order, f"give each of the rows 0 to {n_samples - 1} once")
-    whole = rows.ndim == 1 and np.issubdtype(np.asarray(order).dtype, np.integer)
-    if not whole or not np.array_equal(np.sort(rows), np.arange(n_samples)):
-        raise InputError(
-            f"order has to hold each of the rows 0 to {n_samples - 1} once; it decides which rows are "
-            "tuned on and which are tested. Leave it out to have them shuffled."
-        )
-    return cast("Places", rows.astype(np.intp))

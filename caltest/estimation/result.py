@@ -147,16 +147,10 @@ class SquaredErrorEstimate(Result):
         Validation risk of h = 0, which calls the model calibrated, (F,).
     test
         The p-value, or None if none was asked for.
-    lens
-        Label of the lens; None for the full probability vector.
-    n_samples, n_classes
-        Rows, and classes as the lens shows them.
+    n_samples, n_classes, lens, seed, warnings
+        As in :class:`caltest.CalibrationResult`.
     n_tuning, n_test, n_folds
         Rows of the two parts, and the folds of the first.
-    seed
-        Integer that, given as ``rng``, repeats the numbers.
-    warnings
-        Sentences a reader should know.
 
     Examples
     --------
@@ -236,25 +230,14 @@ class SquaredErrorEstimate(Result):
         """
         import pandas as pd
 
-        rows = []
-        for each in self.functions:
-            gap, gap_error = self.gap(each)
-            rows.append(
-                {
-                    "tuned": each.tuned,
-                    "value": each.value,
-                    "risk": each.risk,
-                    "risk_error": each.risk_error,
-                    "root_risk": each.root_risk,
-                    "root_risk_error": each.root_risk_error,
-                    "gap": gap,
-                    "gap_error": gap_error,
-                    "estimate": each.estimate,
-                    "standard_error": each.standard_error,
-                    "estimate_error": each.estimate_error,
-                    "sampling_error": each.sampling_error,
-                }
-            )
+        of_risk = ["tuned", "value", "risk", "risk_error", "root_risk", "root_risk_error"]
+        of_estimate = ["estimate", "standard_error", "estimate_error", "sampling_error"]
+        rows = [
+            {name: getattr(each, name) for name in of_risk}
+            | dict(zip(("gap", "gap_error"), self.gap(each), strict=True))
+            | {name: getattr(each, name) for name in of_estimate}
+            for each in self.functions
+        ]
         index = pd.Index([visible(each.label) for each in self.functions], name="function")
         return pd.DataFrame(rows, index=index)
 

@@ -1,15 +1,5 @@
 """Forms: what a statistic is once the predictions are fixed, a function of the labels."""
 
-from caltest.forms._pair_sums import (
-    ConstantWeights,
-    DenseWeights,
-    KernelWeights,
-    LowRankWeights,
-    ProductWeights,
-    Term,
-    Weights,
-    incomplete_cholesky,
-)
 from caltest.forms.base import (
     ChiSquare,
     Form,
@@ -27,14 +17,6 @@ from caltest.forms.base import (
 )
 from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares, PearsonGroups
 from caltest.forms.combined import Combined, Component
-from caltest.forms.features import (
-    ComputedFeatures,
-    Features,
-    FourierFeatures,
-    LandmarkFeatures,
-    RoundedFeatures,
-    rounded,
-)
 from caltest.forms.function import LabelFunction
 from caltest.forms.low_rank import FeatureSquares
 from caltest.forms.pairs import BoundedPairwise, PairMean, Pairwise, UStatistic
@@ -58,6 +40,20 @@ from caltest.forms.sums import (
     MeanSurprise,
     Standardised,
 )
+from caltest.forms.weights import (
+    ComputedFeatures,
+    DenseWeights,
+    Features,
+    FourierFeatures,
+    KernelWeights,
+    LandmarkFeatures,
+    ProductWeights,
+    RoundedFeatures,
+    Term,
+    Weights,
+    incomplete_cholesky,
+    rounded,
+)
 
 __all__ = [
     "Additive",
@@ -70,7 +66,6 @@ __all__ = [
     "Combined",
     "ComputedFeatures",
     "Component",
-    "ConstantWeights",
     "DensityForm",
     "CumulativeDifference",
     "DenseWeights",
@@ -96,7 +91,6 @@ __all__ = [
     "LandmarkFeatures",
     "LargestError",
     "LatticeTerms",
-    "LowRankWeights",
     "LinearSum",
     "LogisticRecalibration",
     "MeanSquare",

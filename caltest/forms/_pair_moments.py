@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
 from caltest._sampling import generator
-from caltest._tiles import Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
-from caltest.forms._pair_sums import Term, Weights
-from caltest.forms.base import Array
+from caltest._tiles import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
+from caltest.forms.weights import (
+    LowRankWeights,
+    ProductWeights,
+    Term,
+    Weights,
+    incomplete_cholesky,
+    without_diagonal,
+)
 from caltest.kernels.bandwidth import fixed_order
 
 # ------------------------------------------------------------------ quadratic moments
@@ -33,48 +39,31 @@ _POWERS_UP_TO = 64  # classes up to which powers of all predictions are held
 def quadratic_moments(
     probs: Array, terms: tuple[Term, ...], linear: Array | None, workers: Workers
 ) -> tuple[float, float, float, float]:
-    """Return mean, variance, third cumulant and the standard error of the third cumulant.
+    """Return mean, variance, third cumulant and its standard error, for M_ij = Σ_l W_l,ij A_l.
 
-    Parameters
-    ----------
-    probs
-        (n, m) predictions.
-    terms
-        M_ij = Σ_l W_l,ij A_l.
-    linear
-        l_i(k), (n, m); None for none.
-    workers
-        Who does the work.
+    ``linear`` is l_i(k), (n, m); None for none.
     """
     table = np.zeros_like(probs) if linear is None else linear
     means = np.einsum("ik,ik->i", probs, table)
     table = table - means[:, None]
-    if len(terms) == 1 and terms[0].matrix is None:
-        tile = IdentitySums(probs, probs * table, terms[0].weights)
-        sums, trace, error = _identity_sums(tile, terms, workers)
-    else:
-        general = partial(_general_tile, probs, probs * table, terms)
-        sums = sum_over_tiles(general, len(probs), workers, description="moments")
-        trace, error = cubic_trace(probs, terms, workers)
+    n, tilted = len(probs), probs * table
+    probes, image = None, None
+    if not _plain(terms):
+        general = partial(_general_tile, probs, tilted, terms)
+        sums = sum_over_tiles(general, n, workers, description="moments")
+    elif _is_exact(probs, terms):
+        tile = IdentitySums(probs, tilted, terms[0].weights)
+        sums = sum_over_tiles(tile, n, workers, description="moments")
+    else:  # in one pass with the probes, beside whose error rounding is nothing
+        tile, probes = IdentitySums(probs, tilted, terms[0].weights), _dealt(probs)
+        vectors = _spread(probs, probes).reshape(n, -1).astype(np.float32)
+        sums, image = sum_and_multiply(tile.with_weights, vectors, workers, description="moments")
+    trace, error = _cubic_trace(probs, terms, workers, probes, image)
     second, third, mixed, cross = sums
     variance = 2.0 * second + np.sum(probs * table**2)
     cumulant = 8.0 * trace + 4.0 * third
     cumulant += 12.0 * mixed + 6.0 * cross + np.sum(probs * table**3)
     return float(np.sum(means)), float(variance), float(cumulant), 8.0 * error
-
-
-def _identity_sums(
-    tile: IdentitySums, terms: tuple[Term, ...], workers: Workers
-) -> tuple[Array, float, float]:
-    """Return the sums over pairs, tr((MΣ)³) and its standard error; the weights are computed twice."""
-    n = len(tile.probs)
-    if is_exact(tile.probs, terms):
-        sums = sum_over_tiles(tile, n, workers, description="moments")
-        return sums, *cubic_trace(tile.probs, terms, workers)
-    probes = Probes.of(tile.probs)
-    vectors = probes.columns.astype(np.float32)  # rounding is nothing beside the probes' own error
-    sums, image = sum_and_multiply(tile.with_weights, vectors, workers, description="moments")
-    return sums, *cubic_trace(tile.probs, terms, workers, probes, image)
 
 
 def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
@@ -88,6 +77,14 @@ def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
     return table
 
 
+def _plain(terms: tuple[Term, ...]) -> bool:
+    """Whether M_ij = W_ij I."""
+    return len(terms) == 1 and terms[0].matrix is None
+
+
+Powers: TypeAlias = tuple[Array, Array, Array, Array]
+
+
 @dataclass(frozen=True, eq=False)
 class IdentitySums:
     """Sums of E h², E h³, E[h² l] and c·M c over the pairs of a tile, for M_ij = W_ij I.
@@ -95,29 +92,26 @@ class IdentitySums:
     With a = g_i, b = g_j, s = a·b, P_pq = Σ_k a_k^p b_k^q and q = s² + s − P21 − P12:
     E⟨D_i,D_j⟩² = q,
     E⟨D_i,D_j⟩³ = s − 3(P21 + P12) + 2(P31 + P13) + 6 P22 − 3s² − 2s³ + 6s q.
-
-    Attributes
-    ----------
-    probs
-        (n, m) predictions.
-    tilted
-        c = E[l D], (n, m).
-    weights
-        W.
     """
 
-    probs: Array
-    tilted: Array
-    weights: Tile
+    probs: Array  # (n, m)
+    tilted: Array  # c = E[l D], (n, m)
+    weights: Tile  # W
 
     @cached_property
     def _has_linear(self) -> bool:
         return bool(self.tilted.any())
 
     @cached_property
-    def _powers(self) -> _Powers | None:
+    def _all_powers(self) -> Powers | None:
         """Powers of all predictions, where they are few."""
-        return _Powers.of(self.probs) if self.probs.shape[1] <= _POWERS_UP_TO else None
+        return _powers(self.probs) if self.probs.shape[1] <= _POWERS_UP_TO else None
+
+    def _powers_of(self, rows: slice) -> Powers:
+        if self._all_powers is None:
+            return _powers(self.probs[rows])
+        of_square, for_square, of_cube, for_cube = self._all_powers
+        return of_square[rows], for_square[rows], of_cube[rows], for_cube[rows]
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         """Return the four sums of a tile."""
@@ -132,11 +126,12 @@ class IdentitySums:
         w = self.weights(rows, columns)
         if rows == columns:
             np.fill_diagonal(w, 0.0)
-        left, right = self._powers_of(rows), self._powers_of(columns)
+        of_square, _, of_cube, _ = self._powers_of(rows)
+        _, for_square, _, for_cube = self._powers_of(columns)
         a, b = self.probs[rows], self.probs[columns]
         s = a @ b.T
-        q = left.of_square @ right.for_square.T
-        linear = left.of_cube @ right.for_cube.T
+        q = of_square @ for_square.T
+        linear = of_cube @ for_cube.T
         square = s * s
         q += square
         w2 = w * w
@@ -152,39 +147,17 @@ class IdentitySums:
             cross = float(np.vdot(w, c @ d.T))
         return np.array([second, third, mixed, cross]), w
 
-    def _powers_of(self, rows: slice) -> _Powers:
-        known = self._powers
-        return _Powers.of(self.probs[rows]) if known is None else known.rows(rows)
 
-
-def identity_tile(probs: Array, tilted: Array, term: Term, rows: slice, columns: slice) -> Array:
-    """Return the four sums of one tile."""
-    return IdentitySums(probs, tilted, term.weights)(rows, columns)
-
-
-class _Powers(NamedTuple):
-    """Tables whose products are sums of products of powers of predictions, (n, 2m) and (n, 3m)."""
-
-    of_square: Array  # a − a², −a
-    for_square: Array  # b, b²
-    of_cube: Array  # a, a², a³
-    for_cube: Array  # b − 3b² + 2b³, 6b² − 3b, 2b
-
-    @classmethod
-    def of(cls, probs: Array) -> _Powers:
-        """Compute them."""
-        second = probs * probs
-        third = second * probs
-        return cls(
-            np.hstack([probs - second, -probs]),
-            np.hstack([probs, second]),
-            np.hstack([probs, second, third]),
-            np.hstack([probs - 3 * second + 2 * third, 6 * second - 3 * probs, 2 * probs]),
-        )
-
-    def rows(self, rows: slice) -> _Powers:
-        """Return those of some rows."""
-        return _Powers(*(table[rows] for table in self))
+def _powers(probs: Array) -> Powers:
+    """Return tables whose products are sums of products of powers: two of squares, two of cubes."""
+    second = probs * probs
+    third = second * probs
+    return (
+        np.hstack([probs - second, -probs]),
+        np.hstack([probs, second]),
+        np.hstack([probs, second, third]),
+        np.hstack([probs - 3 * second + 2 * third, 6 * second - 3 * probs, 2 * probs]),
+    )
 
 
 def _mixed(w2: Array, g: Array, tilted: Array, other: Array, s: Array) -> float:
@@ -236,65 +209,52 @@ _PIVOTS = 160
 _PROBE_COLUMNS = 24  # probes times classes, with at least two probes
 
 
-class Probes(NamedTuple):
-    """Random signs z, and C z as the columns of a matrix."""
-
-    signs: Array  # (n, p, m)
-    columns: Array  # (n, p m)
-
-    @classmethod
-    def of(cls, probs: Array) -> Probes:
-        """Deal them, in an order that the rows' order cannot change."""
-        n, m = probs.shape
-        count = max(2, _PROBE_COLUMNS // m)
-        signs = np.empty((n, count, m))
-        signs[fixed_order(probs)] = generator(0).choice([-1.0, 1.0], size=(n, count, m))
-        return cls(signs, _spread(probs, signs).reshape(n, -1))
-
-
-def is_exact(probs: Array, terms: tuple[Term, ...]) -> bool:
+def _is_exact(probs: Array, terms: tuple[Term, ...]) -> bool:
     """Say whether rows are so few that the trace is exact."""
+    n, m = (float(size) for size in probs.shape)
+    return (m * n**3 if _plain(terms) else (m * n) ** 3) <= EXACT_WORK
+
+
+def _dealt(probs: Array) -> Array:
+    """Return probes: random signs (n, p, m), dealt in an order that the rows' order cannot change."""
     n, m = probs.shape
-    if len(terms) == 1 and terms[0].matrix is None:
-        return bool(m * float(n) ** 3 <= EXACT_WORK)
-    return bool((m * float(n)) ** 3 <= EXACT_WORK)
+    signs = np.empty((n, max(2, _PROBE_COLUMNS // m), m))
+    signs[fixed_order(probs)] = generator(0).choice([-1.0, 1.0], size=signs.shape)
+    return signs
 
 
-def cubic_trace(
-    probs: Array,
-    terms: tuple[Term, ...],
-    workers: Workers,
-    probes: Probes | None = None,
-    image: Array | None = None,
+def _cubic_trace(
+    probs: Array, terms: tuple[Term, ...], workers: Workers, probes: Array | None, image: Array | None
 ) -> tuple[float, float]:
     """Return tr((MΣ)³) and the standard error of the estimate (0 where it is exact).
 
-    Parameters
-    ----------
-    probs, terms, workers
-        As of :func:`caltest.forms._pair_moments.quadratic_moments`.
-    probes, image
-        The probes, and M C z, where a caller has multiplied them already.
+    ``image`` is M C z, where a caller has multiplied the probes z already.
     """
-    if is_exact(probs, terms):
-        if len(terms) == 1 and terms[0].matrix is None:
-            return _exact_identity(probs, terms[0].weights), 0.0
-        return _exact_matrices(probs, terms), 0.0
-    uncertain = np.flatnonzero(probs.max(axis=1) < 1.0)  # Σ_i = 0 for the others
-    if len(uncertain) < 2:
+    if _is_exact(probs, terms):
+        plain = _plain(terms)
+        return _exact_identity(probs, terms[0].weights) if plain else _exact_matrices(probs, terms), 0.0
+    if np.count_nonzero(probs.max(axis=1) < 1.0) < 2:  # Σ_i = 0 for the others
         return 0.0, 0.0
-    small = _Small.of(probs, terms, uncertain)
-    probes = Probes.of(probs) if probes is None else probes
-    if image is None:
-        image = _image(terms, probes.columns, probes.signs.shape[2], workers)
-    once = _gather(probs, image.reshape(probes.signs.shape))
-    again = _spread(probs, once).reshape(image.shape)
-    twice = _gather(probs, _image(terms, again, once.shape[2], workers).reshape(once.shape))
+    (n, m), probes = probs.shape, _dealt(probs) if probes is None else probes
+
+    def applied(z: Array) -> Array:
+        """Return M C z; the tiles meet the probes in single precision."""
+        flat = _spread(probs, z).reshape(n, -1)
+        total, rough = np.zeros_like(flat), flat.astype(np.float32)
+        for weights, matrix in terms:
+            tile = without_diagonal(weights, np.float32)
+            product = multiply(tile, rough, workers, description="skewness")
+            total += product if matrix is None else (product.reshape(-1, m) @ matrix).reshape(n, -1)
+        return total
+
+    once = _gather(probs, (applied(probes) if image is None else image).reshape(probes.shape))
+    twice = _gather(probs, applied(once).reshape(probes.shape))
     cubes = np.sum(once * twice, axis=(0, 2))
-    small_once = small.apply(probs, probes.signs)
-    cubes -= np.sum(small_once * small.apply(probs, small_once), axis=(0, 2))
+    trace, small = _of_low_rank(probs, terms)
+    small_once = small(probes)
+    cubes -= np.sum(small_once * small(small_once), axis=(0, 2))
     error = float(np.std(cubes, ddof=1)) / np.sqrt(len(cubes))
-    return small.trace + float(cubes.mean()), error
+    return trace + float(cubes.mean()), error
 
 
 def _exact_identity(probs: Array, weights: Weights) -> float:
@@ -303,7 +263,7 @@ def _exact_identity(probs: Array, weights: Weights) -> float:
     With H_ij = W_ij g_i·g_j and B_c = W diag(G_c) W:
     Σ_c Σ_ij B_c,ij (W_ij g_ic (g_jc − 3 g_jc²) + 3 H_ij g_ic g_jc) − tr(H³).
     """
-    w = _off_diagonal(weights, len(probs))
+    w = _whole(weights, len(probs))
     h = w * (probs @ probs.T)
     total = -float(np.vdot(h @ h, h))
     for g in probs.T:
@@ -322,15 +282,13 @@ def _exact_matrices(probs: Array, terms: tuple[Term, ...]) -> float:
         A = np.eye(m) if matrix is None else matrix
         # A Σ_j = A diag(g_j) − (A g_j) g_jᵀ
         image = A[:, None, :] * probs - (probs @ A.T).T[:, :, None] * probs
-        product += _off_diagonal(weights, n)[:, None, :, None] * image
+        product += _whole(weights, n)[:, None, :, None] * image
     flat = product.reshape(n * m, n * m)
     return float(np.vdot(flat @ flat, flat.T))
 
 
-def _off_diagonal(weights: Weights, n: int) -> Array:
-    w = weights(slice(0, n), slice(0, n))
-    np.fill_diagonal(w, 0.0)
-    return w
+def _whole(weights: Weights, n: int) -> Array:
+    return without_diagonal(weights)(slice(0, n), slice(0, n))
 
 
 def _spread(probs: Array, z: Array) -> Array:
@@ -346,96 +304,48 @@ def _gather(probs: Array, v: Array) -> Array:
     return np.asarray(np.sqrt(probs)[:, None, :] * (v - inner))
 
 
-def _image(terms: tuple[Term, ...], flat: Array, m: int, workers: Workers) -> Array:
-    """Return M v for the columns of ``flat`` (n, p m); the tiles meet them in single precision."""
-    total = np.zeros_like(flat)
-    rough = flat.astype(np.float32)
-    for weights, matrix in terms:
-        tile = _Single(weights)
-        image = multiply(tile, rough, workers, description="skewness")
-        total += image if matrix is None else (image.reshape(-1, m) @ matrix).reshape(image.shape)
-    return total
+def _of_low_rank(probs: Array, terms: tuple[Term, ...]) -> tuple[float, Callable[[Array], Array]]:
+    """Return tr((M̂Σ)³) and z → CᵀM̂C z, for M̂ = Σ_l (R C_l Rᵀ) ⊗ A_l with R of few columns.
 
-
-@dataclass(frozen=True, eq=False)
-class _Single:
-    """Tiles without their diagonal, in single precision: far better than the probes are."""
-
-    weights: Weights
-
-    def __call__(self, rows: slice, columns: slice) -> Any:
-        tile = self.weights(rows, columns).astype(np.float32)
-        if rows == columns:
-            np.fill_diagonal(tile, 0.0)
-        return tile
-
-
-class _Small(NamedTuple):
-    """M̂ = Σ_l (R C_l Rᵀ) ⊗ A_l, and tr((M̂Σ)³)."""
-
-    root: Array  # R, (n, r); 0 in rows that are certain
-    cores: list[Array]  # C_l, (r, r)
-    matrices: list[Array]  # A_l, (m, m)
-    trace: float
-
-    @classmethod
-    def of(cls, probs: Array, terms: tuple[Term, ...], uncertain: NDArray[np.intp]) -> _Small:
-        """Compress the weights to the directions that matter most under the rows' variances."""
-        n, m = probs.shape
-        matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
-        rank = min(max(_SMALL_SPACE // m, 4), 128)
-        if rank * m > _LARGEST_SPACE:
-            return cls(np.zeros((n, 1)), [np.zeros((1, 1))] * len(terms), matrices, 0.0)
-        scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
-        factors = [_pivoted_cholesky(term.weights, scale) for term in terms]
-        basis = _leading(np.hstack(factors), rank)
-        cores = []
-        for term, factor in zip(terms, factors, strict=True):
-            projected = basis.T @ factor
-            own = scale**2 * term.weights.diagonal()
-            cores.append(projected @ projected.T - (basis.T * own) @ basis)
-        root = np.zeros_like(basis)
-        np.divide(basis, scale[:, None], out=root, where=scale[:, None] > 1e-150)
-        root[np.setdiff1d(np.arange(n), uncertain)] = 0.0
-        core = sum(np.kron(c, a) for c, a in zip(cores, matrices, strict=True))
-        product = core @ _compressed_covariance(probs, root)
-        trace = float(np.vdot(product @ product, product.T))
-        return cls(root, cores, matrices, trace)
-
-    def apply(self, probs: Array, z: Array) -> Array:
-        """Return Â z = CᵀM̂C z."""
-        spread = _spread(probs, z)
-        inner = self.root.T @ spread.reshape(len(probs), -1)
-        total = np.zeros_like(spread)
-        for core, matrix in zip(self.cores, self.matrices, strict=True):
-            total += (self.root @ (core @ inner)).reshape(z.shape) @ matrix
-        return _gather(probs, total)
-
-
-def _pivoted_cholesky(weights: Weights, scale: Array) -> Array:
-    """Return L (n, r) with L Lᵀ ≈ diag(scale) W diag(scale), greedily by the largest residual."""
-    n = len(scale)
-    rows = np.zeros((min(_PIVOTS, n), n))
-    residual = scale**2 * weights.diagonal()
-    floor = 1e-12 * float(residual.max(initial=0.0))
-    for number in range(len(rows)):
-        pivot = int(residual.argmax())
-        if residual[pivot] <= floor:
-            return rows[:number].T
-        row = scale * scale[pivot] * weights(slice(pivot, pivot + 1), slice(0, n))[0]
-        row -= rows[:number, pivot] @ rows[:number]
-        rows[number] = row / np.sqrt(residual[pivot])
-        residual = np.maximum(residual - rows[number] ** 2, 0.0)
-        residual[pivot] = 0.0
-    return rows.T
-
-
-def _leading(factor: Array, rank: int) -> Array:
-    """Return the leading left singular vectors of a tall matrix, through its small Gram matrix."""
+    Its columns are the directions that matter most under the rows' variances.
+    """
+    n, m = probs.shape
+    rank = min(max(_SMALL_SPACE // m, 4), 128)
+    if rank * m > _LARGEST_SPACE:
+        return 0.0, np.zeros_like
+    matrices = [np.eye(m) if term.matrix is None else term.matrix for term in terms]
+    scale = np.sqrt(1.0 - np.einsum("ik,ik->i", probs, probs).clip(max=1.0))
+    order, varied = fixed_order(probs), LowRankWeights(scale[:, None])
+    factors = [
+        incomplete_cholesky(ProductWeights((term.weights, varied)), order, _PIVOTS).factor
+        for term in terms
+    ]
+    # The leading left singular vectors of a tall matrix, through its small Gram matrix.
+    factor = np.hstack(factors)
     values, vectors = eigh(factor.T @ factor)
     kept = values > 1e-12 * max(float(values[-1]), 0.0)
     values, vectors = values[kept][-rank:], vectors[:, kept][:, -rank:]
-    return np.asarray(factor @ (vectors / np.sqrt(values)))
+    basis = np.asarray(factor @ (vectors / np.sqrt(values)))
+    cores = []
+    for term, factor in zip(terms, factors, strict=True):
+        projected = basis.T @ factor
+        own = scale**2 * term.weights.diagonal()
+        cores.append(projected @ projected.T - (basis.T * own) @ basis)
+    root = np.zeros_like(basis)
+    np.divide(basis, scale[:, None], out=root, where=scale[:, None] > 1e-150)
+    root[probs.max(axis=1) >= 1.0] = 0.0
+    core = sum(np.kron(c, a) for c, a in zip(cores, matrices, strict=True))
+    product = core @ _compressed_covariance(probs, root)
+
+    def applied(z: Array) -> Array:
+        spread = _spread(probs, z)
+        inner = root.T @ spread.reshape(n, -1)
+        total = np.zeros_like(spread)
+        for core, matrix in zip(cores, matrices, strict=True):
+            total += (root @ (core @ inner)).reshape(z.shape) @ matrix
+        return _gather(probs, total)
+
+    return float(np.vdot(product @ product, product.T)), applied
 
 
 def _compressed_covariance(probs: Array, root: Array) -> Array:

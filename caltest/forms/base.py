@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
+from caltest._tiles import Array as Array
+from caltest._tiles import Tile
 from caltest.kernels.bandwidth import fixed_order
 
-Array: TypeAlias = NDArray[np.float64]
 #: Classes, whole numbers; of predicted distributions, the outcomes.
 Labels: TypeAlias = NDArray[Any]
-
 
 #: Rounding of a sum, relative to the sum of the sizes of its terms.
 ROUNDING = 1e-14
@@ -57,28 +57,18 @@ class Form(ABC):
         return float(self.of_labels(labels[None, :], workers)[0])
 
 
+# ------------------------------------------------------------------ what can be known of a form
+
+
 @dataclass(frozen=True)
 class Moments:
-    """The conditional moments of a statistic under H0, given the predictions.
-
-    Attributes
-    ----------
-    mean, variance
-        Exact.
-    skewness
-        Third standardised cumulant.
-    skewness_error
-        Bound or standard error of the skewness; 0 where it is exact.
-    surprises
-        Effective number of unlikely labels that the statistic hangs on, see
-        :func:`effective_surprises`.
-    """
+    """The conditional moments of a statistic under H0, given the predictions."""
 
     mean: float
     variance: float
-    skewness: float
-    skewness_error: float = 0.0
-    surprises: float = np.inf
+    skewness: float  #: Third standardised cumulant.
+    skewness_error: float = 0.0  #: Bound or standard error of the skewness; 0 where it is exact.
+    surprises: float = np.inf  #: Unlikely labels that it depends on, :func:`effective_surprises`.
 
     @classmethod
     def of_cumulants(
@@ -108,16 +98,11 @@ class Moments:
 
 
 def effective_surprises(shares: Array, chances: Array) -> float:
-    """Return how many unlikely outcomes a sum hangs on: (Σ s)² / Σ (s²/u).
+    """Return how many unlikely outcomes a sum depends on: (Σ s)² / Σ (s²/u).
 
     Term i has share s_i of the variance, and something other than its most likely outcome happens
-    with chance u_i. Never more than Σ u, and less if the variance sits where little is uncertain. Few
-    of them make a distribution of few atoms, which no smooth curve fits.
-
-    Parameters
-    ----------
-    shares, chances
-        (k,) arrays; terms of share 0 do not count.
+    with chance u_i; terms of share 0 do not count. Never more than Σ u, and less if the variance sits
+    where little is uncertain. Few of them make a distribution of few atoms, which no smooth curve fits.
     """
     counted = (shares > 0) & (chances > 0)
     s, u = shares[counted], chances[counted]
@@ -144,75 +129,39 @@ def repeats(probs: Array, shares: Array | None = None) -> float:
 
 
 class Lattice(NamedTuple):
-    """Equally spaced values.
+    """Equally spaced values."""
 
-    Attributes
-    ----------
-    span
-        Distance of neighbouring values; 0 if there is no lattice.
-    spread
-        Standard deviation of the statistic about a value of the lattice; 0 if it lies on it.
-    """
-
-    span: float = 0.0
-    spread: float = 0.0
+    span: float = 0.0  #: Distance of neighbouring values; 0 if there is no lattice.
+    spread: float = 0.0  #: Standard deviation about a value of the lattice; 0 if all lie on it.
 
 
 class LatticeTerms(NamedTuple):
-    """A statistic as a sum of independent whole numbers: T = start + span Σ_i S_i.
+    """A statistic as a sum of independent whole numbers: T = start + span Σ_i S_i."""
 
-    Attributes
-    ----------
-    start
-        The least possible value.
-    span
-        Distance of neighbouring values.
-    masses
-        (N, K + 1) the law of each S_i on 0..K; rows that cannot move are left out.
-    """
-
-    start: float
-    span: float
-    masses: Array
+    start: float  #: The least possible value.
+    span: float  #: Distance of neighbouring values.
+    masses: Array  #: (N, K + 1) the law of each S_i on 0..K; rows that cannot move are left out.
 
 
 @dataclass(frozen=True)
 class TailBound:
-    """What a distribution-free bound needs to know of a form.
+    """What a distribution-free bound needs to know of a form."""
 
-    Attributes
-    ----------
-    inequality
-        "mcdiarmid" (biased estimator) or "hoeffding" (mean over pairs).
-    constant
-        B_{p;q}, a bound of |h_ij|, as a function of p and q (Widmann et al. 2019, Lemma H.1).
-    n_samples
-        Number of rows.
-    """
-
+    #: "mcdiarmid" (biased estimator) or "hoeffding" (mean over pairs).
     inequality: Literal["mcdiarmid", "hoeffding"]
+    #: B_{p;q}, a bound of |h_ij|, as a function of p and q (Widmann et al. 2019, Lemma H.1).
     constant: Callable[[float, float], float]
     n_samples: int
 
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """The chi-square law of a statistic T under H0: ``factor`` · T + ``offset`` has it.
-
-    Attributes
-    ----------
-    degrees
-        Degrees of freedom.
-    factor, offset
-        What takes the statistic to the chi-square scale; the factor is positive.
-    exact
-        Whether the law holds in every finite sample, or as n grows.
-    """
+    """The chi-square law of a statistic T under H0: ``factor`` · T + ``offset`` has it."""
 
     degrees: int
-    factor: float = 1.0
+    factor: float = 1.0  #: Positive.
     offset: float = 0.0
-    exact: bool = False
+    exact: bool = False  #: Whether the law holds in every finite sample, or as n grows.
 
 
 class HasMoments(Form):
@@ -279,20 +228,14 @@ class HasGram(Form):
     """A U-statistic of degree two: the mean of h_ij over the pairs i ≠ j."""
 
     @abstractmethod
-    def gram(self, labels: Labels) -> Callable[[slice, slice], Array]:
+    def gram(self, labels: Labels) -> Tile:
         """Return h as a tile function, its diagonal included."""
 
 
 class HasTailBound(Form):
-    """A statistic with a distribution-free bound.
+    """A statistic with a distribution-free bound."""
 
-    Attributes
-    ----------
-    tail_bound
-        What the bound needs to know.
-    """
-
-    tail_bound: TailBound
+    tail_bound: TailBound  #: What the bound needs to know.
 
 
 class HasChiSquare(Form):

@@ -1,5 +1,7 @@
 """Binned sums: statistics of the counts of every label in every bin."""
 
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._pair_moments import quadratic_moments
-from caltest.forms._pair_sums import ConstantWeights, Term
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
@@ -27,6 +28,7 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.sums import Additive, LinearSum
+from caltest.forms.weights import ConstantWeights, Term
 
 # ------------------------------------------------------------------ binned
 
@@ -40,18 +42,10 @@ _SPARSE = 16  # times the rows: with more cells times classes, only counts above
 
 @dataclass(frozen=True, eq=False)
 class Binned(HasLeadingSum, Additive):
-    """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} D_i.
+    """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} D_i."""
 
-    Attributes
-    ----------
-    probs
-        The predictions, (n, m).
-    cells
-        The bin of every row, (n,), 0..K−1, none empty.
-    """
-
-    probs: Array
-    cells: Indices
+    probs: Array  #: The predictions, (n, m).
+    cells: Indices  #: The bin of every row, (n,), 0..K−1, none empty.
 
     @abstractmethod
     def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
@@ -63,7 +57,6 @@ class Binned(HasLeadingSum, Additive):
 
     @property
     def n_samples(self) -> int:
-        """Number of rows n."""
         return len(self.probs)
 
     @cached_property
@@ -117,12 +110,10 @@ class Binned(HasLeadingSum, Additive):
         return counted.reshape(shape).astype(np.float64)
 
     def finish(self, sums: Array) -> Array:
-        """Return the statistics of the counts."""
         cells, classes = np.ogrid[: sums.shape[1], : sums.shape[2]]
         return self.ending(self.entries(sums - self.expected, cells, classes).sum(axis=2))
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n)."""
         if self.expected.size > max(_TABLE, _SPARSE * self.n_samples):
             return np.array([self._evaluate_visited(row) for row in labels])
         fitting = max(1, _TABLE // self.expected.size)
@@ -148,21 +139,12 @@ class Binned(HasLeadingSum, Additive):
 
 @dataclass(frozen=True, eq=False)
 class BinnedDistance(Binned):
-    """The distance between labels and predictions of a bin: its mean over the rows, or maximum.
+    """The distance between labels and predictions of a bin: its mean over the rows, or maximum."""
 
-    Attributes
-    ----------
-    distance
-        "tv", "l1", "l2" or "sqeuclidean", between the mean label and the mean prediction of a bin.
-    maximum
-        Take the largest bin's; else the mean, bins weighted by their rows.
-    """
-
-    distance: Distance
-    maximum: bool
+    distance: Distance  #: Between the mean label and the mean prediction of a bin.
+    maximum: bool  #: Take the largest bin's; else the mean, bins weighted by their rows.
 
     def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
-        """Return absolute or squared residuals."""
         return np.abs(residuals) if self.distance in ("tv", "l1") else residuals**2
 
     @property
@@ -171,7 +153,6 @@ class BinnedDistance(Binned):
         return float(np.sqrt(2.0 * ROUNDING)) if self.distance == "l2" else 2.0 * ROUNDING
 
     def ending(self, sums: Array) -> Array:
-        """Turn sums into distances of means, and join the bins."""
         distances = np.sqrt(sums.clip(min=0.0)) if self.distance == "l2" else sums
         power = 2 if self.distance == "sqeuclidean" else 1
         distances = distances / self.sizes**power
@@ -184,24 +165,13 @@ class BinnedDistance(Binned):
 
 @dataclass(frozen=True, eq=False)
 class BinnedSquares(HasMoments, Binned):
-    """T = Σ_b (α_b ‖S_b‖² + β_b · S_b) + constant: quadratic, with conditional moments.
+    """T = Σ_b (α_b ‖S_b‖² + β_b · S_b) + constant: quadratic, with conditional moments."""
 
-    Attributes
-    ----------
-    quadratic
-        α, (K,).
-    linear
-        β, (K, m).
-    constant
-        Added to all.
-    """
-
-    quadratic: Array
-    linear: Array
+    quadratic: Array  #: α, (K,).
+    linear: Array  #: β, (K, m).
     constant: float
 
     def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
-        """Return α_b S² + β_bk S."""
         return residuals * (self.quadratic[cells] * residuals + self.linear[cells, classes])
 
     @property
@@ -211,11 +181,10 @@ class BinnedSquares(HasMoments, Binned):
         return ROUNDING * float(self.quadratic @ self.sizes**2 + linear @ self.sizes)
 
     def ending(self, sums: Array) -> Array:
-        """Add the bins."""
         return np.asarray(sums.sum(axis=1) + self.constant)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness under H0: bins are independent, cumulants add."""
+        """Return mean, variance and skewness under H0; of the independent bins cumulants add."""
         squared = np.einsum("ik,ik->i", self.probs, self.probs)[:, None]
         table = self.quadratic[self.cells, None] * (1.0 - 2.0 * self.probs + squared)
         slope = self.linear[self.cells]
@@ -229,17 +198,13 @@ class BinnedSquares(HasMoments, Binned):
                 term = Term(ConstantWeights(float(self.quadratic[b]), len(rows)), None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
         mean, variance, third, error = (float(value) for value in cumulants)
-        surprises = self._surprises(table)
-        return Moments.of_cumulants(mean + self.constant, variance, third, error, surprises)
-
-    def _surprises(self, table: Array) -> float:
-        """Return the effective number of unlikely labels."""
         own = 1.0 - np.einsum("ik,ik->i", self.probs, self.probs)
         others = np.bincount(self.cells, weights=own)[self.cells] - own
         means = np.einsum("ik,ik->i", self.probs, table)
         alone = np.einsum("ik,ik->i", self.probs, (table - means[:, None]) ** 2)
         shares = 2.0 * self.quadratic[self.cells] ** 2 * own * others.clip(min=0.0) + alone
-        return effective_surprises(shares, 1.0 - self.probs.max(axis=1))
+        surprises = effective_surprises(shares, 1.0 - self.probs.max(axis=1))
+        return Moments.of_cumulants(mean + self.constant, variance, third, error, surprises)
 
 
 def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) -> Array:
@@ -295,7 +260,6 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
         return np.where(classes == self._rarer[cells], np.where(wrong, np.inf, terms), 0.0)
 
     def ending(self, sums: Array) -> Array:
-        """Add the bins."""
         return np.asarray(sums.sum(axis=1))
 
     @property

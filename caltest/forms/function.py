@@ -18,18 +18,15 @@ from caltest.pvalues import TIE_TOLERANCE
 
 @dataclass(frozen=True, eq=False)
 class LabelFunction(Form):
-    """T = function(probs, labels), evaluated one label vector at a time.
+    """T = function(probs, labels), evaluated one label vector at a time."""
 
-    Attributes
-    ----------
-    function
-        Takes the predictions and the labels (n,) or outcomes, returns a number.
-    predictions
-        Probabilities (n, m), read-only, or predicted distributions.
-    """
-
+    #: Takes the predictions and the labels (n,) or outcomes, returns a number.
     function: Callable[[Any, Any], float]
-    predictions: Array | Predictive
+    predictions: Array | Predictive  #: Probabilities (n, m), read-only, or predicted distributions.
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", None) or quoted(self.function)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
@@ -39,26 +36,14 @@ class LabelFunction(Form):
         """Raise if the function gives another value for labels that it has seen.
 
         A function that remembers (a counter, a running mean) has no one value that could be reported.
-
-        Parameters
-        ----------
-        labels
-            The observed labels, (n,).
-        value
-            What they had before the draws.
-
-        Raises
-        ------
-        InputError
-            If the values differ by more than rounding.
+        ``value`` is what the observed labels (n,) had before the draws.
         """
         again = self._evaluate_one(labels)
         if again == value or abs(again - value) <= TIE_TOLERANCE * max(abs(again), abs(value)):
             return
-        name = getattr(self.function, "__name__", None) or quoted(self.function)
         raise InputError(
-            f"the statistic {name} returned {value:.6g} for the observed labels, and {again:.6g} for "
-            "the same labels after the draws; it must depend on its two arguments alone, without "
+            f"the statistic {self._name} returned {value:.6g} for the observed labels, and {again:.6g} "
+            "for the same labels after the draws; it must depend on its two arguments alone, without "
             "memory of earlier calls or random numbers of its own."
         )
 
@@ -71,9 +56,8 @@ class LabelFunction(Form):
         except (TypeError, ValueError, OverflowError):
             value = np.nan
         if np.isnan(value):
-            name = getattr(self.function, "__name__", None) or quoted(self.function)
             raise InputError(
-                f"the statistic {name} returned {quoted(returned)} on {len(labels)} rows; "
+                f"the statistic {self._name} returned {quoted(returned)} on {len(labels)} rows; "
                 "it must return one number, for every vector of labels."
             )
         return value

@@ -1,30 +1,31 @@
 """Kernels of low rank: sums of features of the rows, their squares, and what is known of these."""
 
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import generator
-from caltest._tiles import blocks
-from caltest.forms._pair_moments import diagonal_table, identity_tile
-from caltest.forms._pair_sums import LowRankWeights, Term
-from caltest.forms.base import (
-    ROUNDING,
-    Array,
-    HasLeadingSum,
-    HasMoments,
-    Labels,
-    Moments,
-)
-from caltest.forms.features import ComputedFeatures, Features, exact_rows, longest
+from caltest._tiles import Array, blocks
+from caltest.forms._pair_moments import IdentitySums, diagonal_table
+from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.sums import Additive, LinearSum
+from caltest.forms.weights import (
+    EXACT_ROWS,
+    ComputedFeatures,
+    Features,
+    LowRankWeights,
+    RoundedFeatures,
+    Term,
+    longest,
+)
 from caltest.kernels.bandwidth import fixed_order
 
 # ------------------------------------------------------------------ feature squares
@@ -43,33 +44,17 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
     label, and what the predictions lead to expect is subtracted. A draw of the labels costs O(nF).
-
-    Attributes
-    ----------
-    probs
-        The predictions, (n, m).
-    features
-        Ψ, (n, F), which depend on the predictions only.
-    matrix
-        A, (m, m), positive semi-definite; None is the identity.
-    scale
-        Factor of the sum. Default 1.
-    diagonal
-        Count the pairs i = j. Default True.
-    whole
-        How many rows all sums are of, where these are only some of them. Default None: these.
     """
 
-    probs: Array
-    features: Features
-    matrix: Array | None = None
+    probs: Array  #: The predictions, (n, m).
+    features: Features  #: Ψ, (n, F), which depend on the predictions only.
+    matrix: Array | None = None  #: A, (m, m), positive semi-definite; None is the identity.
     scale: float = 1.0
-    diagonal: bool = True
-    whole: int | None = None
+    diagonal: bool = True  #: Count the pairs i = j.
+    whole: int | None = None  #: Number of all rows, where these are only some of them.
 
     @property
     def n_samples(self) -> int:
-        """Number of rows n."""
         return len(self.probs)
 
     @property
@@ -91,7 +76,6 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         return ROUNDING * abs(self.scale) * pairs * size * longest(self.features)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness under H0, given the predictions."""
         n, (m, f) = self.n_samples, (self.probs.shape[1], self.features.shape[1])
         if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
@@ -101,11 +85,9 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
 
     @property
     def repeats(self) -> float:
-        """How many rows share their predictions, on average over what they add to the variance."""
         return self.pairs.repeats
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        """Return the sum whose square carries most of the variance."""
         features, matrix = self.features[:], self.matrix
 
         def images(vectors: Array) -> Array:
@@ -116,17 +98,10 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
 
     @cached_property
     def _own(self) -> Array:
-        """Return ⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
+        """⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
         return diagonal_table(self.probs, self.pairs.kernel_terms)
 
-    def _own_of(self, rows: slice, features: Array) -> Array:
-        """Return the same for some rows, from their features where these are not held."""
-        if not isinstance(self.features, ComputedFeatures):
-            return self._own[rows]
-        return diagonal_table(self.probs[rows], (Term(LowRankWeights(features), self.matrix),))
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n)."""
         fitting = max(1, _HELD // (self.features.shape[1] * self.probs.shape[1]))
         parts = [super(FeatureSquares, self).of_labels(labels[b]) for b in blocks(len(labels), fitting)]
         return np.concatenate(parts)
@@ -139,11 +114,15 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         (size,), m = self.sums_of_a_draw, self.probs.shape[1]
         features, probs = self.features[rows], self.probs[rows]
         by_label = np.empty((len(labels), size))
-        _sum_by_label(features, labels, m, exact_rows(self.features), by_label[:, :-1])
+        computed = isinstance(self.features, ComputedFeatures)
+        exact = computed or isinstance(self.features, RoundedFeatures)
+        _sum_by_label(features, labels, m, exact, by_label[:, :-1])
         by_label[:, :-1] -= (probs.T @ features).ravel()
         by_label[:, -1] = 0.0
         if not self.diagonal:
-            by_label[:, -1] = LinearSum(self._own_of(rows, features), probs).of_labels(labels)
+            here = (Term(LowRankWeights(features), self.matrix),)  # what is computed is not held
+            own = diagonal_table(probs, here) if computed else self._own[rows]
+            by_label[:, -1] = LinearSum(own, probs).of_labels(labels)
         return by_label
 
     def finish(self, sums: Array) -> Array:
@@ -153,43 +132,33 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         return np.asarray(self.scale * (np.einsum("bkf,bkf->b", residuals, images) - sums[:, -1]))
 
 
-def _sum_by_label(features: Array, labels: Labels, m: int, exact: int, sums: Array) -> None:
-    """Write the features' sums by label into ``sums``, (B, m F)."""
-    if exact and m <= _FEW_SINGLE:
-        _by_product(features, labels, m, exact, np.float32, sums)
-    elif m <= _FEW:
-        _by_product(features, labels, m, len(features), np.float64, sums)
-    else:
-        for draws in blocks(len(labels), _VISITED):
-            _by_visits(features, labels[draws], m, sums[draws])
+def _sum_by_label(features: Array, labels: Labels, m: int, exact: bool, sums: Array) -> None:
+    """Write the features' sums by label into ``sums``, (B, m F), by draws that fit into the cache.
 
-
-def _by_product(
-    features: Array, labels: Labels, m: int, size: int, dtype: type[np.floating], sums: Array
-) -> None:
-    """Multiply with indicators of all classes but the last, which has what the others leave.
-
-    In single precision, ``size`` rows at a time, whose sums are exact.
+    Of few classes by a matrix product with indicators of all classes but the last, which has what the
+    others leave; in single precision so many rows at a time that sums are exact. Of many by visits of
+    every row: a product with a sparse matrix.
     """
-    classes = np.arange(m - 1, dtype=labels.dtype)[:, None]
-    values, everything = features.astype(dtype, copy=False), features.sum(axis=0)
+    by_product = m <= _FEW or (exact and m <= _FEW_SINGLE)
+    size, dtype = (EXACT_ROWS, np.float32) if exact else (len(features), np.float64)
+    everything, classes = features.sum(axis=0), np.arange(m - 1, dtype=labels.dtype)[:, None]
+    values = features.astype(dtype, copy=False)
     for draws in blocks(len(labels), _VISITED):
-        total = sums[draws].reshape(-1, m, features.shape[1])
-        total[:] = 0.0
+        drawn, total = labels[draws], sums[draws]
+        if not by_product:
+            targets = (drawn.T + m * np.arange(len(drawn))).astype(np.int32).ravel()
+            starts = len(drawn) * np.arange(len(features) + 1, dtype=np.int32)
+            entries, shape = np.ones(len(targets)), (len(drawn) * m, len(features))
+            indicators = csc_array((entries, targets, starts), shape=shape)
+            total[:] = np.asarray(indicators @ features).reshape(len(drawn), -1)
+            continue
+        by_class = total.reshape(-1, m, features.shape[1])
+        by_class[:] = 0.0
         for rows in blocks(len(features), size):
-            indicators = (labels[draws, None, rows] == classes).astype(dtype)
-            product = indicators.reshape(-1, indicators.shape[2]) @ values[rows]
-            total[:, :-1] += product.reshape(len(total), m - 1, -1)
-        total[:, -1] = everything - total[:, :-1].sum(axis=1)
-
-
-def _by_visits(features: Array, labels: Labels, m: int, sums: Array) -> None:
-    """Add the features of every row to the sums of its labels: a product with a sparse matrix."""
-    draws = len(labels)
-    targets = (labels.T + m * np.arange(draws)).astype(np.int32).ravel()
-    starts = draws * np.arange(len(features) + 1, dtype=np.int32)
-    indicators = csc_array((np.ones(len(targets)), targets, starts), shape=(draws * m, len(features)))
-    sums[:] = np.asarray(indicators @ features).reshape(draws, -1)
+            members = (drawn[:, None, rows] == classes).astype(dtype)
+            product = members.reshape(-1, members.shape[2]) @ values[rows]
+            by_class[:, :-1] += product.reshape(len(drawn), m - 1, -1)
+        by_class[:, -1] = everything - by_class[:, :-1].sum(axis=1)
 
 
 # ------------------------------------------------------------------ low rank moments
@@ -219,92 +188,62 @@ def low_rank_moments(
 ) -> tuple[float, float, float, float]:
     """Return mean, variance, third cumulant and the standard error of the third cumulant.
 
-    Parameters
-    ----------
-    probs
-        (n, m) predictions.
-    features
-        Ψ, (n, F).
-    linear
-        What the diagonal i = j adds, (n, m).
-    workers
-        Who does the work.
+    ``features`` are Ψ, (n, F), and ``linear`` is what the diagonal i = j adds, (n, m). With the centred
+    linear part l, v = E[l D] = g∘l and U = E[l D Dᵀ] = diag(v) − v gᵀ − g vᵀ.
     """
     means = np.einsum("ik,ik->i", probs, linear)
     table = linear - means[:, None]
-    rows = _Rows(probs, features, probs * table)
+    v = probs * table
     tasks = [(part,) for part in blocks(len(probs), _ROWS)]
-    covariance = np.asarray(sum(workers.map(rows.covariance, tasks, "moments")))
-    inner = partial(rows.inner_products, covariance)
+    covariance = np.asarray(sum(workers.map(partial(_covariance, probs, features), tasks, "moments")))
+    inner = partial(_inner_products, probs, features, v, covariance)
     squares, mixed = sum(workers.map(inner, tasks, "skewness"))
-    own = rows.own_terms()
+    # What the sums over all pairs have too much of: those over the diagonal i = j.
+    w = np.einsum("if,if->i", features, features)
+    p2, p3, p4 = (np.sum(probs**power, axis=1) for power in (2, 3, 4))
+    gv, g2v = np.sum(probs * v, axis=1), np.sum(probs**2 * v, axis=1)
+    own_second = w**2 @ (p2 - 2.0 * p3 + p2**2)  # Σ w² tr Σ²
+    own_third = w**3 @ (p3 - 3.0 * p4 + 3.0 * p2 * p3 - p2**3)  # Σ w³ tr Σ³
+    own_mixed = w**2 @ (gv - 3.0 * g2v + 2.0 * p2 * gv)  # Σ w² tr(U Σ)
+    own_cross = w @ np.sum(v * v, axis=1)  # Σ w |v|²
     third, error = _sampled_cubes(probs, features)
-    variance = 2.0 * (np.vdot(covariance, covariance) - own.second) + np.sum(probs * table**2)
-    trace = np.vdot(covariance @ covariance, covariance) - 3.0 * squares + 2.0 * own.third
-    cumulant = 8.0 * trace + 4.0 * third + 12.0 * (mixed - own.mixed) + np.sum(probs * table**3)
-    cumulant += 6.0 * (np.sum((rows.tilted.T @ features) ** 2) - own.cross)
+    variance = 2.0 * (np.vdot(covariance, covariance) - own_second) + np.sum(probs * table**2)
+    trace = np.vdot(covariance @ covariance, covariance) - 3.0 * squares + 2.0 * own_third
+    cumulant = 8.0 * trace + 4.0 * third + 12.0 * (mixed - own_mixed) + np.sum(probs * table**3)
+    cumulant += 6.0 * (np.sum((v.T @ features) ** 2) - own_cross)
     return float(means.sum()), float(variance), float(cumulant), 4.0 * error
 
 
-class _Own(NamedTuple):
-    """Sums over the diagonal i = j, which the sums over all pairs are too large by."""
-
-    second: float  # Σ w² tr Σ²
-    third: float  # Σ w³ tr Σ³
-    mixed: float  # Σ w² tr(U Σ)
-    cross: float  # Σ w |v|²
+def _joint(probs: Array, features: Array) -> Array:
+    """Return g ⊗ ψ, (rows, mF)."""
+    return (probs[:, :, None] * features[:, None, :]).reshape(len(probs), -1)
 
 
-class _Rows(NamedTuple):
-    """Rows with predictions g, features ψ and v = E[l D] = g∘l for the centred linear part l.
+def _covariance(probs: Array, features: Array, rows: slice) -> Array:
+    """Return Σ_i Σ_i ⊗ ψ_i ψ_iᵀ over some rows, (mF, mF)."""
+    q, joint, f = features[rows], _joint(probs[rows], features[rows]), features.shape[1]
+    total = -(joint.T @ joint)
+    for k, weighted in enumerate(np.split(joint, probs.shape[1], axis=1)):
+        own = slice(k * f, (k + 1) * f)
+        total[own, own] += weighted.T @ q
+    return np.asarray(total)
 
-    With U = E[l D Dᵀ] = diag(v) − v gᵀ − g vᵀ.
-    """
 
-    probs: Array
-    features: Array
-    tilted: Array
-
-    def _joint(self, rows: slice) -> Array:
-        """Return g ⊗ ψ, (rows, mF)."""
-        joint = self.probs[rows, :, None] * self.features[rows, None, :]
-        return joint.reshape(len(joint), -1)
-
-    def covariance(self, rows: slice) -> Array:
-        """Return Σ_i Σ_i ⊗ ψ_i ψ_iᵀ over some rows, (mF, mF)."""
-        q, joint, f = self.features[rows], self._joint(rows), self.features.shape[1]
-        total = -(joint.T @ joint)
-        for k, weighted in enumerate(np.split(joint, self.probs.shape[1], axis=1)):
-            own = slice(k * f, (k + 1) * f)
-            total[own, own] += weighted.T @ q
-        return np.asarray(total)
-
-    def inner_products(self, covariance: Array, rows: slice) -> Array:
-        """Return ⟨w Σ² ⊗ ψψᵀ, C⟩ and ⟨U ⊗ ψψᵀ, C⟩, summed over some rows."""
-        g, q, v = self.probs[rows], self.features[rows], self.tilted[rows]
-        m, f = g.shape[1], q.shape[1]
-        corners = [covariance[k * f : (k + 1) * f, k * f : (k + 1) * f] for k in range(m)]
-        alone = np.stack([np.einsum("if,if->i", q @ corner, q) for corner in corners], axis=1)
-        images = (self._joint(rows) @ covariance).reshape(-1, m, f)
-        beside = np.einsum("ikf,if->ik", images, q)
-        w = np.einsum("if,if->i", q, q)[:, None]
-        g2 = g * g
-        # Σ² = diag(g²) − g² gᵀ − g g²ᵀ + |g|² g gᵀ
-        squares = w * (g2 * alone - 2.0 * g2 * beside + g2.sum(axis=1, keepdims=True) * g * beside)
-        return np.array([squares.sum(), np.sum(v * alone - 2.0 * v * beside)])
-
-    def own_terms(self) -> _Own:
-        """Return the sums over the diagonal."""
-        g, v = self.probs, self.tilted
-        w = np.einsum("if,if->i", self.features, self.features)
-        p2, p3, p4 = (np.sum(g**power, axis=1) for power in (2, 3, 4))
-        gv, g2v = np.sum(g * v, axis=1), np.sum(g**2 * v, axis=1)
-        return _Own(
-            second=float(w**2 @ (p2 - 2.0 * p3 + p2**2)),
-            third=float(w**3 @ (p3 - 3.0 * p4 + 3.0 * p2 * p3 - p2**3)),
-            mixed=float(w**2 @ (gv - 3.0 * g2v + 2.0 * p2 * gv)),
-            cross=float(w @ np.sum(v * v, axis=1)),
-        )
+def _inner_products(
+    probs: Array, features: Array, tilted: Array, covariance: Array, rows: slice
+) -> Array:
+    """Return ⟨w Σ² ⊗ ψψᵀ, C⟩ and ⟨U ⊗ ψψᵀ, C⟩, summed over some rows."""
+    g, q, v = probs[rows], features[rows], tilted[rows]
+    m, f = g.shape[1], q.shape[1]
+    corners = [covariance[k * f : (k + 1) * f, k * f : (k + 1) * f] for k in range(m)]
+    alone = np.stack([np.einsum("if,if->i", q @ corner, q) for corner in corners], axis=1)
+    images = (_joint(g, q) @ covariance).reshape(-1, m, f)
+    beside = np.einsum("ikf,if->ik", images, q)
+    w = np.einsum("if,if->i", q, q)[:, None]
+    g2 = g * g
+    # Σ² = diag(g²) − g² gᵀ − g g²ᵀ + |g|² g gᵀ
+    squares = w * (g2 * alone - 2.0 * g2 * beside + g2.sum(axis=1, keepdims=True) * g * beside)
+    return np.array([squares.sum(), np.sum(v * alone - 2.0 * v * beside)])
 
 
 def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
@@ -312,10 +251,9 @@ def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
     n = len(probs)
     size = min(_SAMPLED, n // _SAMPLES)
     shuffled = fixed_order(probs)[generator(0).permutation(n)]
-    found = []
+    every, found = slice(0, size), []
     for sample in blocks(_SAMPLES * size, size):
-        g, q = probs[shuffled[sample]], features[shuffled[sample]]
-        every = slice(0, size)
-        sums = identity_tile(g, np.zeros_like(g), Term(LowRankWeights(q), None), every, every)
+        g, weights = probs[shuffled[sample]], LowRankWeights(features[shuffled[sample]])
+        sums = IdentitySums(g, np.zeros_like(g), weights)(every, every)
         found.append(sums[1] * n * (n - 1) / (size * (size - 1)))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(_SAMPLES))

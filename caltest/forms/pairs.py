@@ -1,24 +1,42 @@
-"""Pairs: sums over all pairs of rows, or over some."""
+"""Pairs: sums over all pairs of rows, or over some.
+
+The sums Σ_ij W_ij ⟨D_i, D_j⟩ of many label vectors are taken in one of two ways, for a tile of T rows
+and B label vectors of m classes:
+
+* :class:`ResidualSums` multiplies W with residuals in d coordinates: a matrix product of T² B d
+  multiplications, at the full rate of the processor.
+* :class:`LabelSums` adds up rows of W that have equal labels, T² B additions whatever the number of
+  classes, at a fifth of that rate: with fixed D⁰ and Δ_i = D_i − D⁰_i of one entry or two,
+
+      ⟨D_i, D_j⟩ = ⟨Δ_i, Δ_j⟩ + ⟨Δ_i, D⁰_j⟩ + ⟨D⁰_i, Δ_j⟩ + ⟨D⁰_i, D⁰_j⟩,
+
+  and only the first term depends on both labels. D⁰_i is −g_i, so that Δ_i = e_{y_i}; or, of a
+  confident model, e_{r_i} − g_i for the most likely class r_i, so that Δ_i = e_{y_i} − e_{r_i} is 0 for
+  most rows.
+"""
+
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import comb
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, helmert
+from scipy.sparse import csr_matrix
 
-from caltest._arrays import ArrayLibrary, current_library
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import generator
 from caltest._tiles import (
     TILE,
-    TILE_ELSEWHERE,
     WIDE_TILE,
+    Array,
     Tile,
     blocks,
     multiply,
@@ -26,22 +44,9 @@ from caltest._tiles import (
     sum_over_tiles,
 )
 from caltest.forms._pair_moments import diagonal_table, quadratic_moments
-from caltest.forms._pair_sums import (
-    Coordinates,
-    KernelWeights,
-    LabelSums,
-    LinearPart,
-    ResidualSums,
-    Rounded,
-    Term,
-    Weights,
-    carried,
-    clear_diagonal,
-)
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
-    Array,
     HasCumulantGenerator,
     HasGram,
     HasLeadingSum,
@@ -56,14 +61,149 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.kernels.distances import GaussianTile
+from caltest.forms.weights import KernelWeights, Term, Weights, without_diagonal
+from caltest.kernels.bandwidth import GaussianTiles
+
+# ------------------------------------------------------------------ many label vectors
+
+
+EXACT_DIGITS = 16  # sums of TILE = 2^8 weights of 2^-16 steps are exact in 24 binary digits
+_SMALLEST = 2.0**-60  # weights whose sums, rounded, are well inside the range of single precision
+_COLUMNS = 2048  # columns of residuals a tile is multiplied with at a time
+_PARTS = 8  # times as many columns are held for all tiles of a strip: 64 MiB
+_HELD = 2**17  # sums of rows held at a time; they stay in the second-level cache
+
+
+class Coordinates(NamedTuple):
+    """Residuals in coordinates: ⟨D_i, A D_j⟩ = (H[y_i] − (GH)_i) · (H[y_j] − (GH)_j)."""
+
+    of_class: Array  # H, (m, d)
+    of_mean: Array  # G H, (n, d)
+
+    def residuals(self, labels: Labels, rows: slice) -> Array:
+        """Return (rows, B·d) coordinates for (B, n) labels."""
+        drawn = self.of_class[labels[:, rows].T]
+        drawn -= self.of_mean[rows, None, :]
+        return drawn.reshape(len(drawn), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class _DrawSums(ABC):
+    """The (B,) sums over a strip for B label vectors; tiles beside the diagonal count twice."""
+
+    tile: Tile  # W, a block at a time
+    labels: Labels  # (B, n)
+
+    def __call__(self, rows: slice, columns: list[slice]) -> Array:
+        parts = blocks(len(self.labels), self.at_a_time(rows.stop - rows.start))
+        members = [self.prepared(draws, rows) for draws in parts]
+        total = np.zeros(len(self.labels))
+        for block in columns:
+            weights = self.tile(rows, block)
+            for draws, own in zip(parts, members, strict=True):
+                sums = self.sums(weights, own, draws, rows, block)
+                total[draws] += sums if block == rows else 2.0 * sums
+        return total
+
+    @abstractmethod
+    def at_a_time(self, rows: int) -> int:
+        """Return of how many draws so many rows are taken at a time."""
+
+    @abstractmethod
+    def prepared(self, draws: slice, rows: slice) -> Any:
+        """Prepare what some draws need of a strip's rows, for all its tiles."""
+
+    @abstractmethod
+    def sums(self, weights: Array, own: Any, draws: slice, rows: slice, block: slice) -> Array:
+        """Return the sums over a tile for some draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums(_DrawSums):
+    """The sums of D_iᵀ (W_ij A) D_j."""
+
+    coordinates: Coordinates  # of the residuals under A
+
+    def at_a_time(self, rows: int) -> int:
+        return max(1, _COLUMNS // len(self.coordinates.of_class[0]))
+
+    def prepared(self, draws: slice, rows: slice) -> Array:
+        return self.coordinates.residuals(self.labels[draws], rows)
+
+    def sums(self, weights: Array, own: Array, draws: slice, rows: slice, block: slice) -> Array:
+        other = own if block == rows else self.prepared(draws, block)
+        products = (own * (weights @ other)).sum(axis=0)
+        return np.asarray(products.reshape(-1, self.coordinates.of_class.shape[1]).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSums(_DrawSums):
+    """The sums of W_ij ⟨Δ_i, Δ_j⟩; in single precision, W's sums over a block of rows must be exact."""
+
+    m: int  # number of classes
+    usual: Labels | None  # r, (n,); None where Δ_i = e_{y_i}
+    dtype: Any = np.float64  # of the tiles
+
+    def at_a_time(self, rows: int) -> int:
+        return max(4, _HELD // (self.m * rows))
+
+    def prepared(self, draws: slice, rows: slice) -> csr_matrix:
+        """Return the Δ_i, as a matrix with a row for each draw and class."""
+        labels = self.labels[draws, rows]
+        count, size = labels.shape
+        first = np.arange(count)[:, None] * self.m
+        if self.usual is None:
+            order = np.argsort(labels, axis=1, kind="stable")
+            ends = np.cumsum(np.bincount((first + labels).ravel(), minlength=count * self.m))
+            counted = np.ones(labels.size, self.dtype), order.ravel(), np.concatenate([[0], ends])
+            return csr_matrix(counted, shape=(count * self.m, size))
+        usual = self.usual[rows]
+        number, place = np.nonzero(labels != usual)
+        ones = np.ones(len(place), self.dtype)
+        which = number * self.m + np.stack([labels[number, place], usual[place]])
+        entries = np.concatenate([ones, -ones]), (which.ravel(), np.tile(place, 2))
+        return csr_matrix(entries, shape=(count * self.m, size))
+
+    def sums(self, weights: Array, own: Any, draws: slice, rows: slice, block: slice) -> Array:
+        width = weights.shape[1]
+        of_class = (own @ weights).reshape(-1, self.m * width)
+        place = np.arange(len(of_class))[:, None] * of_class.shape[1] + np.arange(width)
+        flat = of_class.ravel()
+        labels = self.labels[draws, block] * np.intp(width)
+        found = flat.take(labels + place).sum(axis=1, dtype=np.float64)
+        if self.usual is not None:
+            usual = self.usual[block] * np.intp(width)
+            found -= flat.take(usual + place).sum(axis=1, dtype=np.float64)
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """A tile function rounded to steps, so that sums in single precision are exact."""
+
+    tile: Tile
+    scale: float  #: Steps in 1, a power of two. Sums of up to 2^24 steps are exact.
+
+    @classmethod
+    def of(cls, weights: Weights) -> Rounded | None:
+        """Round weights; None if single precision has not their range."""
+        largest = float(np.abs(weights.diagonal()).max())  # of a kernel no entry is larger
+        if not _SMALLEST < largest < 1.0 / _SMALLEST:
+            return None
+        return cls(weights, 2.0 ** (EXACT_DIGITS - float(np.ceil(np.log2(largest)))))
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        weights = self.tile(rows, columns)
+        weights *= self.scale
+        np.rint(weights, out=weights)
+        weights *= 1.0 / self.scale
+        return weights
+
 
 # ------------------------------------------------------------------ pairwise
 
 
-EXACT_DIGITS = 16  # sums of TILE = 2^8 weights of 2^-16 steps are exact in 24 binary digits
 _ALONE_BELOW = 1e8  # pairs times draws times classes; less is done sooner than workers start
-_SMALLEST = 2.0**-60  # weights whose sums, rounded, are well inside the range of single precision
 _SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
 _ADDITION = 5.0  # what an addition of rows costs, in multiplications of a matrix product
 _ROUNDS = 4  # of the power method
@@ -76,44 +216,26 @@ _CONFIDENT = 0.4  # expected share of unusual labels below which labels are told
 
 @dataclass(frozen=True, eq=False)
 class Pairwise(HasMoments, HasLeadingSum):
-    """T = scale · Σ_ij D_iᵀ M_ij D_j with M_ij = Σ_l W_l,ij A_l, over i ≠ j or over all pairs.
+    """T = scale · Σ_ij D_iᵀ M_ij D_j with M_ij = Σ_l W_l,ij A_l, over i ≠ j or over all pairs."""
 
-    Attributes
-    ----------
-    probs
-        The predictions, (n, m).
-    kernel_terms
-        The summands of M.
-    scale
-        Factor of the sum.
-    diagonal
-        Count the pairs i = j.
-    single
-        For many label vectors at once, round the weights to 16 binary digits after the point, so that
-        sums in single precision are exact: twice as fast, and the statistic of another kernel, which
-        depends on the predictions only. It matters from four classes on, and for M_ij = W_ij I.
-    arrays
-        Where the sums of label vectors are computed; default: as asked for by
-        :func:`caltest.array_library`.
-    """
-
-    probs: Array
-    kernel_terms: tuple[Term, ...]
+    probs: Array  #: The predictions, (n, m).
+    kernel_terms: tuple[Term, ...]  #: The summands of M.
     scale: float
-    diagonal: bool
+    diagonal: bool  #: Count the pairs i = j.
+    #: For many label vectors at once, round the weights to 16 binary digits after the point, so that
+    #: sums in single precision are exact: twice as fast, and the statistic of another kernel, which
+    #: depends on the predictions only. It matters from four classes on, and for M_ij = W_ij I.
     single: bool = field(default=False, kw_only=True)
-    arrays: ArrayLibrary = field(default_factory=current_library, kw_only=True)
 
     parallel_inside: ClassVar[bool] = True
 
     @cached_property
     def _coordinates(self) -> tuple[Coordinates, ...]:
-        factors = [_factor(term.matrix, self.probs.shape[1]) for term in self.kernel_terms]
+        m = self.probs.shape[1]
+        factors = [_factor(term.matrix, m) for term in self.kernel_terms]
         return tuple(
-            Coordinates(np.eye(self.probs.shape[1]), self.probs)
-            if factor is None
-            else Coordinates(factor, self.probs @ factor)
-            for factor in factors
+            Coordinates(np.eye(m), self.probs) if h is None else Coordinates(h, self.probs @ h)
+            for h in factors
         )
 
     @property
@@ -127,25 +249,29 @@ class Pairwise(HasMoments, HasLeadingSum):
         return ROUNDING * abs(self.scale) * len(self.probs) ** 2 * float(sum(sizes))
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n)."""
-        if not self.arrays.is_numpy:
-            return self.scale * self._elsewhere(labels)
         n, m = self.probs.shape
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1 and not self.single:
-            tile = partial(self._tile_sum, labels[0].astype(np.intp))
-            return self.scale * sum_over_tiles(tile, n, hands, description="observed value")[None]
+            one = partial(self._tile_sum, labels[0].astype(np.intp))
+            return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total = np.zeros(len(labels))
-        for number, term in enumerate(self.kernel_terms):
-            if term.matrix is None and self._adds_rows:
-                weights = self._rounded(term.weights) if self.single else term.weights
-                dtype = np.float32 if isinstance(weights, Rounded) else np.float64
-                total += self._linear_part(number, weights, hands).sums(labels)
-                of_labels = LabelSums(weights, labels, m, self._usual, self.diagonal, dtype)
-                total += sum_over_strips(of_labels, n, hands, size=TILE, description="label draws")
-            else:
-                sums = ResidualSums(term.weights, self._coordinates[number], labels, self.diagonal)
-                total += sum_over_strips(sums, n, hands, size=WIDE_TILE, description="label draws")
+        for number, (weights, matrix) in enumerate(self.kernel_terms):
+            if matrix is not None or not self._adds_rows:
+                coordinates = self._coordinates[number]
+                tile = self._counted(weights)
+                fitting = _PARTS * max(1, _COLUMNS // coordinates.of_class.shape[1])
+                for draws in blocks(len(labels), fitting):
+                    sums = ResidualSums(tile, labels[draws], coordinates)
+                    total[draws] += sum_over_strips(
+                        sums, n, hands, size=WIDE_TILE, description="label draws"
+                    )
+                continue
+            rough = Rounded.of(weights) if self.single else None
+            dtype = np.float64 if rough is None else np.float32
+            total += self._linear_part(number, rough or weights, hands, labels)
+            tile = self._counted(rough or weights, dtype)
+            of_labels = LabelSums(tile, labels, m, self._usual, dtype)
+            total += sum_over_strips(of_labels, n, hands, size=TILE, description="label draws")
         return self.scale * total
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
@@ -153,22 +279,11 @@ class Pairwise(HasMoments, HasLeadingSum):
         form = replace(self, single=False) if self.single else self
         return float(form.of_labels(labels[None, :], workers)[0])
 
-    def _elsewhere(self, labels: Labels) -> Array:
-        """Sum over all pairs in arrays of another library."""
-        put, total = self.arrays.put, np.zeros(len(labels))
-        for term, (of_class, of_mean) in zip(self.kernel_terms, self._coordinates, strict=True):
-            tile, there = carried(term.weights, self.arrays), Coordinates(put(of_class), put(of_mean))
-            sums = ResidualSums(tile, there, labels, self.diagonal, self.arrays)
-            total += sum_over_strips(sums, len(self.probs), size=TILE_ELSEWHERE)
-        return total
-
-    @staticmethod
-    def _rounded(weights: Weights) -> Rounded | Weights:
-        """Round the weights, if single precision has their range."""
-        largest = float(np.abs(weights.diagonal()).max())  # of a kernel no entry is larger
-        if not _SMALLEST < largest < 1.0 / _SMALLEST:
-            return weights
-        return Rounded(weights, 2.0 ** (EXACT_DIGITS - float(np.ceil(np.log2(largest)))))
+    def _counted(self, tile: Tile, dtype: Any = np.float64) -> Tile:
+        """Return the tiles of the pairs that count."""
+        if not self.diagonal:
+            return without_diagonal(tile, dtype)
+        return tile if dtype == np.float64 else lambda rows, columns: tile(rows, columns).astype(dtype)
 
     @cached_property
     def _unusual(self) -> float:
@@ -187,39 +302,52 @@ class Pairwise(HasMoments, HasLeadingSum):
         price = 0.5 * _ADDITION if self.single else _ADDITION
         return bool(price * additions < self.probs.shape[1] - 1)
 
-    def _linear_part(self, number: int, weights: Weights | Rounded, workers: Workers) -> LinearPart:
-        """Return what hangs on one label at most of a term; computed once."""
-        known: dict[int, LinearPart] = self.__dict__.setdefault("_known", {})
+    def _linear_part(self, number: int, tile: Tile, workers: Workers, labels: Labels) -> Array:
+        """Return what depends on one label at most of a term, (B,): W D⁰ is multiplied once."""
+        known: dict[int, tuple[LinearSum, float]] = self.__dict__.setdefault("_known", {})
         if number not in known:
-            known[number] = LinearPart.of(weights, self.probs, self._usual, self.diagonal, workers)
-        return known[number]
+            fixed, every = -self.probs, np.arange(len(self.probs))
+            if self._usual is not None:
+                fixed[every, self._usual] += 1.0
+            table = multiply(self._counted(tile), fixed, workers)
+            constant = float(np.vdot(fixed, table))
+            if self._usual is not None:
+                table -= table[every, self._usual][:, None]
+            known[number] = LinearSum(table, self.probs), constant
+        beside, constant = known[number]
+        return constant + 2.0 * beside.of_labels(labels)
 
     def _tile_sum(self, labels: Labels, rows: slice, columns: slice) -> float:
         """Sum over the pairs of a tile, for one label vector."""
         total = 0.0
-        for term, coordinates in zip(self.kernel_terms, self._coordinates, strict=True):
-            products = None
-            if coordinates.of_mean is self.probs:
-                weights, products = _with_products(term.weights, self.probs, rows, columns)
-            else:
-                weights = term.weights(rows, columns)
-            if rows == columns and not self.diagonal:
-                clear_diagonal(weights)
-            if products is None:
+        for (weights, _), coordinates in zip(self.kernel_terms, self._coordinates, strict=True):
+            if coordinates.of_mean is not self.probs:
                 left, right = (coordinates.residuals(labels[None], each) for each in (rows, columns))
-                total += float(np.vdot(left, weights @ right))
+                total += float(np.vdot(left, self._counted(weights)(rows, columns) @ right))
+                continue
+            # Σ W_ij (1[y_i = y_j] − g_i[y_j] − g_j[y_i] + ⟨g_i, g_j⟩)
+            g, h, y, z = self.probs[rows], self.probs[columns], labels[rows], labels[columns]
+            products = g @ h.T
+            tile = weights.tile if isinstance(weights, KernelWeights) else None
+            if isinstance(tile, GaussianTiles) and tile.points is self.probs:  # made of them too
+                block = tile.of_products(products.copy(), rows, columns)
             else:
-                total += _sum_of_products(weights, products, self.probs, labels, rows, columns)
+                block = weights(rows, columns)
+            if rows == columns and not self.diagonal:
+                np.fill_diagonal(block, 0.0)
+            products -= np.take(g, z, axis=1)
+            products -= np.take(h, y, axis=1).T
+            products += y[:, None] == z
+            total += float(np.vdot(block, products))
         return total
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness under H0, given the predictions."""
         linear = diagonal_table(self.probs, self.kernel_terms) if self.diagonal else None
         cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
         return Moments.of_cumulants(*cumulants, self.surprises).scaled(self.scale)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        """Return the sum whose square carries most of the variance, by the power method."""
+        """By the power method."""
 
         def images(vectors: Array) -> Array:
             products = (
@@ -232,7 +360,6 @@ class Pairwise(HasMoments, HasLeadingSum):
 
     @property
     def repeats(self) -> float:
-        """How many rows share their predictions, on average over what they add to the variance."""
         rows, shares, _, stands_for = self._shares
         return repeats(self.probs[rows], stands_for * shares)
 
@@ -290,13 +417,7 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
     """Return Σ_i ⟨a_i, D_i⟩, a the leading direction of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
 
     It is asked for where one direction carries nearly all of the variance, so that few rounds do.
-
-    Parameters
-    ----------
-    probs
-        The predictions, (n, m).
-    images
-        Takes V, (n, m), to MV.
+    ``images`` takes V, (n, m), to MV.
     """
     vectors = np.zeros_like(probs)
     vectors[:, np.sum(probs * (1.0 - probs), axis=0).argmax()] = 1.0
@@ -313,13 +434,7 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
 
 @dataclass(frozen=True, eq=False)
 class BoundedPairwise(HasTailBound, Pairwise):
-    """A pairwise form with a distribution-free bound.
-
-    Attributes
-    ----------
-    tail_bound
-        What the bound needs.
-    """
+    """A pairwise form with a distribution-free bound."""
 
     tail_bound: TailBound
 
@@ -336,33 +451,11 @@ class UStatistic(HasGram, BoundedPairwise):
 
 
 def _gram_tile(terms: tuple[Term, ...], residuals: list[Array], rows: slice, columns: slice) -> Array:
-    def summands() -> Iterator[Array]:
-        for term, residual in zip(terms, residuals, strict=True):
-            tile = term.weights(rows, columns)
-            tile *= residual[rows] @ residual[columns].T
-            yield tile
-
-    return np.asarray(sum(summands()))
-
-
-def _with_products(weights: Weights, probs: Array, rows: slice, columns: slice) -> tuple[Array, Array]:
-    """Return a tile of weights, and that of ⟨g_i, g_j⟩, of which a Gaussian kernel is made too."""
-    products = probs[rows] @ probs[columns].T
-    tile = weights.tile if isinstance(weights, KernelWeights) else None
-    if isinstance(tile, GaussianTile) and tile.exponents.left is probs:
-        return tile.of_products(products.copy(), rows, columns), products
-    return weights(rows, columns), products
-
-
-def _sum_of_products(
-    weights: Array, products: Array, probs: Array, labels: Labels, rows: slice, columns: slice
-) -> float:
-    """Sum W_ij (1[y_i = y_j] − g_i[y_j] − g_j[y_i] + ⟨g_i, g_j⟩)."""
-    y, z = labels[rows], labels[columns]
-    products -= np.take(probs[rows], z, axis=1)
-    products -= np.take(probs[columns], y, axis=1).T
-    products += y[:, None] == z
-    return float(np.vdot(weights, products))
+    tiles = (
+        term.weights(rows, columns) * (residual[rows] @ residual[columns].T)
+        for term, residual in zip(terms, residuals, strict=True)
+    )
+    return np.asarray(sum(tiles))
 
 
 def _factor(matrix: Array | None, m: int) -> Array | None:
@@ -386,9 +479,8 @@ def _factor(matrix: Array | None, m: int) -> Array | None:
 # ------------------------------------------------------------------ pair mean
 
 
-Component: TypeAlias = "tuple[Array, Array | None]"
-
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
+_AT_ONCE = 2**21  # outcomes that are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,60 +489,63 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
 
     Given the predictions, the terms are independent with mean 0, and the law of each is known under
     H0: the two labels of a pair are a and b with probability g_ia g_jb.
-
-    Attributes
-    ----------
-    probs
-        The predictions, (n, m).
-    rows
-        Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
-    components
-        Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
-    tail_bound
-        What Hoeffding's bound needs.
     """
 
-    probs: Array
-    rows: NDArray[np.intp]
-    components: tuple[Component, ...]
+    probs: Array  #: The predictions, (n, m).
+    rows: NDArray[np.intp]  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
+    #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
+    components: tuple[tuple[Array, Array | None], ...]
     tail_bound: TailBound
 
     @cached_property
-    def first(self) -> Array:
-        """Predictions of the first member of every pair, (⌊n/2⌋, m)."""
-        return np.asarray(self.probs[self.rows[0]])
+    def _predictions(self) -> tuple[Array, Array]:
+        """Those of the first and of the second member of every pair, (⌊n/2⌋, m) each."""
+        return self.probs[self.rows[0]], self.probs[self.rows[1]]
 
     @cached_property
-    def second(self) -> Array:
-        """Predictions of the second member of every pair, (⌊n/2⌋, m)."""
-        return np.asarray(self.probs[self.rows[1]])
+    def _expected(self) -> tuple[Array, Array, Array]:
+        """M_p g_j, to be read at the first label, M_p g_i, at the second; and g_i M_p g_j."""
+
+        def weighted(probs: Array) -> Array:
+            products = (w[:, None] * (probs if A is None else probs @ A) for w, A in self.components)
+            return np.asarray(sum(products))
+
+        g, h = self._predictions
+        at_first = weighted(h)
+        return at_first, weighted(g), np.asarray(np.einsum("pk,pk->p", g, at_first))
 
     @cached_property
-    def _at_first(self) -> Array:
-        """M_p g_second, (⌊n/2⌋, m), to be read at the first label."""
-        return self._weighted(self.second)
+    def _plain(self) -> bool:
+        """Whether M_p = w_p I."""
+        return len(self.components) == 1 and self.components[0][1] is None
 
-    @cached_property
-    def _at_second(self) -> Array:
-        """M_p g_first, (⌊n/2⌋, m), to be read at the second label."""
-        return self._weighted(self.first)
-
-    @cached_property
-    def _constant(self) -> Array:
-        return np.asarray(np.einsum("pk,pk->p", self.first, self._at_first))
-
-    def _weighted(self, probs: Array) -> Array:
-        products = (w[:, None] * (probs if A is None else probs @ A) for w, A in self.components)
-        return np.asarray(sum(products))
-
-    def _block_terms(self, labels: Labels) -> Array:
+    def _values(self, labels: Labels) -> Array:
         """Return h_p for (B, n) labels as (B, ⌊n/2⌋)."""
-        pairs = np.arange(len(self.first))
+        at_first, at_second, constant = self._expected
+        pairs = np.arange(len(constant))
         a, b = labels[:, self.rows[0]], labels[:, self.rows[1]]
-        h = self._constant - self._at_first[pairs, a] - self._at_second[pairs, b]
+        h = constant - at_first[pairs, a] - at_second[pairs, b]
         for weights, matrix in self.components:
             h += weights * ((a == b) if matrix is None else matrix[a, b])
         return np.asarray(h)
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        return np.asarray(self._values(labels).mean(axis=1))
+
+    def terms(self, labels: Labels) -> Array:
+        return np.asarray(self._values(labels[None, :])[0])
+
+    def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield the m² values of h of every pair and their probabilities, each (pairs, m²)."""
+        m, (at_first, at_second, constant) = self.probs.shape[1], self._expected
+        for pairs in blocks(len(constant), max(1, _AT_ONCE // m**2)):
+            values = constant[pairs, None, None] - at_first[pairs, :, None] - at_second[pairs, None, :]
+            for weights, matrix in self.components:
+                A = np.eye(m) if matrix is None else matrix
+                values = values + weights[pairs, None, None] * A
+            g, h = (each[pairs] for each in self._predictions)
+            chances = g[:, :, None] * h[:, None, :]
+            yield pairs, values.reshape(len(values), -1), chances.reshape(len(values), -1)
 
     @property
     def resolution(self) -> float:
@@ -461,11 +556,12 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
     @cached_property
     def lattice(self) -> Lattice:
         """The lattice of nearly equal kernel values and predictions, which only count equal labels."""
-        m = self.probs.shape[1]
-        if len(self.first) * m**2 > _OUTCOMES:
+        n = self.rows.shape[1]
+        if n * self.probs.shape[1] ** 2 > _OUTCOMES:
             return Lattice()  # so many outcomes of a pair crowd
-        values, chances = self._outcomes(slice(None))
-        return LinearSum(values / len(values), chances).lattice
+        parts = [(values, chances) for _, values, chances in self._outcomes()]
+        values, chances = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return LinearSum(values / n, chances).lattice
 
     @cached_property
     def surprises(self) -> float:
@@ -492,14 +588,14 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
         For h = w ⟨D, D'⟩ the labels a and b give h/w = U_a − V_b + 1[a = b], U = s − g' and V = g: the
         two parts are independent but for equal labels.
         """
-        if len(self.components) > 1 or self.components[0][1] is not None:
-            second, fourth = np.empty(len(self.first)), np.empty(len(self.first))
-            for rows in blocks(len(self.first), max(1, 2**21 // self.probs.shape[1] ** 2)):
-                values, chances = self._outcomes(rows)
-                second[rows] = np.einsum("pk,pk->p", chances, values**2)
-                fourth[rows] = np.einsum("pk,pk->p", chances, values**4)
+        g, h = self._predictions
+        if not self._plain:
+            second, fourth = np.empty(len(g)), np.empty(len(g))
+            for pairs, values, chances in self._outcomes():
+                second[pairs] = np.einsum("pk,pk->p", chances, values**2)
+                fourth[pairs] = np.einsum("pk,pk->p", chances, values**4)
             return second, fourth
-        g, h, w = self.first, self.second, self.components[0][0]
+        w = self.components[0][0]
         u = np.einsum("pk,pk->p", g, h)[:, None] - h
         of_u = [np.einsum("pk,pk->p", g, u**k) for k in range(5)]
         of_v = [np.einsum("pk,pk->p", h, g**k) for k in range(5)]
@@ -512,23 +608,15 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
             found.append(w**power * np.maximum(apart + same, 0.0))
         return found[0], found[1]
 
-    def terms(self, labels: Labels) -> Array:
-        """Return the terms h_p for one label vector, (⌊n/2⌋,)."""
-        terms: Array = self._block_terms(labels[None, :])[0]
-        return terms
-
-    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n)."""
-        return np.asarray(self._block_terms(labels).mean(axis=1))
-
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t), K''(t) of T under H0: sums over the independent pairs."""
-        pairs = len(self.first)
-        if len(self.components) == 1 and self.components[0][1] is None:
-            sums = self._factorised(t / pairs)
-        else:
-            sums = self._enumerated(t / pairs)
-        return float(sums[0]), float(sums[1] / pairs), float(sums[2] / pairs**2)
+        n = self.rows.shape[1]
+        if self._plain:
+            sums = self._factorised(t / n)
+        else:  # all m² outcomes of every pair, O(n m²)
+            parts = [tilted_cumulants(values, mass, t / n) for _, values, mass in self._outcomes()]
+            sums = np.asarray(sum(parts))
+        return float(sums[0]), float(sums[1] / n), float(sums[2] / n**2)
 
     def _factorised(self, t: float) -> Array:
         """Sum over pairs of the cumulant generator of h_p = w ⟨D, D'⟩ and its derivatives, in O(nm).
@@ -537,9 +625,8 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
         E exp(τ(1[a=b] + s − g'_a − g_b)) = Σ_{a≠b} g_a g'_b e^{…} + e^τ Σ_a g_a g'_a e^{…}.
         All terms are positive, so nothing cancels: the sum over b ≠ a is one from either side.
         """
-        weights = self.components[0][0]
+        weights, (g, h) = self.components[0][0], self._predictions
         tau = t * weights[:, None]
-        g, h = self.first, self.second
         s = np.einsum("pk,pk->p", g, h)[:, None]
         u, v = g * np.exp(-tau * (h - s)), h * np.exp(-tau * g)
         others = [sums_of_others(v * g**k) for k in range(3)]
@@ -548,36 +635,10 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
         equal = g * h * np.exp(tau * same)
         mass = (u * others[0] + equal).sum(axis=1)
         slope = (equal * same + u * (apart * others[0] - others[1])).sum(axis=1) / mass
-        bend = (equal * same**2 + u * (apart**2 * others[0] - 2 * apart * others[1] + others[2])).sum(
-            axis=1
-        ) / mass
-        return np.array(
-            [
-                np.sum(np.log(mass)),
-                np.sum(weights * slope),
-                np.sum(weights**2 * (bend - slope**2)),
-            ]
-        )
-
-    def _enumerated(self, t: float) -> Array:
-        """Sum the same for any M_p, from all m² outcomes of every pair, in O(n m²)."""
-        total = np.zeros(3)
-        for rows in blocks(len(self.first), max(1, 2**21 // self.probs.shape[1] ** 2)):
-            total += tilted_cumulants(*self._outcomes(rows), t)
-        return total
-
-    def _outcomes(self, pairs: slice) -> tuple[Array, Array]:
-        """Return the m² values of h of every pair, and their probabilities, each (pairs, m²)."""
-        values = (
-            self._constant[pairs, None, None]
-            - self._at_first[pairs, :, None]
-            - self._at_second[pairs, None, :]
-        )
-        for weights, matrix in self.components:
-            A = np.eye(self.probs.shape[1]) if matrix is None else matrix
-            values = values + weights[pairs, None, None] * A
-        chances = self.first[pairs, :, None] * self.second[pairs, None, :]
-        return values.reshape(len(values), -1), chances.reshape(len(values), -1)
+        bends = equal * same**2 + u * (apart**2 * others[0] - 2 * apart * others[1] + others[2])
+        bend = bends.sum(axis=1) / mass
+        sums = np.log(mass).sum(), weights @ slope, weights**2 @ (bend - slope**2)
+        return np.array(sums)
 
 
 def sums_of_others(values: Array) -> Array:

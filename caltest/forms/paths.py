@@ -1,5 +1,7 @@
 """Paths: sums along the order of the scores, and how far they stray."""
 
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -32,25 +34,12 @@ _MOMENTS: dict[BrownianFunctional, tuple[float, float, float, int]] = {
 
 @dataclass(frozen=True)
 class BrownianLimit:
-    """The limit of a statistic T under H0: T/``scale`` tends to a functional of Brownian motion.
+    """The limit of a statistic T under H0: T/``scale`` tends to a functional of Brownian motion."""
 
-    Attributes
-    ----------
-    functional
-        "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
-    scale
-        σ, the standard deviation of the path at its end; 0 if all labels are certain.
-    surprises
-        Effective number of unlikely labels that make the path, see :func:`effective_surprises`.
-    step
-        Standard deviation of a step of the path, averaged in the time of its variance. Default 0: no
-        steps.
-    """
-
-    functional: BrownianFunctional
-    scale: float
-    surprises: float
-    step: float = 0.0
+    functional: BrownianFunctional  #: "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
+    scale: float  #: σ, the standard deviation of the path at its end; 0 if all labels are certain.
+    surprises: float  #: Unlikely labels that make the path, :func:`effective_surprises`.
+    step: float = 0.0  #: Standard deviation of its steps, averaged in the time of the variance.
 
     @property
     def moments(self) -> Moments:
@@ -61,12 +50,6 @@ class BrownianLimit:
         range 2 √(2/π), 4 log 2 and √(2/π) 2π²/3. A walk overshoots a boundary by about 0.583 of a step,
         so the range, with two boundaries, lacks twice that (Siegmund 1985, Section 10.4). Both are
         at least |W(1)|, whose mean is √(2/π).
-
-        Examples
-        --------
-        >>> found = BrownianLimit("maximum", 1.0, 100.0).moments
-        >>> round(found.mean, 4), round(found.variance, 4), round(found.skewness, 4)
-        (1.2533, 0.2611, 1.0632)
         """
         if self.scale == 0.0:
             return Moments(0.0, 0.0, 0.0, surprises=self.surprises)
@@ -92,23 +75,22 @@ class HasBrownianLimit(Form):
 _ENTRIES = 2**17  # labels of the draws taken at a time: what is made of them stays in the cache
 
 
+def strayed(paths: Array, functional: BrownianFunctional) -> Array:
+    """Return how far paths (B, K) that start in 0 stray from it, (B,)."""
+    highest, lowest = paths.max(axis=1, initial=0.0), paths.min(axis=1, initial=0.0)
+    return np.asarray(highest - lowest if functional == "range" else np.maximum(highest, -lowest))
+
+
 @dataclass(frozen=True, eq=False)
 class CumulativeDifference(HasBrownianLimit):
     """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
 
     All rows of one score are one step of C, so their order cannot matter. Given the predictions and
     under H0, C is a martingale in x.
-
-    Attributes
-    ----------
-    scores
-        The probabilities p of class 1, (n,).
-    functional
-        "maximum" for max |C|, "range" for max C − min C.
     """
 
-    scores: Array
-    functional: BrownianFunctional
+    scores: Array  #: The probabilities p of class 1, (n,).
+    functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -148,21 +130,14 @@ class CumulativeDifference(HasBrownianLimit):
         return BrownianLimit(self.functional, scale, surprises, step)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n) of 0 and 1."""
-        fitting = max(1, _ENTRIES // len(self.scores))
-        parts = [self._evaluate_block(labels[draws]) for draws in blocks(len(labels), fitting)]
-        return np.concatenate(parts)
-
-    def _evaluate_block(self, labels: Labels) -> Array:
-        # Labels are counted in whole numbers, whatever their type: only p is ever rounded.
-        counts = np.cumsum(labels.take(self._order, axis=1), axis=1, dtype=np.int64)
-        if len(self._ends) < len(self.scores):
-            counts = counts.take(self._ends, axis=1)
-        differences = counts - self._expected
-        highest = differences.max(axis=1, initial=0.0)
-        lowest = differences.min(axis=1, initial=0.0)
-        size = highest - lowest if self.functional == "range" else np.maximum(highest, -lowest)
-        return np.asarray(size / len(self.scores))
+        values, n = np.empty(len(labels)), len(self.scores)
+        for draws in blocks(len(labels), max(1, _ENTRIES // n)):
+            # Labels are counted in whole numbers, whatever their type: only p is ever rounded.
+            counts = np.cumsum(labels[draws].take(self._order, axis=1), axis=1, dtype=np.int64)
+            if len(self._ends) < n:
+                counts = counts.take(self._ends, axis=1)
+            values[draws] = strayed(counts - self._expected, self.functional) / n
+        return values
 
 
 # ------------------------------------------------------------------ scan
@@ -188,21 +163,11 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Stretches of the rows in the order of their scores, as unions of neighbouring pieces.
+    """Stretches of the rows in the order of their scores, as unions of neighbouring pieces."""
 
-    Attributes
-    ----------
-    order
-        (n,) the rows in order.
-    edges
-        (K + 1,) where pieces begin in that order, and the end; pieces may be empty.
-    levels
-        Which unions of pieces are the L intervals.
-    """
-
-    order: Positions
-    edges: Positions
-    levels: tuple[Level, ...]
+    order: Positions  #: (n,) the rows in order.
+    edges: Positions  #: (K + 1,) where pieces begin in that order, and the end; pieces may be empty.
+    levels: tuple[Level, ...]  #: Which unions of pieces are the L intervals.
 
     @classmethod
     def dyadic(cls, scores: Array) -> Intervals:
@@ -223,7 +188,11 @@ class Intervals:
             min(_MOST_HALVINGS, int(np.log2(max(n / _MANY_ROWS, 1.0)))),
         )
         pieces = 2 ** (halvings + 1)
-        edges = _uncut(scores[order], np.round(np.linspace(0, n, pieces + 1)).astype(np.intp))
+        edges, ordered = np.round(np.linspace(0, n, pieces + 1)).astype(np.intp), scores[order]
+        cut = ordered[np.minimum(edges[1:-1], n - 1)]
+        low = np.searchsorted(ordered, cut, side="left")
+        high = np.searchsorted(ordered, cut, side="right")
+        edges[1:-1] = np.where(edges[1:-1] - low <= high - edges[1:-1], low, high)
         halves = [pieces // 2 ** (j + 1) for j in range(halvings + 1)]
         return cls(order, edges, tuple(Level(half, 2 * half) for half in halves))
 
@@ -263,16 +232,6 @@ class Intervals:
             start += found.shape[1]
 
 
-def _uncut(ordered: Array, wanted: Positions) -> Positions:
-    """Move places in ordered scores to the nearer end of the group of equal scores they would cut."""
-    inner = wanted[1:-1]
-    scores = ordered[np.minimum(inner, len(ordered) - 1)]
-    low = np.searchsorted(ordered, scores, side="left")
-    high = np.searchsorted(ordered, scores, side="right")
-    moved = np.where(inner - low <= high - inner, low, high)
-    return np.concatenate([wanted[:1], moved, wanted[-1:]])
-
-
 @dataclass(frozen=True, eq=False)
 class LargestError(Form):
     """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
@@ -280,21 +239,11 @@ class LargestError(Form):
     For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
     one way in every label. The 1 keeps intervals of nearly certain rows from having a say that single
     surprises give them.
-
-    Attributes
-    ----------
-    probs
-        The predictions of two classes, (n, 2).
-    intervals
-        The intervals, which depend on predictions only.
-    side
-        "over" counts where the probability of class 1 is too high, "under" where it is too low, None
-        either.
     """
 
-    probs: Array
-    intervals: Intervals
-    side: Side | None
+    probs: Array  #: The predictions of two classes, (n, 2).
+    intervals: Intervals  #: They depend on predictions only.
+    side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
 
     @cached_property
     def _expected(self) -> Array:
@@ -317,20 +266,16 @@ class LargestError(Form):
         return ROUNDING * float((self._expected / self._scale).max() + 1.0)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n) of 0 and 1."""
-        fitting = max(1, _ORDERED // labels.shape[1])
-        return np.concatenate([self._largest(labels[part]) for part in blocks(len(labels), fitting)])
-
-    def _largest(self, labels: Labels) -> Array:
-        pieces = self.intervals.pieces(labels.take(self.intervals.order, axis=1))
-        largest = np.full(len(labels), -np.inf)
-        for level, events in self.intervals.sums(pieces):
-            errors = self._expected[level] - events
-            if self.side is None:
-                np.abs(errors, out=errors)
-            elif self.side == "under":
-                np.negative(errors, out=errors)
-            errors /= self._scale[level]
-            errors[:, ~self.intervals.filled[level]] = -np.inf
-            np.maximum(largest, errors.max(axis=1), out=largest)
-        return largest
+        values = np.full(len(labels), -np.inf)
+        for draws in blocks(len(labels), max(1, _ORDERED // labels.shape[1])):
+            pieces = self.intervals.pieces(labels[draws].take(self.intervals.order, axis=1))
+            for level, events in self.intervals.sums(pieces):
+                errors = self._expected[level] - events
+                if self.side is None:
+                    np.abs(errors, out=errors)
+                elif self.side == "under":
+                    np.negative(errors, out=errors)
+                errors /= self._scale[level]
+                errors[:, ~self.intervals.filled[level]] = -np.inf
+                values[draws] = np.maximum(values[draws], errors.max(axis=1))
+        return values

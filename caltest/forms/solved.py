@@ -33,25 +33,13 @@ _TRUST_REGION = {
 
 @dataclass(frozen=True, eq=False)
 class Logits:
-    """The logits of predictions of two classes; rows predicted with certainty have none.
+    """The logits of predictions of two classes; rows predicted with certainty have none."""
 
-    Attributes
-    ----------
-    rows
-        Rows with a finite logit, (k,), in ascending order of it.
-    values
-        Their logits; those that are equal up to rounding are equal.
-    logs
-        Logarithms of their two probabilities, (k, 2).
-    certain, outcomes
-        The other rows, and the label that each predicts.
-    """
-
-    rows: NDArray[np.intp]
-    values: Array
-    logs: Array
-    certain: NDArray[np.intp]
-    outcomes: NDArray[np.intp]
+    rows: NDArray[np.intp]  # with a finite logit, (k,), in ascending order of it
+    values: Array  # their logits; those that are equal up to rounding are equal
+    logs: Array  # logarithms of their two probabilities, (k, 2)
+    certain: NDArray[np.intp]  # the other rows
+    outcomes: NDArray[np.intp]  # the label that each of them predicts
 
     @classmethod
     def of(cls, probs: Array) -> Self:
@@ -86,12 +74,7 @@ class Logits:
         If all logits of one label lie at or beyond all those of the other, the likelihood grows with
         the slope for ever. In the limit every row is certain but those at the border itself, which
         all have one probability: their share of positives. Equal logits are such a border too, and
-        attain it.
-
-        Parameters
-        ----------
-        labels
-            Sorted as the logits are, (k,).
+        attain it. Labels (k,) are sorted as the logits are.
         """
         ones, zeros = self.values[labels == 1], self.values[labels == 0]
         if len(ones) == 0 or len(zeros) == 0:
@@ -108,37 +91,20 @@ class Logits:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The fitted line, logit P(y = 1) = a + b · logit p.
+    """The fitted line, logit P(y = 1) = a + b · logit p."""
 
-    Attributes
-    ----------
-    params, covariance
-        (a, b), and the inverse of the information, (2, 2): infinite where that is 0 up to rounding.
-        If b was held at 1, its variance is 0.
-    loglik
-        Maximum of the log-likelihood.
-    wald
-        (a, b − 1) information (a, b − 1)ᵀ.
-    """
-
-    params: Array
-    covariance: Array
-    loglik: float
-    wald: float
+    params: Array  # (a, b)
+    covariance: Array  # the inverse of the information, (2, 2); infinite where that is 0 up to rounding
+    loglik: float  # maximum of the log-likelihood
+    wald: float  # (a, b − 1) information (a, b − 1)ᵀ
 
 
 def fit_line(values: Array, labels: Labels, *, slope: bool = True) -> Line:
     """Maximise the likelihood of a line by statsmodels; the maximum must exist.
 
     Newton's method from (0, 1) nearly always arrives. It may overshoot where predictions are wild;
-    a trust region from the constant line then arrives for certain.
-
-    Parameters
-    ----------
-    values, labels
-        Logits and labels, (k,).
-    slope
-        Estimate b; else it is 1.
+    a trust region from the constant line then arrives for certain. Without ``slope`` b is 1, and its
+    variance 0.
     """
     from statsmodels.discrete.discrete_model import Logit  # takes two seconds
 
@@ -155,7 +121,11 @@ def fit_line(values: Array, labels: Labels, *, slope: bool = True) -> Line:
         change = design @ found
         fitted = values + change
         weights = expit(fitted) * expit(-fitted)
-        covariance = _covariance((design.T * weights) @ design, back)
+        try:
+            inverse = np.linalg.inv((design.T * weights) @ design)
+            covariance = np.asarray(back @ inverse @ back.T)
+        except np.linalg.LinAlgError:  # all fitted probabilities are 0 or 1 up to rounding
+            covariance = np.full((2, 2), np.inf)
     return Line(
         params=back @ found + (0.0, 1.0),
         covariance=covariance,
@@ -164,20 +134,16 @@ def fit_line(values: Array, labels: Labels, *, slope: bool = True) -> Line:
     )
 
 
-def _covariance(information: Array, back: Array) -> Array:
-    try:
-        return np.asarray(back @ np.linalg.inv(information) @ back.T)
-    except np.linalg.LinAlgError:  # all fitted probabilities are 0 or 1 up to rounding
-        return np.full((2, 2), np.inf)
-
-
 def _maximum(model: Any, start: Array, constant: Array) -> Array:
+    def steepness(params: Array) -> float:
+        size = float(np.abs(model.score(params)).max())
+        return size if np.isfinite(size) else np.inf
+
     found = _arrive(model, start, _NEWTON)
-    if _steepness(model, found) <= _FLAT:
+    if steepness(found) <= _FLAT:
         return found
     safe = _arrive(model, constant, _TRUST_REGION)
-    polished = _arrive(model, safe, _NEWTON)
-    return min(found, safe, polished, key=lambda params: _steepness(model, params))
+    return min(found, safe, _arrive(model, safe, _NEWTON), key=steepness)
 
 
 def _arrive(model: Any, start: Array, options: dict[str, Any]) -> Array:
@@ -187,7 +153,7 @@ def _arrive(model: Any, start: Array, options: dict[str, Any]) -> Array:
             disp=False,
             skip_hessian=True,
             warn_convergence=False,
-            callback=_no_comment,  # else it warns of probabilities near 0 and 1
+            callback=lambda *_: None,  # else it warns of probabilities near 0 and 1
             **options,
         )
     except np.linalg.LinAlgError:
@@ -195,29 +161,12 @@ def _arrive(model: Any, start: Array, options: dict[str, Any]) -> Array:
     return np.asarray(fit.params)
 
 
-def _no_comment(*_: Any) -> None:
-    pass
-
-
-def _steepness(model: Any, params: Array) -> float:
-    size = float(np.abs(model.score(params)).max())
-    return size if np.isfinite(size) else np.inf
-
-
 @dataclass(frozen=True, eq=False)
 class LogisticRecalibration(HasChiSquare):
-    """T = the likelihood-ratio or Wald χ² of (a, b) = (0, 1).
+    """T = the likelihood-ratio or Wald χ² of (a, b) = (0, 1)."""
 
-    Attributes
-    ----------
-    probs
-        The predictions, (n, 2).
-    wald
-        Take Wald's; else the likelihood ratio.
-    """
-
-    probs: Array
-    wald: bool = False
+    probs: Array  #: The predictions, (n, 2).
+    wald: bool = False  #: Take Wald's; else the likelihood ratio.
 
     @cached_property
     def logits(self) -> Logits:

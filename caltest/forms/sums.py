@@ -3,6 +3,8 @@
 The sums over any rows merge by addition, so that rows can come a block at a time, in any number.
 """
 
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -35,7 +37,7 @@ from caltest.forms.base import (
     effective_surprises,
     repeats,
 )
-from caltest.forms.paths import BrownianFunctional, BrownianLimit
+from caltest.forms.paths import BrownianFunctional, BrownianLimit, strayed
 from caltest.predictive import GaussianPredictions, Predictive
 
 # ------------------------------------------------------------------ additive
@@ -72,7 +74,6 @@ class Additive(Form):
         """Return the (B,) statistics from the (B, …) sums over all rows."""
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for ``labels`` (B, n)."""
         parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
         total = next(parts)
         for part in parts:
@@ -81,31 +82,37 @@ class Additive(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, Additive):
-    """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
+class _TableSum(Additive):
+    """A function of Σ_i A[i, y_i] for a table A that depends on the predictions only."""
 
-    Given the predictions, T is a sum of independent terms, and all its cumulants are known.
-
-    Attributes
-    ----------
-    table
-        A, (n, m). Entries of classes with probability 0 may be infinite.
-    probs
-        The predictions, (n, m).
-    """
-
-    table: Array
-    probs: Array
+    table: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
+    probs: Array  #: The predictions, (n, m).
 
     @property
     def n_samples(self) -> int:
-        """Number of rows n."""
         return len(self.table)
+
+    def contributions(self, rows: slice, labels: Labels) -> Array:
+        block = self.table[rows]
+        offsets = np.arange(len(block)) * block.shape[1]
+        entries: Array = block.ravel()[labels + offsets]
+        return np.asarray(entries.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, _TableSum):
+    """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
+
+    Given the predictions, T is a sum of independent terms, and all its cumulants are known.
+    """
 
     @property
     def sums_of_a_draw(self) -> tuple[int, ...]:
         """One number: the statistic."""
         return ()
+
+    def finish(self, sums: Array) -> Array:
+        return sums
 
     @cached_property
     def resolution(self) -> float:
@@ -151,7 +158,6 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         return Lattice()
 
     def lattice_terms(self, most: int) -> LatticeTerms | None:
-        """Return the steps from the smallest entries as whole numbers, with their chances."""
         span, spread = self.lattice
         if span <= 0.0 or spread > 0.0:
             return None
@@ -204,31 +210,18 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         return repeats(self.probs)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        """Return itself: it is one sum."""
-        return self
+        return self  # it is one sum
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness under H0, given the predictions: cumulants add."""
-        third = 0.0
+        third = 0.0  # cumulants add
         for rows in blocks(self.n_samples, ROWS):
             centred = self._finite[rows] - self._means[rows, None]
             third += float(np.vdot(self.probs[rows], centred**3))
         mean, variance = float(self._means.sum()), float(self._variances.sum())
         return Moments.of_cumulants(mean, variance, third, surprises=self.surprises)
 
-    def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the table's entries at the labels."""
-        block = self.table[rows]
-        offsets = np.arange(len(block)) * block.shape[1]
-        entries: Array = block.ravel()[labels + offsets]
-        return np.asarray(entries.sum(axis=1))
-
-    def finish(self, sums: Array) -> Array:
-        """Return the sums: they are the statistic."""
-        return sums
-
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
-        """Return K(t) = Σ_i log Σ_k g_ik exp(t A_ik), K'(t) and K''(t)."""
+        """K(t) = Σ_i log Σ_k g_ik exp(t A_ik)."""
         if t == 0.0:
             return 0.0, float(self._means.sum()), float(self._variances.sum())
         total = np.zeros(3)
@@ -238,27 +231,12 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised(Additive):
+class Standardised(_TableSum):
     """T = Σ_i A[i, y_i] / √(its variance under H0), for a table A whose rows are 0 on average.
 
     The variance is added up beside the sum, so that some rows can be taken at a time. Where no label
     can move the sum, T is 0, or infinite if a label came true that could not be.
-
-    Attributes
-    ----------
-    table
-        A, (n, m).
-    probs
-        The predictions, (n, m).
     """
-
-    table: Array
-    probs: Array
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows n."""
-        return len(self.table)
 
     @property
     def sums_of_a_draw(self) -> tuple[int, ...]:
@@ -272,14 +250,11 @@ class Standardised(Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return the sum over the rows and its variance, (B, 2)."""
-        table, probs = self.table[rows], self.probs[rows]
-        sums = np.empty((len(labels), 2))
-        sums[:, 0] = LinearSum(table, probs).of_labels(labels)
-        sums[:, 1] = np.einsum("ik,ik,ik->", probs, table, table)
-        return sums
+        variance = np.einsum("ik,ik,ik->", self.probs[rows], self.table[rows], self.table[rows])
+        sums = super().contributions(rows, labels)
+        return np.column_stack([sums, np.full(len(labels), variance)])
 
     def finish(self, sums: Array) -> Array:
-        """Divide."""
         total, variance = sums.T
         sure = np.where(np.abs(total) > 0.5, np.copysign(np.inf, total), 0.0)
         scale = np.sqrt(np.maximum(variance, CERTAIN))
@@ -287,10 +262,7 @@ class Standardised(Additive):
 
 
 def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
-    """Return Σ_i of K_i(t), K_i'(t), K_i''(t) for discrete variables, one a row.
-
-    Row i takes ``values[i]`` with probabilities ``weights[i]``.
-    """
+    """Return Σ_i K_i(t), K_i'(t), K_i''(t) of variables of ``values[i]``, chances ``weights[i]``."""
     exponents = t * values
     each = np.ones(values.shape[1])
     shift = np.zeros(len(values))
@@ -316,15 +288,9 @@ Cells: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Gridded(Additive):
-    """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid.
+    """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid."""
 
-    Attributes
-    ----------
-    scores
-        The probabilities p of class 1, (n,).
-    """
-
-    scores: Array
+    scores: Array  #: The probabilities p of class 1, (n,).
 
     @property
     @abstractmethod
@@ -337,7 +303,6 @@ class Gridded(Additive):
 
     @property
     def n_samples(self) -> int:
-        """Number of rows n."""
         return len(self.scores)
 
     @property
@@ -361,26 +326,16 @@ class Gridded(Additive):
 
 @dataclass(frozen=True, eq=False)
 class _Edged(Gridded):
-    """Cells between edges.
+    """Cells between edges."""
 
-    Attributes
-    ----------
-    edges
-        The inner edges of the cells, increasing, (K − 1,); a score on an edge is in the cell below it.
-    whole
-        How many rows n are in all, where these are only some of them.
-    """
-
-    edges: Array
-    whole: int
+    edges: Array  #: The inner ones, increasing, (K − 1,); a score on an edge is in the cell below it.
+    whole: int  #: How many rows n are in all, where these are only some of them.
 
     @property
     def n_cells(self) -> int:
-        """Number of cells K."""
         return len(self.edges) + 1
 
     def cells(self, scores: Array) -> Cells:
-        """Return how many edges lie below each score."""
         return np.searchsorted(self.edges, scores, side="left")
 
     @property
@@ -391,15 +346,10 @@ class _Edged(Gridded):
 
 @dataclass(frozen=True, eq=False)
 class GriddedBins(_Edged):
-    """T = measure(R, E, sizes, n) of residuals R, expected events E and rows of every bin.
+    """T = measure(R, E, sizes, n) of residuals R, expected events E and rows of every bin."""
 
-    Attributes
-    ----------
-    measure
-        Takes residuals (B, K), expected events (K,), rows (K,), all of bins that are not empty, and n;
-        returns the (B,) statistics.
-    """
-
+    #: Takes residuals (B, K), expected events (K,), rows (K,), all of bins that are not empty, and n;
+    #: returns the (B,) statistics.
     measure: Callable[[Array, Array, Array, int], Array]
 
     @property
@@ -418,29 +368,18 @@ class GriddedBins(_Edged):
         return sums
 
     def finish(self, sums: Array) -> Array:
-        """Measure the bins that are not empty."""
         used = sums[0, 2] > 0
         return self.measure(sums[:, 0, used], sums[0, 1, used], sums[0, 2, used], self.whole)
 
 
 @dataclass(frozen=True, eq=False)
 class GriddedDifference(HasMoments, _Edged):
-    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, looked at where x is an edge of a grid.
+    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0 where x is an edge of a grid."""
 
-    Attributes
-    ----------
-    functional
-        "maximum" for max |C|, "range" for max C − min C.
-    """
-
-    functional: BrownianFunctional
+    functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
 
     def finish(self, sums: Array) -> Array:
-        """Add up the cells."""
-        path = np.cumsum(sums, axis=1)
-        highest, lowest = path.max(axis=1, initial=0.0), path.min(axis=1, initial=0.0)
-        size = highest - lowest if self.functional == "range" else np.maximum(highest, -lowest)
-        return np.asarray(size / self.whole)
+        return strayed(np.cumsum(sums, axis=1), self.functional) / self.whole
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return the moments under H0 of ``whole`` rows like these, nearly: a Brownian path's."""
@@ -458,15 +397,9 @@ class DensityForm(Form):
 
 @dataclass(frozen=True, eq=False)
 class MeanSurprise(DensityForm):
-    """T = n⁻¹ Σ_i [−log f_i(x_i) − H(f_i)].
+    """T = n⁻¹ Σ_i [−log f_i(x_i) − H(f_i)]."""
 
-    Attributes
-    ----------
-    predictive
-        The predicted distributions f_i.
-    """
-
-    predictive: Predictive
+    predictive: Predictive  #: The predicted distributions f_i.
 
     @cached_property
     def _entropy(self) -> float:
@@ -478,24 +411,15 @@ class MeanSurprise(DensityForm):
         return ROUNDING * (1.0 + abs(self._entropy))
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for the outcomes ``labels``."""
         return np.asarray(-self.predictive.log_density(labels).mean(axis=1) - self._entropy)
 
 
 @dataclass(frozen=True, eq=False)
 class MeanSquare(HasChiSquare, DensityForm):
-    """T = factor · n⁻¹ Σ_i (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions.
-
-    Attributes
-    ----------
-    predictive
-        The predicted distributions.
-    factor, offset
-        Scale and shift; the factor is positive.
-    """
+    """T = factor · n⁻¹ Σ_i (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
 
     predictive: GaussianPredictions
-    factor: float = 1.0
+    factor: float = 1.0  #: Positive.
     offset: float = 0.0
 
     @property
@@ -506,5 +430,4 @@ class MeanSquare(HasChiSquare, DensityForm):
         return ChiSquare(n * d, scale, -self.offset * scale, exact=True)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the (B,) values for the outcomes ``labels``."""
         return np.asarray(self.factor * self.predictive.squares(labels).mean(axis=1) + self.offset)

@@ -1,36 +1,187 @@
-"""Bandwidths: numbers, and rules that depend on the predictions."""
+"""Distances between predictions, and bandwidths: numbers, or rules that depend on the predictions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.special import betaln
 
-from caltest._arguments import anything, arguments, as_float, real_array
-from caltest._arrays import NUMPY
+from caltest._arguments import anything, arguments, as_float, closest, real_array
+from caltest._tiles import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.kernels.distances import (
-    ROUNDING,
-    Distance,
-    Floats,
-    distance_named,
-    distance_tile,
-    suggestion,
+
+__all__ = ["RULES", "Bandwidth", "fixed_order", "mean_tv_dirichlet", "resolve"]
+
+# ------------------------------------------------------------------ distances
+
+
+ROUNDING = 1e-7
+"""Distances up to this are rounding error: of predictions in single precision, and of the matrix
+products under the square root of the Euclidean and the Hellinger distance."""
+
+_WITH_NORMS_UP_TO = 16  # columns; above, the passes saved are worth less than copies of the points
+_COORDINATE_BY_COORDINATE = 32  # columns; above, a matrix product is faster
+_HALVED_FROM = 64  # columns; the other half is a copy, which costs as much as some columns
+_HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
+
+
+def _squared_norms(x: Array) -> Array:
+    norms: Array = np.einsum("ij,ij->i", x, x)
+    return norms
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance on the simplex: that of points which stand for the predictions.
+
+    All arrays are fresh, and the caller's to overwrite. Squares of Euclidean distances come from matrix
+    products and carry their rounding, about 1e-15. Under the square root that would make equal
+    predictions 3e-8 apart, so distances below ``ROUNDING`` are set to 0.
+    """
+
+    embedded: Callable[[Array], Array]  #: Takes predictions (a, m) to points, perhaps the same array.
+    hilbertian: bool  #: Whether theirs is Euclidean; else the sum of absolute differences.
+
+    def pairwise(self, x: Array, y: Array) -> Array:
+        """Distances (a, b) of every row of ``x`` (a, m) to every row of ``y`` (b, m)."""
+        if not self.hilbertian:
+            d: Array = cdist(self.embedded(x), self.embedded(y), "cityblock")
+            return d
+        return _roots(self.squared(x, y))
+
+    def squared(self, x: Array, y: Array) -> Array:
+        """Squared Euclidean distances (a, b), never negative."""
+        centre = self.embedded(np.full(x.shape[1], 1.0 / x.shape[1]))  # it keeps rounding small
+        u, v = self.embedded(x) - centre, self.embedded(y) - centre
+        squares: Array = u @ v.T
+        squares *= -2.0
+        squares += _squared_norms(u)[:, None]
+        squares += _squared_norms(v)
+        return np.maximum(squares, 0.0, out=squares)
+
+    def paired(self, x: Array, y: Array) -> Array:
+        """Distances (a,) of the rows of ``x`` (a, m) to the same rows of ``y`` (a, m)."""
+        apart = self.embedded(x) - self.embedded(y)
+        if self.hilbertian:
+            return np.sqrt(_squared_norms(apart))
+        return np.asarray(np.abs(apart).sum(axis=1))
+
+    def condensed(self, x: Array) -> Array:
+        """Distances (a(a − 1)/2,) of the pairs i < j of the rows of ``x`` (a, m), row by row."""
+        if self.hilbertian and x.shape[1] > _COORDINATE_BY_COORDINATE:
+            tile = self.pairwise(x, x)
+            return np.concatenate([row[i + 1 :] for i, row in enumerate(tile)])
+        d: Array = pdist(self.embedded(x), "euclidean" if self.hilbertian else "cityblock")
+        return d
+
+    def tiles(self, points: Array) -> Tile:
+        """Distances of all pairs of the rows of ``points`` (n, m), a tile at a time."""
+        u = self.embedded(points)
+        if self.hilbertian:
+            exponents = Exponents(u, 1.0)
+
+            def tile(rows: slice, columns: slice) -> Array:
+                squares = exponents(rows, columns)
+                squares *= -2.0
+                return _roots(squares)
+
+            return tile
+
+        def cityblock(rows: slice, columns: slice) -> Array:
+            if rows == columns and u.shape[1] > _HALVED_FROM:
+                return np.asarray(squareform(pdist(u[rows], "cityblock"), checks=False))
+            d: Array = cdist(u[rows], u[columns], "cityblock")
+            return d
+
+        return cityblock
+
+
+def _roots(squares: Array) -> Array:
+    squares[squares < ROUNDING**2] = 0.0
+    return np.sqrt(squares, out=squares)
+
+
+class Exponents:
+    """Tiles of −½|u_i − u_j|² for points in units of a width, at most rounding above 0.
+
+    They take one matrix product: with h_i = ½|u_i|², −½|u_i − u_j|² = (u_i, −h_i, 1) · (u_j, 1, −h_j),
+    so that no pass over the tile adds norms. Points are centred first, which keeps the rounding small.
+    """
+
+    def __init__(self, points: Array, width: float) -> None:
+        self.points: Array | None = None  # where tiles are made of their inner products
+        if points.shape[1] > _WITH_NORMS_UP_TO:
+            self.points, self._factor = points, 1.0 / (width * width)
+            self._norms = 0.5 * self._factor * _squared_norms(points)
+            self._left, self._right, self._bounded = points, points.T, True
+            return
+        u = (points - points.mean(axis=0)) / width
+        norms = 0.5 * _squared_norms(u)[:, None]
+        ones = np.ones_like(norms)
+        self._left = np.hstack([u, -norms, ones])
+        self._right = np.ascontiguousarray(np.hstack([u, ones, -norms]).T)
+        rounding = np.finfo(float).eps * u.shape[1] * float(norms.max(initial=0.0))
+        self._bounded = rounding > _HARMLESS
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return self.of_products(self._left[rows] @ self._right[:, columns], rows, columns)
+
+    def of_products(self, products: Array, rows: slice, columns: slice) -> Array:
+        """Return a tile from the inner products of its points, which are overwritten."""
+        if self.points is not None:
+            products *= self._factor
+            products -= self._norms[rows, None]
+            products -= self._norms[columns]
+        if self._bounded:
+            products[products > 0.0] = 0.0
+        return products
+
+
+class GaussianTiles(Exponents):
+    """Tiles of exp(−½|u_i − u_j|²)."""
+
+    def of_products(self, products: Array, rows: slice, columns: slice) -> Array:
+        """Return a tile from the inner products of its points, which are overwritten."""
+        exponents = super().of_products(products, rows, columns)
+        return np.exp(exponents, out=exponents)
+
+
+DISTANCES = MappingProxyType(
+    {
+        "tv": Distance(lambda x: 0.5 * x, hilbertian=False),
+        "euclidean": Distance(lambda x: x, hilbertian=True),
+        "hellinger": Distance(lambda x: np.sqrt(0.5 * x), hilbertian=True),
+    }
 )
+"""Total variation, ½ Σ|s − t|; √Σ(s − t)²; and √(½ Σ(√s − √t)²)."""
+
+
+def distance_named(name: str) -> Distance:
+    """Look up a distance by its name."""
+    if not isinstance(name, str) or name not in DISTANCES:
+        raise InputError(f"There is no distance {quoted(name)}; {_suggestion(name, DISTANCES)}.")
+    return DISTANCES[name]
+
+
+def _suggestion(name: object, names: Iterable[str]) -> str:
+    close = closest(name.lower() if isinstance(name, str) else name, list(names))
+    choices = ", ".join(map(repr, names))
+    return f"did you mean {close!r}? The choices are {choices}" if close else f"use {choices}"
+
 
 # ------------------------------------------------------------------ selection
 
 
-Blocks: TypeAlias = Callable[[], Iterable[Floats]]
-"""A function that goes through the numbers, a block at a time, as often as it is called."""
+Blocks: TypeAlias = Callable[[], Iterable[Array]]
+"""A function that goes through numbers, a block at a time, as often as it is called."""
 
 COLLECTED = 2**20
 """Up to this many candidates are collected and selected from directly."""
@@ -38,53 +189,37 @@ COLLECTED = 2**20
 # Doubles that are not negative are in the order of their bit patterns read as integers. So a value
 # of a given rank is found digit by digit, by counting, and without rounding: these are the digits'
 # places. Distances are below 2, whose highest bits (62 and 63) are 0.
-_PLACES = dict(pairwise((62, 46, 30, 15, 0)))
+_DIGITS = (46, 30, 15, 0)
 
 
-def middle(low: int, high: int, blocks: Blocks) -> float:
-    """Mean of the values of rank ``low`` and ``high`` (from 0), as in ``numpy.median``."""
-    return float(_ranked(blocks, np.unique([low, high]), place=62, prefix=0).mean())
-
-
-def _ranked(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int) -> Floats:
-    """Values of ``ranks`` (ascending) among those whose bits from ``place`` on are ``prefix``."""
-    finer = _PLACES[place]
-    width = place - finer
-    counts = np.zeros(1 << width, dtype=np.int64)
-    for values in _matching(blocks, place, prefix):
-        digits = values.view(np.int64) >> finer
-        digits -= prefix << width
-        found = np.bincount(digits)
-        counts[: len(found)] += found
-    ends = np.cumsum(counts)
-    digits = np.searchsorted(ends, ranks, side="right")
-    return np.concatenate(
-        [
-            _selected(
-                blocks,
-                ranks[digits == digit] - (ends[digit] - counts[digit]),
-                finer,
-                prefix << width | int(digit),
-                int(counts[digit]),
-            )
-            for digit in np.unique(digits)
-        ]
-    )
-
-
-def _selected(blocks: Blocks, ranks: NDArray[np.int64], place: int, prefix: int, count: int) -> Floats:
-    """Do as ``_ranked``, knowing that ``count`` values match."""
+def middle(low: int, high: int, values: Blocks) -> float:
+    """Mean of the values of rank ``low`` and ``high`` (from 0), at most 1 apart."""
+    rank, prefix, place = low, 0, 62
+    for finer in _DIGITS:  # of the values whose bits from `place` on are `prefix`
+        width = place - finer
+        counts = np.zeros(1 << width, dtype=np.int64)
+        for block in values():
+            bits = block.view(np.int64)
+            digits = (bits if place == 62 else bits[bits >> place == prefix]) >> finer
+            digits -= prefix << width
+            found = np.bincount(digits)
+            counts[: len(found)] += found
+        ends = np.cumsum(counts)
+        digit = int(np.searchsorted(ends, rank, side="right"))
+        rank -= int(ends[digit] - counts[digit])
+        prefix, place, matching = prefix << width | digit, finer, int(counts[digit])
+        if matching <= COLLECTED:
+            break
+    next_one = rank + high - low
     if place == 0:  # all bits are known
-        return np.full(len(ranks), prefix, dtype=np.int64).view(np.float64)
-    if count > COLLECTED:
-        return _ranked(blocks, ranks, place, prefix)
-    values = np.concatenate(list(_matching(blocks, place, prefix)))
-    return np.partition(values, ranks)[ranks]
-
-
-def _matching(blocks: Blocks, place: int, prefix: int) -> Iterator[Floats]:
-    for values in blocks():
-        yield values if place == 62 else values[values.view(np.int64) >> place == prefix]
+        lower = upper = float(np.array([prefix]).view(np.float64)[0])
+    else:
+        chosen = np.concatenate([b[b.view(np.int64) >> place == prefix] for b in values()])
+        chosen = np.partition(chosen, [rank, min(next_one, matching - 1)])
+        lower, upper = float(chosen[rank]), float(chosen[min(next_one, matching - 1)])
+    if next_one == matching:  # the next larger value has another prefix
+        upper = min(float(block[block > lower].min(initial=np.inf)) for block in values())
+    return float(np.mean([lower, upper]))
 
 
 # ------------------------------------------------------------------ bandwidth
@@ -93,64 +228,33 @@ def _matching(blocks: Blocks, place: int, prefix: int) -> Iterator[Floats]:
 # depends on the labels, nor on the order of the rows.
 
 
-ALL_PAIRS_UP_TO = 5000
-"""Above this number of rows, "median" and "mean" look at representative rows only."""
-
-REPRESENTATIVES = 2048
-"""How many representative rows they look at."""
-
-SMALLEST = 1e-100
-"""The smallest bandwidth: its square and their inverses are numbers too."""
-
-TILE = 512
-"""Rows and columns of a tile of the matrix of distances."""
-
-HELD = 2**24
-"""Up to this many distances (128 MiB) are kept in memory; more are computed anew in each pass."""
+ALL_PAIRS_UP_TO = 5000  # rows; of more, "median" and "mean" look at representative ones only
+REPRESENTATIVES = 2048  # rows that they look at
+SMALLEST = 1e-100  # bandwidth: its square and their inverses are numbers too
+TILE = 512  # rows and columns of a tile of the matrix of distances
+HELD = 2**24  # distances (128 MiB) that are kept in memory; more are computed anew in each pass
 
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """A bandwidth and where it comes from.
+    """A bandwidth and where it comes from."""
 
-    Parameters
-    ----------
-    value
-        The bandwidth, in units of the distance; positive.
-    rule
-        The rule that gave it, or ``"given"``.
-    notes
-        What the user should know, one sentence each.
-    """
-
-    value: float
-    rule: str = "given"
-    notes: tuple[str, ...] = ()
+    value: float  #: In units of the distance; positive.
+    rule: str = "given"  #: The rule that gave it.
+    notes: tuple[str, ...] = ()  #: What the user should know, one sentence each.
 
 
 def checked(rule: float | str) -> float | str:
-    """Return ``rule`` if it is the name of a rule, else as a positive float.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-
-    Examples
-    --------
-    >>> checked(1)
-    1.0
-    """
+    """Return ``rule`` if it is the name of a rule, else as a positive float."""
     if isinstance(rule, str):
         if rule not in RULES:
-            raise InputError(f"There is no bandwidth rule {quoted(rule)}; {suggestion(rule, RULES)}.")
+            raise InputError(f"There is no bandwidth rule {quoted(rule)}; {_suggestion(rule, RULES)}.")
         return rule
     number = as_float(rule)
     if number is None or not SMALLEST <= number < math.inf:
         raise InputError(
             f"The bandwidth is {quoted(rule)}; give a positive number, at least {SMALLEST:g}, or the "
-            "name of a rule "
-            f"({', '.join(map(repr, RULES))})."
+            f"name of a rule ({', '.join(map(repr, RULES))})."
         )
     return number
 
@@ -211,9 +315,45 @@ def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwi
         # The midpoints of equal strata.
         strata = (np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES
         rows = rows[(strata * len(rows)).astype(np.int64)]
-    blocks = _distances(rows, distance_named(distance))
-    value = RULES[rule](rows, blocks)
-    return Bandwidth(value, rule) if value > ROUNDING else _fallback(rule, blocks)
+    distances = _distances(rows, distance_named(distance))
+    value = RULES[rule](rows, distances)
+    if value > ROUNDING:
+        return Bandwidth(value, rule)
+    total, count = 0.0, 0
+    for block in distances():
+        positive = block[block > ROUNDING]
+        total, count = total + float(positive.sum()), count + positive.size
+    if count == 0:
+        note = "All predictions are equal, so the bandwidth does not matter and is set to 1."
+        return Bandwidth(1.0, rule, (note,))
+    note = (
+        f"The {rule.partition('_')[0]} distance of the predictions is 0, so the bandwidth is the mean "
+        "of their positive distances."
+    )
+    return Bandwidth(total / count, rule, (note,))
+
+
+def _distances(rows: Array, metric: Distance) -> Blocks:
+    """Return a function that goes through the distances of all pairs i < j, in blocks."""
+    cut = blocks(len(rows), TILE)
+    tile = metric.tiles(rows)
+
+    def computed() -> Iterator[Array]:
+        for i, own in enumerate(cut):
+            yield metric.condensed(rows[own])
+            for other in cut[i + 1 :]:
+                yield tile(own, other).ravel()
+
+    if len(rows) * (len(rows) - 1) // 2 > HELD:
+        return computed
+    held: list[Array] = []
+
+    def cached() -> Iterable[Array]:
+        if not held:
+            held.extend(computed())
+        return held
+
+    return cached
 
 
 def check_distance(rule: float | str, distance: str) -> None:
@@ -225,20 +365,13 @@ def check_distance(rule: float | str, distance: str) -> None:
         )
 
 
-def _fallback(rule: str, blocks: Blocks) -> Bandwidth:
-    total, count = 0.0, 0
-    for block in blocks():
-        positive = block[block > ROUNDING]
-        total, count = total + float(positive.sum()), count + positive.size
-    if count:
-        what = rule.partition("_")[0]
-        note = (
-            f"The {what} distance of the predictions is 0, so the bandwidth is the mean of their "
-            "positive distances."
-        )
-        return Bandwidth(total / count, rule, (note,))
-    note = "All predictions are equal, so the bandwidth does not matter and is set to 1."
-    return Bandwidth(1.0, rule, (note,))
+def fixed_order(probs: Array) -> NDArray[np.intp]:
+    """Return an order of the rows that depends on the predictions alone, not on where they stand."""
+    # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so
+    # two rows of round numbers have the same score only if they are equal. einsum, unlike a matrix
+    # product, gives a row the same score wherever it stands.
+    score = np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1])))
+    return np.argsort(score, kind="stable")
 
 
 # ------------------------------------------------------------------ rules
@@ -292,7 +425,7 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     return float(2 / total * np.exp(logs).sum())
 
 
-def _mean_of_fitted_dirichlet(rows: Floats, _: Blocks) -> float:
+def _mean_of_fitted_dirichlet(rows: Array, _: Blocks) -> float:
     mean, variance = rows.mean(axis=0), float(rows.var(axis=0).sum())
     if variance <= ROUNDING**2:
         return 0.0
@@ -301,26 +434,26 @@ def _mean_of_fitted_dirichlet(rows: Floats, _: Blocks) -> float:
     return mean_tv_dirichlet(total * mean[mean > 0])
 
 
-def _mean(rows: Floats, blocks: Blocks) -> float:
+def _mean(rows: Array, distances: Blocks) -> float:
     n = len(rows)
-    return sum(float(block.sum()) for block in blocks()) / max(n * (n - 1) // 2, 1)
+    return sum(float(block.sum()) for block in distances()) / max(n * (n - 1) // 2, 1)
 
 
-def _median(rows: Floats, blocks: Blocks) -> float:
+def _median(rows: Array, distances: Blocks) -> float:
     pairs = len(rows) * (len(rows) - 1) // 2
-    return middle((pairs - 1) // 2, pairs // 2, blocks) if pairs else 0.0
+    return middle((pairs - 1) // 2, pairs // 2, distances) if pairs else 0.0
 
 
-def _median_full(rows: Floats, blocks: Blocks) -> float:
+def _median_full(rows: Array, distances: Blocks) -> float:
     # Sorted, the matrix is its n zeros and then each pair's distance twice.
     n = len(rows)
     ranks = [(n * n - 1) // 2, n * n // 2]
     if ranks[0] < n:
-        return 0.0 if ranks[1] < n else middle(0, 0, blocks) / 2
-    return middle((ranks[0] - n) // 2, (ranks[1] - n) // 2, blocks)
+        return 0.0 if ranks[1] < n else middle(0, 0, distances) / 2
+    return middle((ranks[0] - n) // 2, (ranks[1] - n) // 2, distances)
 
 
-RULES: MappingProxyType[str, Callable[[Floats, Blocks], float]] = MappingProxyType(
+RULES: MappingProxyType[str, Callable[[Array, Blocks], float]] = MappingProxyType(
     {
         "median": _median,
         "median_exact": _median,
@@ -329,42 +462,7 @@ RULES: MappingProxyType[str, Callable[[Floats, Blocks], float]] = MappingProxyTy
         "mean_tv_dirichlet": _mean_of_fitted_dirichlet,
     }
 )
-"""The rules by name: functions of the rows and of the blocks of their distances."""
+"""The bandwidth rules by name: functions of the rows and of their distances."""
 
 EVERY_ROW = frozenset({"median_exact", "median_full"})
 """The rules that never look at representative rows only."""
-
-
-# ------------------------------------------------------------------ distances in blocks
-
-
-def fixed_order(probs: Floats) -> NDArray[np.intp]:
-    """Return an order of the rows that depends on the predictions alone, not on where they stand."""
-    # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so
-    # two rows of round numbers have the same score only if they are equal. einsum, unlike a matrix
-    # product, gives a row the same score wherever it stands.
-    score = np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1])))
-    return np.argsort(score, kind="stable")
-
-
-def _distances(rows: Floats, metric: Distance) -> Blocks:
-    """Return a function that goes through the distances of all pairs i < j, in blocks."""
-    cut = [slice(start, min(start + TILE, len(rows))) for start in range(0, len(rows), TILE)]
-    tile = distance_tile(metric, rows, NUMPY)
-
-    def blocks() -> Iterator[Floats]:
-        for i, own in enumerate(cut):
-            yield metric.condensed(rows[own])
-            for other in cut[i + 1 :]:
-                yield tile(own, other).ravel()
-
-    if len(rows) * (len(rows) - 1) // 2 > HELD:
-        return blocks
-    held: list[Floats] = []
-
-    def cached() -> Iterable[Floats]:
-        if not held:
-            held.extend(blocks())
-        return held
-
-    return cached

@@ -9,44 +9,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from math import inf, prod
+from itertools import chain
 from numbers import Real
-from operator import iadd, imul
 from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, positive_number, real_array, real_kernel
-from caltest._arrays import NUMPY, ArrayLibrary
+from caltest._tiles import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.kernels.distances import ArrayTile, CombinedTile, Floats, KernelTile, ScaledTile
-
-# ------------------------------------------------------------------ norms
-
-
-def identity_norm(p: float, q: float, m: int) -> float:
-    """Norm of the identity from l_p to l_q on ``m`` coordinates."""
-    if not (p >= 1 and q >= 1):
-        raise InputError(f"The norms are l_{p} and l_{q}; use exponents from 1 to infinity.")
-    return max(1.0, float(np.power(float(m), 1 / q - 1 / p)))
-
-
-def matrix_norm(a: Floats, p: float, q: float) -> float:
-    """Bound the norm of a matrix from l_p to l_q: the best way through l_1, l_2 or l_∞."""
-    m = len(a)
-    return min(
-        identity_norm(p, r, m) * float(np.linalg.norm(a, r)) * identity_norm(r, q, m)
-        for r in (1, 2, inf)
-    )
-
-
-# ------------------------------------------------------------------ base
-
 
 Parameters: TypeAlias = dict[str, float | str]
-Terms: TypeAlias = "tuple[tuple[Kernel, Floats | None], ...]"
+Terms: TypeAlias = "tuple[tuple[Kernel, Array | None], ...]"
 
 
 class Kernel(ABC):
@@ -68,19 +44,19 @@ class Kernel(ABC):
     __array_ufunc__ = None  # numpy scalars leave their product with a kernel to the kernel
 
     @abstractmethod
-    def __call__(self, x: Floats, y: Floats) -> Floats:
+    def __call__(self, x: Array, y: Array) -> Array:
         """Gram matrix (a, b) of k(x_i, y_j), for ``x`` (a, m) and ``y`` (b, m); a fresh array."""
 
     @abstractmethod
-    def paired(self, x: Floats, y: Floats) -> Floats:
+    def paired(self, x: Array, y: Array) -> Array:
         """Values (a,) of k(x_i, y_i), for ``x`` (a, m) and ``y`` (a, m); a fresh array."""
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
+    def tiles(self, points: Array) -> Tile:
         """Gram matrix of fixed points (n, m), a block at a time: a function of two slices.
 
         A kernel of your own need not define it.
         """
-        return KernelTile(self, points, library)
+        return lambda rows, columns: self(points[rows], points[columns])
 
     @property
     @abstractmethod
@@ -113,11 +89,11 @@ class Kernel(ABC):
     def __add__(self, other: Kernel) -> Kernel:
         if not isinstance(other, Kernel):
             return NotImplemented
-        return Sum(_operands(self, Sum) + _operands(other, Sum))
+        return Sum.of(self, other)
 
     def __mul__(self, other: Kernel | float) -> Kernel:
         if isinstance(other, Kernel):
-            return Product(_operands(self, Product) + _operands(other, Product))
+            return Product.of(self, other)
         if isinstance(other, Real):
             return Scaled(self, other)
         return NotImplemented
@@ -126,7 +102,14 @@ class Kernel(ABC):
         return self * other
 
 
-def check_size(most: float) -> None:
+def identity_norm(p: float, q: float, m: int) -> float:
+    """Norm of the identity from l_p to l_q on ``m`` coordinates."""
+    if not (p >= 1 and q >= 1):
+        raise InputError(f"The norms are l_{p} and l_{q}; use exponents from 1 to infinity.")
+    return max(1.0, float(np.power(float(m), 1 / q - 1 / p)))
+
+
+def _check_size(most: float) -> None:
     """Raise if the values of a kernel, at most so large, have powers that are no floats."""
     if most != math.inf and not positive_number.low <= most <= positive_number.high:
         raise InputError(
@@ -142,49 +125,63 @@ def _kernels(name: str, value: object) -> object:
     raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
+@arguments(kernels=_kernels)
+@dataclass(frozen=True, repr=False)
 class _Composite(Kernel):
     """What sums and products share."""
 
     kernels: tuple[Kernel, ...]
 
+    @staticmethod
+    @abstractmethod
+    def _join(first: Array, second: Array) -> Array:
+        """Join two arrays, the first of which is overwritten."""
+
     def __post_init__(self) -> None:
-        check_size(self.bound)
+        _check_size(self.bound)
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Self:
+        """Join kernels; those that are such sums or products already are not nested."""
+        parts = (each.kernels if isinstance(each, cls) else (each,) for each in kernels)
+        return cls(tuple(chain.from_iterable(parts)))
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        return reduce(self._join, (kernel(x, y) for kernel in self.kernels))
+
+    def tiles(self, points: Array) -> Tile:
+        each, join = [kernel.tiles(points) for kernel in self.kernels], self._join
+        return lambda rows, columns: reduce(join, (tile(rows, columns) for tile in each))
+
+    def paired(self, x: Array, y: Array) -> Array:
+        return reduce(self._join, (kernel.paired(x, y) for kernel in self.kernels))
 
     def fitted(self, probs: ArrayLike) -> Self:
-        return type(self)(tuple(kernel.fitted(probs) for kernel in self.kernels))  # type: ignore[call-arg]
+        return type(self)(tuple(kernel.fitted(probs) for kernel in self.kernels))
 
     @property
     def parameters(self) -> Parameters:
-        return merged_parameters(self.kernels)
+        return _merged_parameters(self.kernels)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return merged_notes(self.kernels)
+        return _merged_notes(self.kernels)
 
 
-@arguments(kernels=_kernels)
-@dataclass(frozen=True, repr=False)
 class Sum(_Composite):
     """The sum of kernels, as ``+`` makes it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Gaussian, Linear
     >>> Linear() + Gaussian(0.5)
     Linear() + Gaussian(bandwidth=0.5, distance='euclidean')
     """
 
-    kernels: tuple[Kernel, ...]
-
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        return reduce(iadd, (kernel(x, y) for kernel in self.kernels))
-
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        return CombinedTile(tuple(kernel.tiles(points, library) for kernel in self.kernels), iadd)
-
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        return reduce(iadd, (kernel.paired(x, y) for kernel in self.kernels))
+    @staticmethod
+    def _join(first: Array, second: Array) -> Array:
+        first += second
+        return first
 
     @property
     def bound(self) -> float:
@@ -194,33 +191,24 @@ class Sum(_Composite):
         return " + ".join(map(repr, self.kernels))
 
 
-@arguments(kernels=_kernels)
-@dataclass(frozen=True, repr=False)
 class Product(_Composite):
     """The product of kernels, as ``*`` makes it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Gaussian, Linear
     >>> Linear() * Gaussian(0.5)
     Linear() * Gaussian(bandwidth=0.5, distance='euclidean')
     """
 
-    kernels: tuple[Kernel, ...]
-
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        return reduce(imul, (kernel(x, y) for kernel in self.kernels))
-
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        return CombinedTile(tuple(kernel.tiles(points, library) for kernel in self.kernels), imul)
-
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        return reduce(imul, (kernel.paired(x, y) for kernel in self.kernels))
+    @staticmethod
+    def _join(first: Array, second: Array) -> Array:
+        first *= second
+        return first
 
     @property
     def bound(self) -> float:
-        return prod(kernel.bound for kernel in self.kernels)
+        return math.prod(kernel.bound for kernel in self.kernels)
 
     def __repr__(self) -> str:
         return " * ".join(map(_in_product, self.kernels))
@@ -233,8 +221,7 @@ class Scaled(Kernel):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Exponential
     >>> (0.5 * Exponential(1.0)).bound
     0.5
     """
@@ -244,20 +231,17 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", float(self.scale))
-        check_size(self.bound)
+        _check_size(self.bound)
 
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        gram = self.kernel(x, y)
-        gram *= self.scale
-        return gram
+    def __call__(self, x: Array, y: Array) -> Array:
+        return _scaled(self.kernel(x, y), self.scale)
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        return ScaledTile(self.kernel.tiles(points, library), self.scale)
+    def tiles(self, points: Array) -> Tile:
+        tile, scale = self.kernel.tiles(points), self.scale
+        return lambda rows, columns: _scaled(tile(rows, columns), scale)
 
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        values = self.kernel.paired(x, y)
-        values *= self.scale
-        return values
+    def paired(self, x: Array, y: Array) -> Array:
+        return _scaled(self.kernel.paired(x, y), self.scale)
 
     @property
     def bound(self) -> float:
@@ -279,15 +263,16 @@ class Scaled(Kernel):
         return f"{self.scale!r} * {_in_product(self.kernel)}"
 
 
-def _operands(kernel: Kernel, kind: type[Sum | Product]) -> tuple[Kernel, ...]:
-    return kernel.kernels if isinstance(kernel, kind) else (kernel,)
+def _scaled(values: Array, scale: float) -> Array:
+    values *= scale
+    return values
 
 
 def _in_product(kernel: Kernel) -> str:
     return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
 
 
-def merged_parameters(kernels: Iterable[Kernel]) -> Parameters:
+def _merged_parameters(kernels: Iterable[Kernel]) -> Parameters:
     """Union of the parameters; where two kernels share a name, all get the number of the kernel."""
     each = [kernel.parameters for kernel in kernels]
     merged = {name: value for parameters in each for name, value in parameters.items()}
@@ -300,7 +285,7 @@ def merged_parameters(kernels: Iterable[Kernel]) -> Parameters:
     }
 
 
-def merged_notes(kernels: Iterable[Kernel]) -> tuple[str, ...]:
+def _merged_notes(kernels: Iterable[Kernel]) -> tuple[str, ...]:
     """Return the notes of all, each once."""
     return tuple(dict.fromkeys(note for kernel in kernels for note in kernel.notes))
 
@@ -335,12 +320,12 @@ class MatrixKernel:
     Only the first of three classes counts:
 
     >>> import numpy as np
-    >>> from caltest.kernels import Exponential, Gaussian, Linear
+    >>> from caltest.kernels import Exponential
     >>> MatrixKernel([(Exponential(), np.diag([1.0, 0.0, 0.0]))])
     MatrixKernel([(Exponential(bandwidth='median', distance='tv'), 3×3 matrix)])
     """
 
-    parts: tuple[tuple[Kernel, Floats], ...]
+    parts: tuple[tuple[Kernel, Array], ...]
 
     def __init__(self, parts: Iterable[tuple[Kernel, ArrayLike]]) -> None:
         pairs = list(parts) if np.iterable(parts) else [parts]
@@ -364,7 +349,7 @@ class MatrixKernel:
             )
         for kernel, matrix in zip(kernels, matrices, strict=True):
             if matrix.any():
-                check_size(kernel.bound * float(np.abs(matrix).max()))
+                _check_size(kernel.bound * float(np.abs(matrix).max()))
         object.__setattr__(self, "parts", tuple(zip(kernels, matrices, strict=True)))
 
     def fitted(self, probs: ArrayLike) -> MatrixKernel:
@@ -381,17 +366,24 @@ class MatrixKernel:
     @property
     def parameters(self) -> Parameters:
         """What the kernels were computed with, flat and fit for JSON."""
-        return merged_parameters(kernel for kernel, _ in self.parts)
+        return _merged_parameters(kernel for kernel, _ in self.parts)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the fit, one sentence each."""
-        return merged_notes(kernel for kernel, _ in self.parts)
+        return _merged_notes(kernel for kernel, _ in self.parts)
 
     def norm_bound(self, p: float, q: float, m: int) -> float:
         """Bound the norm of the kernel, from l_p to l_q on ``m`` classes, over the simplex."""
         self._check_classes(m)
-        return sum(kernel.bound * matrix_norm(matrix, p, q) for kernel, matrix in self.parts)
+        return sum(
+            kernel.bound
+            * min(  # the best way through l_1, l_2 or l_∞
+                identity_norm(p, r, m) * float(np.linalg.norm(matrix, r)) * identity_norm(r, q, m)
+                for r in (1, 2, math.inf)
+            )
+            for kernel, matrix in self.parts
+        )
 
     def _check_classes(self, m: int) -> None:
         size = len(self.parts[0][1])
@@ -419,7 +411,7 @@ AnyKernel: TypeAlias = Kernel | MatrixKernel
 """What a statistic takes: ``fitted``, ``terms``, ``parameters``, ``notes``, ``norm_bound``."""
 
 
-def _psd_matrix(matrix: ArrayLike, part: int) -> Floats:
+def _psd_matrix(matrix: ArrayLike, part: int) -> Array:
     """Copy a matrix, read-only, after checking that it is symmetric positive semi-definite."""
     where = f"Matrix {part} of the matrix kernel"
     a = real_array(where, matrix, "give a finite m×m matrix for m classes").copy()

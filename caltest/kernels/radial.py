@@ -6,46 +6,33 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from math import sqrt
-from operator import iadd
-from typing import Self, cast
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, as_float
-from caltest._arrays import NUMPY, ArrayLibrary, exp
 from caltest._sampling import generator
+from caltest._tiles import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
-from caltest.kernels.bandwidth import Bandwidth, check_distance, checked, resolve
-from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
-from caltest.kernels.distances import (
-    CITYBLOCK,
-    EUCLIDEAN,
-    ArrayTile,
-    CombinedTile,
+from caltest.kernels.bandwidth import (
+    Bandwidth,
     Distance,
-    DistanceTile,
-    ExponentTile,
-    Floats,
-    GaussianTile,
-    Hilbertian,
-    InnerTile,
-    MetricTile,
+    GaussianTiles,
+    check_distance,
+    checked,
     distance_named,
-    distance_tile,
+    resolve,
 )
+from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
 
 # ------------------------------------------------------------------ radial
 
 
-_HUGE = 1e300  # twice as much is a number still
-
-
 class _WithBandwidth(Kernel):
-    """What kernels with a bandwidth share; bounded by 1 unless they say otherwise."""
+    """What kernels with a bandwidth share."""
 
     bandwidth: float | str
     distance: str
@@ -60,25 +47,6 @@ class _WithBandwidth(Kernel):
 
     def _check(self, metric: Distance) -> None:
         """Refuse distances for which this is no kernel."""
-
-    @abstractmethod
-    def _profile(self, d: Floats) -> Floats:
-        """Kernel values from distances or their squares, which may be overwritten."""
-
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        return self._profile(distance_named(self.distance).pairwise(x, y))
-
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        return DistanceTile(
-            distance_tile(distance_named(self.distance), points, library), self._profile
-        )
-
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        return self._profile(distance_named(self.distance).paired(x, y))
-
-    @property
-    def bound(self) -> float:
-        return 1.0
 
     def fitted(self, probs: ArrayLike) -> Self:
         if not isinstance(self.bandwidth, str):
@@ -109,9 +77,48 @@ class _WithBandwidth(Kernel):
         return self.bandwidth
 
 
+class _Radial(_WithBandwidth):
+    """Functions of a distance, at most 1."""
+
+    @abstractmethod
+    def _profile(self, d: Array) -> Array:
+        """Kernel values from distances or their squares, which are overwritten."""
+
+    @abstractmethod
+    def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
+        """Draw from the spectral distribution, (count, m)."""
+
+    @property
+    def _metric(self) -> Distance:
+        return distance_named(self.distance)
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        return self._profile(self._metric.pairwise(x, y))
+
+    def tiles(self, points: Array) -> Tile:
+        tile, profile = self._metric.tiles(points), self._profile
+        return lambda rows, columns: profile(tile(rows, columns))
+
+    def paired(self, x: Array, y: Array) -> Array:
+        return self._profile(self._metric.paired(x, y))
+
+    @property
+    def bound(self) -> float:
+        return 1.0
+
+    def _check_hilbertian(self, metric: Distance) -> None:
+        # A function of the distance that is a mixture of Gaussians needs squares of negative type.
+        if not metric.hilbertian:
+            raise InputError(
+                f"{quoted(self, 200)} is not positive semi-definite, since the total variation "
+                "distance is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel "
+                "Exponential."
+            )
+
+
 @arguments()
 @dataclass(frozen=True)
-class Exponential(_WithBandwidth):
+class Exponential(_Radial):
     r"""The exponential (Laplacian) kernel :math:`\exp(-d(s, t) / \nu)`.
 
     Parameters
@@ -149,20 +156,19 @@ class Exponential(_WithBandwidth):
     distance: str = "tv"
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        if self.distance != "tv" or not library.is_numpy or self._width > _HUGE:
-            return super().tiles(points, library)
-        twice = replace(self, bandwidth=2.0 * self._width)  # one pass less than halving distances
-        return DistanceTile(MetricTile(CITYBLOCK, points), twice._profile)
-
-    def _profile(self, d: Floats) -> Floats:
+    def _profile(self, d: Array) -> Array:
         d *= -1.0 / self._width
-        return cast(Floats, exp(d))
+        return np.exp(d, out=d)
+
+    def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
+        if self.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable a coordinate
+            return np.asarray(stream.standard_cauchy(shape) / (2.0 * self._width))
+        return _student(stream, shape, 1.0) / self._width
 
 
 @arguments()
 @dataclass(frozen=True)
-class Gaussian(_WithBandwidth):
+class Gaussian(_Radial):
     r"""The Gaussian kernel :math:`\exp(-d(s, t)^2 / (2 \gamma^2))`.
 
     Parameters
@@ -191,25 +197,28 @@ class Gaussian(_WithBandwidth):
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def _check(self, metric: Distance) -> None:
-        _check_hilbertian(self, metric)
+        self._check_hilbertian(metric)
 
-    def _profile(self, d: Floats) -> Floats:
-        return _gaussian(d, self._width)
+    def _profile(self, d: Array) -> Array:
+        d *= -0.5 / (self._width * self._width)
+        return np.exp(d, out=d)
 
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        return self._profile(cast(Hilbertian, distance_named(self.distance)).squared(x, y))
+    def __call__(self, x: Array, y: Array) -> Array:
+        return self._profile(self._metric.squared(x, y))
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        embedded = cast(Hilbertian, distance_named(self.distance)).embedded(points)
-        return GaussianTile(ExponentTile.of(embedded, self._width, library))
+    def tiles(self, points: Array) -> Tile:
+        return GaussianTiles(self._metric.embedded(points), self._width)
 
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        return self._profile(cast(Hilbertian, distance_named(self.distance)).squared_paired(x, y))
+    def paired(self, x: Array, y: Array) -> Array:
+        return self._profile(self._metric.paired(x, y) ** 2)
+
+    def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
+        return np.asarray(stream.standard_normal(shape) / self._width)
 
 
 @arguments()
 @dataclass(frozen=True)
-class Matern(_WithBandwidth):
+class Matern(_Radial):
     r"""The Matérn kernel: with a = √(2·smoothness) d(s, t)/bandwidth, a polynomial in a times e⁻ᵃ.
 
     The polynomial is 1 for smoothness ½ (the exponential kernel), 1 + a for 3/2 and 1 + a + a²/3
@@ -254,16 +263,19 @@ class Matern(_WithBandwidth):
                 "2.5."
             )
         if self.smoothness != 0.5:
-            _check_hilbertian(self, metric)
+            self._check_hilbertian(metric)
 
-    def _profile(self, d: Floats) -> Floats:
+    def _profile(self, d: Array) -> Array:
         d *= sqrt(2 * self.smoothness) / self._width
-        decay = cast(Floats, exp(-d))
-        if self.smoothness == 0.5:
-            return decay
-        polynomial = d + 1.0 if self.smoothness == 1.5 else (d / 3.0 + 1.0) * d + 1.0
-        decay *= polynomial
+        decay = np.exp(-d)
+        if self.smoothness != 0.5:
+            decay *= d + 1.0 if self.smoothness == 1.5 else (d / 3.0 + 1.0) * d + 1.0
         return decay
+
+    def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
+        if self.smoothness == 0.5:
+            return Exponential(self._width, self.distance)._directions(stream, shape)
+        return _student(stream, shape, 2.0 * self.smoothness) / self._width
 
     @property
     def parameters(self) -> Parameters:
@@ -301,41 +313,22 @@ class LinearGaussian(_WithBandwidth):
     distance: str = field(default="euclidean", init=False, repr=False)
     _fit: Bandwidth | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    def _profile(self, d: Floats) -> Floats:
-        return _gaussian(d, self._width)
+    @property
+    def _sum(self) -> Kernel:
+        return Gaussian(self._width) + Linear()
 
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        inner: Floats = x @ y.T
-        values = self._profile(EUCLIDEAN.squared_from(inner.copy(), x, y))
-        values += inner
-        return values
+    def __call__(self, x: Array, y: Array) -> Array:
+        return self._sum(x, y)
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        gaussian = GaussianTile(ExponentTile.of(points, self._width, library))
-        return CombinedTile((gaussian, Linear().tiles(points, library)), iadd)
+    def tiles(self, points: Array) -> Tile:
+        return self._sum.tiles(points)
 
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        values = self._profile(EUCLIDEAN.squared_paired(x, y))
-        values += Linear().paired(x, y)
-        return values
+    def paired(self, x: Array, y: Array) -> Array:
+        return self._sum.paired(x, y)
 
     @property
     def bound(self) -> float:
         return 2.0
-
-
-def _gaussian(squares: Floats, width: float) -> Floats:
-    squares *= -0.5 / (width * width)
-    return np.exp(squares, out=squares)
-
-
-def _check_hilbertian(kernel: _WithBandwidth, metric: Distance) -> None:
-    # A function of the distance that is a mixture of Gaussians needs squares of negative type.
-    if not isinstance(metric, Hilbertian):
-        raise InputError(
-            f"{quoted(kernel, 200)} is not positive semi-definite, since the total variation distance "
-            "is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel Exponential."
-        )
 
 
 @arguments()
@@ -350,15 +343,12 @@ class Linear(Kernel):
     array([[0.5, 0.5]])
     """
 
-    def __call__(self, x: Floats, y: Floats) -> Floats:
-        gram: Floats = x @ y.T
+    def __call__(self, x: Array, y: Array) -> Array:
+        gram: Array = x @ y.T
         return gram
 
-    def tiles(self, points: Floats, library: ArrayLibrary = NUMPY) -> ArrayTile:
-        return InnerTile(library.put(points))
-
-    def paired(self, x: Floats, y: Floats) -> Floats:
-        values: Floats = np.einsum("ij,ij->i", x, y)
+    def paired(self, x: Array, y: Array) -> Array:
+        values: Array = np.einsum("ij,ij->i", x, y)
         return values
 
     @property
@@ -373,7 +363,7 @@ class Linear(Kernel):
 # average (Rahimi and Recht, "Random features for large-scale kernel machines", NeurIPS 2007).
 
 
-def fourier_features(kernel: Kernel, probs: Floats, count: int, seed: int = 0) -> Floats:
+def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) -> Array:
     """Return features (n, F) whose inner products are k(g_i, g_j) on average.
 
     Parameters
@@ -408,19 +398,20 @@ def fourier_features(kernel: Kernel, probs: Floats, count: int, seed: int = 0) -
         return np.asarray(np.sqrt(kernel.scale) * fourier_features(kernel.kernel, probs, count, seed))
     if isinstance(kernel, Linear):
         return probs.copy()
-    if not has_fourier_features(kernel):
+    if isinstance(kernel, LinearGaussian):
+        return np.hstack([probs, fourier_features(Gaussian(kernel._width), probs, count, seed)])
+    if not isinstance(kernel, _Radial):
         raise InputError(
             f"there are no Fourier features of {quoted(kernel, 200)}; use Gaussian, Exponential, "
-            "Matern, "
-            "Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's approximation."
+            "Matern, Linear or LinearGaussian kernels, sums and multiples of them, or Nyström's "
+            "approximation."
         )
-    directions = _directions(kernel, generator(seed), (count, probs.shape[1]))
-    points = np.sqrt(0.5 * probs) if getattr(kernel, "distance", "") == "hellinger" else probs
+    directions = kernel._directions(generator(seed), (count, probs.shape[1]))
+    points = probs if kernel.distance == "tv" else kernel._metric.embedded(probs)
     angles = points @ directions.T
-    features = [np.cos(angles), np.sin(angles)]
-    for part in features:
-        part /= np.sqrt(count)
-    return np.hstack([probs, *features] if isinstance(kernel, LinearGaussian) else features)
+    features = np.hstack([np.cos(angles), np.sin(angles)])
+    features /= np.sqrt(count)
+    return features
 
 
 def has_fourier_features(kernel: Kernel) -> bool:
@@ -429,36 +420,10 @@ def has_fourier_features(kernel: Kernel) -> bool:
         return all(map(has_fourier_features, kernel.kernels))
     if isinstance(kernel, Scaled):
         return has_fourier_features(kernel.kernel)
-    return isinstance(kernel, Exponential | Gaussian | Linear | LinearGaussian | Matern)
+    return isinstance(kernel, Linear | LinearGaussian | _Radial)
 
 
-@singledispatch
-def _directions(kernel: Kernel, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Draw from the spectral distribution of a kernel, (count, m)."""
-    raise TypeError(f"{quoted(kernel, 200)} is not shift-invariant")
-
-
-@_directions.register(Gaussian)
-@_directions.register(LinearGaussian)
-def _(kernel: Gaussian | LinearGaussian, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return np.asarray(stream.standard_normal(shape) / kernel._width)
-
-
-@_directions.register
-def _(kernel: Exponential, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    if kernel.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable a coordinate
-        return np.asarray(stream.standard_cauchy(shape) / (2.0 * kernel._width))
-    return _student(stream, shape, 1.0) / kernel._width
-
-
-@_directions.register
-def _(kernel: Matern, stream: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    if kernel.smoothness == 0.5:
-        return _directions(Exponential(kernel._width, kernel.distance), stream, shape)
-    return _student(stream, shape, 2.0 * kernel.smoothness) / kernel._width
-
-
-def _student(stream: np.random.Generator, shape: tuple[int, int], degrees: float) -> Floats:
+def _student(stream: np.random.Generator, shape: tuple[int, int], degrees: float) -> Array:
     """Draw multivariate t variables: a normal vector over an independent χ, one a row."""
     normal = stream.standard_normal(shape)
     return np.asarray(normal / np.sqrt(stream.chisquare(degrees, (shape[0], 1)) / degrees))

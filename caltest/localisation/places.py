@@ -33,24 +33,11 @@ _FLOOR = 1.0  # the square of the weight of a row at the place
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Weighted sums over the rows near every place. L places, m classes.
+    """Weighted sums over the rows near every place, of L places and m classes.
 
-    Attributes
-    ----------
-    probs
-        (n, m) predictions.
-    places
-        Where.
-    held
-        (n, L) weights, or None: computed anew.
-    totals
-        (L,) Σ_j k, with the weight of a place at itself taken as 1.
-    squares
-        (L,) Σ_j k².
-    stated
-        (L, m) Σ_j k g_j.
-    variances
-        (L, m) Σ_j k² g_j (1 − g_j): of the sums of residuals, given the predictions, under H0.
+    ``held`` are weights k, (n, L), or None: computed anew. ``totals`` are Σ_j k, with the weight of a
+    place at itself taken as 1, and ``squares`` Σ_j k², (L,); ``stated`` are Σ_j k g_j and ``variances``
+    Σ_j k² g_j (1 − g_j), those of the sums of residuals under H0, given the predictions, (L, m).
     """
 
     probs: Array
@@ -79,11 +66,6 @@ class Field:
         return cls(probs, places, held, totals, squares, stated, variances)
 
     @property
-    def spreads(self) -> Array:
-        """(L, m) what sums of residuals are divided by: standard deviations, with the floor."""
-        return np.sqrt(self.variances + _FLOOR)
-
-    @property
     def effective_rows(self) -> Array:
         """(L,) (Σ k)² / Σ k²: as many rows of one weight would tell as much."""
         found = np.zeros_like(self.totals)
@@ -99,20 +81,17 @@ class Field:
         offsets = np.arange(draws, dtype=np.int64) * m
         for rows in blocks(n, _ROWS):
             size = rows.stop - rows.start
-            weights = self._weights(rows)
+            near = self.places.weights(self.probs[rows]) if self.held is None else self.held[rows]
             where = (labels[:, rows].T + offsets).ravel()
             ends = np.arange(0, size * draws + 1, draws)
             member = sparse.csc_array((np.ones(len(where)), where, ends), shape=(len(sums), size))
-            sums += member @ weights
+            sums += member @ near
         return sums.reshape(draws, m, -1)
-
-    def _weights(self, rows: slice) -> Array:
-        return self.places.weights(self.probs[rows]) if self.held is None else self.held[rows]
 
     def standardised(self, labels: NDArray[np.integer[Any]]) -> Array:
         """Return (B, L, m') z for (B, n) labels; of two classes the second alone, m' = 1."""
         sums = self.labelled(labels).transpose(0, 2, 1)
-        sums = (sums - self.stated) / self.spreads
+        sums = (sums - self.stated) / np.sqrt(self.variances + _FLOOR)
         return sums[:, :, 1:] if self.probs.shape[1] == 2 else sums
 
     def exceedances(
@@ -165,16 +144,9 @@ _CANDIDATES = 8  # a place
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places: predictions, each seen with every kernel. L = points times kernels, kernel by kernel.
+    """P predictions, each seen with K kernels: L = P · K places, kernel by kernel.
 
-    Attributes
-    ----------
-    kernels
-        With their bandwidths fitted.
-    points
-        (P, m) predictions.
-    heights
-        (K, P) every kernel's weight of a point at itself, which is taken as 1.
+    ``heights`` are every kernel's weights of a point at itself, which are taken as 1, (K, P).
     """
 
     kernels: tuple[Kernel, ...]
@@ -208,13 +180,7 @@ class Places:
 
 
 def kernels_of(kernel: Kernel | Sequence[Kernel] | None, probs: Array) -> tuple[Kernel, ...]:
-    """Return the kernels with their bandwidths fitted; None: three scales of the SKCE's.
-
-    Raises
-    ------
-    InputError
-        If they are no real-valued kernels.
-    """
+    """Return real-valued kernels with their bandwidths fitted; None: three scales of the SKCE's."""
     if kernel is None:
         widest = Exponential().fitted(probs)
         width = float(widest.bandwidth)
@@ -229,13 +195,7 @@ def kernels_of(kernel: Kernel | Sequence[Kernel] | None, probs: Array) -> tuple[
 
 
 def given_points(points: ArrayLike, probs: Array) -> tuple[Array, RowPlaces]:
-    """Return the (P, m) points, and the rows they are, −1 for those that are none.
-
-    Raises
-    ------
-    InputError
-        If they are neither rows of ``probs`` nor predictions.
-    """
+    """Return the (P, m) points, and the rows they are, −1 for those that are none."""
     n, m = probs.shape
     check_unmasked("points", points)
     try:
@@ -278,19 +238,8 @@ def cover(probs: Array, count: int, kernel: Kernel) -> RowPlaces:
     seen. Candidates are taken evenly along a fixed order of the rows, weighted so. Of these the one
     with most candidates near it comes first, then the one with most that are not yet near another.
 
-    Parameters
-    ----------
-    probs
-        (n, m) predictions.
-    count
-        How many rows at most.
-    kernel
-        Says what is near.
-
-    Returns
-    -------
-    ndarray of shape (count,) or less
-        Rows of different predictions, in the order chosen; the same for every order of the rows.
+    Of the rows returned no two are equal, they are in the order chosen, and the same for every order of
+    the rows given.
     """
     order = fixed_order(probs)
     if len(order) > count * _CANDIDATES:
@@ -339,21 +288,7 @@ def places_told(
     one with the fewest rows near it is told: it says most precisely where. A main claim is new unless a
     place told before, which reaches this place or is in its reach, makes it too.
 
-    Parameters
-    ----------
-    places
-        L of them.
-    standardised, significant
-        (L, m) z, and whether it is significant.
-    weights
-        (L,) effective number of rows near.
-    most
-        How many at most.
-
-    Returns
-    -------
-    tuple of int
-        Places, most telling first; none if nothing is significant.
+    Of (L, m) z, whether they are significant, and (L,) effective numbers of rows near.
     """
     size = np.where(significant, np.abs(standardised), 0.0)
     main, left = size.argmax(axis=1), size.max(axis=1)
@@ -361,23 +296,23 @@ def places_told(
     own = signs[np.arange(len(signs)), main]
     centres = np.tile(places.points, (len(places.kernels), 1))
     found: list[int] = []
+
+    def reached(place: int) -> NDArray[np.bool_]:
+        """Say which places reach a place, or are reached by it."""
+        reach = places.weights(centres[place][None, :])[0] >= REACH
+        kernel, point = divmod(place, len(places.points))
+        forth = places.kernels[kernel](places.points, places.points[point][None, :])[:, 0]
+        forth = np.tile(forth >= REACH * places.heights[kernel, point], len(places.kernels))
+        return np.asarray(reach | forth)
+
     while len(found) < most and left.max() > 0.0:
         strongest = int(left.argmax())
-        near = _reached(places, centres, strongest)
+        near = reached(strongest)
         alike = near & (main == main[strongest]) & (own == own[strongest])
         alike &= left >= NOT_MUCH_SMALLER * left[strongest]
         place = int(np.where(alike, weights, np.inf).argmin())
         found.append(place)
         for told in {strongest, place}:
-            left[_reached(places, centres, told) & (signs[told, main] == own)] = 0.0
+            left[reached(told) & (signs[told, main] == own)] = 0.0
             left[told] = 0.0
     return tuple(found)
-
-
-def _reached(places: Places, centres: Array, place: int) -> NDArray[np.bool_]:
-    """Say which places reach a place, or are reached by it."""
-    reach = places.weights(centres[place][None, :])[0] >= REACH
-    kernel, point = divmod(place, len(places.points))
-    forth = places.kernels[kernel](places.points, places.points[point][None, :])[:, 0]
-    reached = forth >= REACH * places.heights[kernel, point]
-    return np.asarray(reach | np.tile(reached, len(places.kernels)))

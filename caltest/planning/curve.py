@@ -136,7 +136,15 @@ def fit(
     fine = np.geomspace(grid[first], grid[last], _FINE)
     found = likelihood.reaching(fine, exponents)
     best = max(float(found.max()), never)
-    curve = _best(likelihood, fine, exponents, found, best) or flat
+    if found[:, :, 0].max() >= best - _SIMPLE:  # s = 1 is likely enough
+        row, column = np.unravel_index(found[:, :, 0].argmax(), found.shape[:2])
+        curve = likelihood.curve(float(fine[row]), float(exponents[column]), 1.0)
+    elif found.max() >= best:
+        row, column, last_share = np.unravel_index(found.argmax(), found.shape)
+        share = float(likelihood.shares[last_share])
+        curve = likelihood.curve(float(fine[row]), float(exponents[column]), share)
+    else:
+        curve = flat
     misfit, wider = likelihood.misfit(curve)
     inside = np.flatnonzero(found.max(axis=(1, 2)) >= best - _DROP * wider)
     if not len(inside):  # no curve that reaches the power is likely
@@ -145,21 +153,6 @@ def fit(
     open_end = inside[-1] == _FINE - 1 and last == _COARSE - 1
     highest = np.inf if open_end or never >= best - _DROP * wider else float(fine[inside[-1]])
     return Fit(curve, lowest, highest, misfit)
-
-
-def _best(
-    likelihood: _Likelihood, at: Array, exponents: Array, found: Array, best: float
-) -> PowerCurve | None:
-    """Return the most likely curve with s = 1 if it is likely enough, else any; None: a flat one is."""
-    if found[:, :, 0].max() >= best - _SIMPLE:
-        row, column = np.unravel_index(found[:, :, 0].argmax(), found.shape[:2])
-        share = 1.0
-    elif found.max() >= best:
-        row, column, last = np.unravel_index(found.argmax(), found.shape)
-        share = float(likelihood.shares[last])
-    else:
-        return None
-    return likelihood.curve(float(at[row]), float(exponents[column]), share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,20 +1,23 @@
-"""Pilot sets: the predictions of a model, and what is assumed to be true of them."""
+"""Pilot sets: the predictions of a model, and what is assumed or estimated to be true of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq, isotonic_regression, minimize_scalar
+from scipy.special import chdtri, expit, logit, softmax
 
 from caltest import data
 from caltest._arguments import (
     Number,
     arguments,
     check_takes,
+    choose,
     flag,
     positive_number,
     real_array,
@@ -22,28 +25,25 @@ from caltest._arguments import (
 )
 from caltest._sampling import LabelSampler, seed_of
 from caltest._visible import quoted
+from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.planning.fits import (
-    CAREFUL,
-    Array,
-    Truth,
-    estimated,
-    mean_distance,
-    of_bias,
-    of_overconfidence,
-    of_temperature,
-)
 from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
+from caltest.testing import test
+from caltest.text.numbers import points
+
+Array: TypeAlias = NDArray[np.float64]
 
 Kind: TypeAlias = Literal["temperature", "logistic", "isotonic"]
 Assumption: TypeAlias = "Callable[[Array], object] | NDArray[np.float64]"
 
+#: What is asked for where a fit's careful end is, and what is advised where there is no fit.
+_CAREFUL, _STATED = Argument("careful", True), Argument("temperature", 0.8)
 _WAYS = Phrase(
     "{temperature}, {bias}, {overconfidence} or, with the pilot's labels, {recalibration}",
     {
-        "temperature": Argument("temperature", 0.8),
+        "temperature": _STATED,
         "bias": Argument("bias", 0.5),
         "overconfidence": Argument("overconfidence", 0.05),
         "recalibration": Argument("recalibration", "temperature"),
@@ -81,7 +81,7 @@ class Pilot:
     @property
     def error(self) -> float:
         """By how much it is assumed to be wrong: the mean total variation distance to the truth."""
-        return mean_distance(self.predictions.probs, self.truth)
+        return _mean_distance(self.predictions.probs, self.truth)
 
     def __call__(self, n_samples: int, *, rng: np.random.Generator) -> Sample:
         """Draw a data set of ``n_samples`` rows."""
@@ -172,13 +172,18 @@ def pilot(
     'as fitted to the pilot, a temperature of 1.15 (95% interval 1.04 to 1.29)'
     """
     if isinstance(probs, Simulated):
-        probs, labels, truth = _of_simulated(probs, labels, truth)
-    predictions, known = _read(probs, labels)
-    stated: dict[str, Callable[[], Truth]] = {}
+        if labels is not None or truth is not None:
+            raise InputError("simulated data know their labels and their truth; give these data alone.")
+        truth, probs = probs.truth, probs.probs
+    if isinstance(probs, Sample) and labels is not None:
+        raise InputError("the pilot is a Sample, which has labels; give no others.")
+    known = probs if isinstance(probs, Sample) else None if labels is None else sample(probs, labels)
+    predictions = data.predictions(probs) if known is None else known.rows
+    stated: dict[str, Callable[[], _Truth]] = {}
     if temperature is not None:
-        stated["temperature"] = partial(_with_temperature, predictions, temperature)
+        stated["temperature"] = partial(_of_temperature, predictions.probs, float(temperature))
     if bias is not None:
-        stated["bias"] = partial(_with_bias, predictions, bias, target)
+        stated["bias"] = partial(_of_bias, predictions, float(bias), target)
     elif target is not None:
         raise InputError(
             "{argument} is {found}, which is the class of a bias; give {bias} too, or leave it out.",
@@ -187,11 +192,11 @@ def pilot(
             bias=Argument("bias", 0.5),
         )
     if overconfidence is not None:
-        stated["overconfidence"] = partial(_with_overconfidence, predictions, overconfidence)
+        stated["overconfidence"] = partial(_of_overconfidence, predictions.probs, float(overconfidence))
     if truth is not None:
-        stated["truth"] = partial(_with_truth, predictions, truth)
+        stated["truth"] = partial(_as_given, predictions, truth)
     if recalibration is not None or (not stated and known is not None):
-        stated["recalibration"] = partial(estimated, known, recalibration, careful)
+        stated["recalibration"] = partial(_estimated, known, recalibration, careful)
     if len(stated) != 1:
         both = " and ".join(f"{{{name}}}" for name in stated)
         found = f"both {both} are assumed" if stated else "nothing is assumed to be true"
@@ -204,48 +209,99 @@ def pilot(
         (way,) = stated
         raise InputError(
             "{careful} is for an error as fitted, and {way} states one; give one.",
-            careful=CAREFUL,
+            careful=_CAREFUL,
             way=Argument(way, ...),
         )
     (made,) = (make() for make in stated.values())
     return Pilot(predictions, made.probs, made.assumed, (*predictions.notes, *made.notes))
 
 
-def _of_simulated(
-    simulated: Simulated, labels: object, truth: Assumption | None
-) -> tuple[object, object, Assumption]:
-    if labels is not None or truth is not None:
-        raise InputError("simulated data know their labels and their truth; give these data alone.")
-    return simulated.probs, None, simulated.truth
+class _Truth(NamedTuple):
+    """What is true instead of what is stated, the assumption as a clause, and notes.
+
+    ``careful`` is, of a fit, the truth at the end of its 95% interval that is nearest to calibrated;
+    None where there is no such end: nothing was fitted, or the interval holds what the model states.
+    """
+
+    probs: Array
+    assumed: str
+    notes: tuple[str, ...] = ()
+    careful: _Truth | None = None
 
 
-def _read(probs: object, labels: object) -> tuple[Rows, Sample | None]:
-    """Check the pilot; return its predictions, and the whole if there are labels."""
-    if isinstance(probs, Sample):
-        if labels is not None:
-            raise InputError("the pilot is a Sample, which has labels; give no others.")
-        return probs.rows, probs
-    if labels is not None:
-        whole = sample(probs, labels)
-        return whole.rows, whole
-    return data.predictions(probs), None
+def _mean_distance(stated: Array, truth: Array) -> float:
+    """Return the mean total variation distance between rows of probabilities, (N, m) each."""
+    distance = float(0.5 * np.abs(stated - truth).sum(axis=1).mean())
+    return distance if distance > 1e-12 else 0.0  # no more than rounding
 
 
-def _with_temperature(predictions: Rows, temperature: float) -> Truth:
-    return of_temperature(predictions.probs, float(temperature))
+# ------------------------------------------------------------------ stated errors
+#
+# All functions return probabilities of the shape of those stated. A probability of 0 stays 0 under a
+# temperature and a bias.
 
 
-def _with_bias(predictions: Rows, bias: float, target: int | str | None) -> Truth:
-    column = _column(predictions, target)
-    name = f"class {predictions.classes[column] if predictions.classes else column}"
-    return of_bias(predictions.probs, column, float(bias), name)
+def _tempered(stated: Array, temperature: float) -> Array:
+    """Return the truth g of a model that states softmax(log g / t): stated^t, renormalised."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(softmax(temperature * np.log(stated), axis=1))
 
 
-def _with_overconfidence(predictions: Rows, excess: float) -> Truth:
-    return of_overconfidence(predictions.probs, float(excess))
+def _of_temperature(stated: Array, temperature: float) -> _Truth:
+    kind = "over-confident" if temperature < 1.0 else "under-confident"
+    kind = "calibrated" if temperature == 1.0 else kind
+    clause = f"stated logits are the true ones divided by {temperature:.4g} ({kind})"
+    return _Truth(_tempered(stated, temperature), clause)
 
 
-def _with_truth(predictions: Rows, truth: Assumption) -> Truth:
+def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> _Truth:
+    """Lower the log-odds of one class; the others share what is left in proportion, as stated."""
+    m, names = predictions.n_classes, predictions.classes or ()
+    column = whole_number(target)
+    if target is None and m == 2:
+        column = 1
+    elif isinstance(target, str) and target in names:
+        column = names.index(target)
+    if column is None or column >= m:
+        raise InputError(
+            "{what}, and the pilot has {m} classes; give a column from 0 to {last}{named}.",
+            what=Phrase(
+                "a bias needs the class it is of ({target})", {"target": Argument("target", ...)}
+            )
+            if target is None
+            else Phrase("{target} is {found}", {"target": Argument("target"), "found": quoted(target)}),
+            m=m,
+            last=m - 1,
+            named=" or a class's name" if names else "",
+        )
+    with np.errstate(divide="ignore"):
+        logs = np.log(predictions.probs)
+    logs[:, column] -= bias
+    name = names[column] if names else column
+    too = "high" if bias >= 0.0 else "low"
+    clause = f"the log-odds of class {name} are stated {abs(bias):.4g} too {too}"
+    return _Truth(np.asarray(softmax(logs, axis=1)), clause)
+
+
+def _of_overconfidence(stated: Array, excess: float) -> _Truth:
+    """Return the truth if the top class is stated too surely by ``excess``; below 0, not surely enough.
+
+    No probability leaves [0, 1]. The other classes change in proportion, and alike if they are all 0.
+    """
+    rows, top = np.arange(len(stated)), stated.argmax(axis=1)
+    right = np.clip(stated[rows, top] - excess, 0.0, 1.0)
+    others = stated.copy()
+    others[rows, top] = 0.0
+    empty = others.sum(axis=1) == 0.0
+    others[empty] = 1.0
+    others[rows, top] = 0.0
+    truth = others / others.sum(axis=1, keepdims=True) * (1.0 - right)[:, None]
+    truth[rows, top] = right
+    surely = "too surely" if excess >= 0.0 else "not surely enough"
+    return _Truth(truth, f"the top class is stated {points(abs(excess))} {surely}")
+
+
+def _as_given(predictions: Rows, truth: Assumption) -> _Truth:
     given: object = truth
     if callable(truth) and not isinstance(truth, type):
         check_takes("truth", truth, "probs")
@@ -267,24 +323,192 @@ def _with_truth(predictions: Rows, truth: Assumption) -> Truth:
             f"its smallest entry is {read[row].min():.3g}; give entries of at least 0 that sum to 1."
         )
     name = getattr(truth, "__name__", None)
-    return Truth(read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}")
+    return _Truth(read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}")
 
 
-def _column(predictions: Rows, target: int | str | None) -> int:
-    m, names = predictions.n_classes, predictions.classes or ()
-    if target is None and m == 2:
-        return 1
-    if isinstance(target, str) and target in names:
-        return names.index(target)
-    column = whole_number(target)
-    if column is not None and column < m:
-        return column
-    raise InputError(
-        "{what}, and the pilot has {m} classes; give a column from 0 to {last}{named}.",
-        what=Phrase("a bias needs the class it is of ({target})", {"target": Argument("target", ...)})
-        if target is None
-        else Phrase("{target} is {found}", {"target": Argument("target"), "found": quoted(target)}),
-        m=m,
-        last=m - 1,
-        named=" or a class's name" if names else "",
+# ------------------------------------------------------------------ fits
+#
+# Every fit of one or two numbers has a careful end: of what a likelihood ratio does not reject at 5%,
+# what is nearest to calibrated. All functions return probabilities of the shape of those stated.
+
+_STEEPEST = 100.0  # temperature that is looked for, and one over it
+_LEVEL = 0.05  # of the intervals of fits, and of the tests whether there is anything to fit
+_ISOTONIC = (
+    "Isotonic regression bends to every accident of the pilot, so that the power is overstated, much "
+    "so if the pilot is small; a stated error, or recalibration='logistic', is safer."
+)
+
+
+def _crossing(function: Callable[[float], float], height: float, start: float, end: float) -> float:
+    """Return where a function, lower at the start, reaches the height; the end if it does not."""
+    if function(end) <= height:
+        return end
+    return float(brentq(lambda x: function(x) - height, start, end))
+
+
+def _by_temperature(pilot: Sample) -> _Truth:
+    """Fit one temperature by maximum likelihood: the truth is stated^t, renormalised."""
+    probs, everyone = pilot.rows.probs, pilot.labels
+    possible = probs[np.arange(len(everyone)), everyone] > 0.0
+    stated, labels = probs[possible], everyone[possible]
+    with np.errstate(divide="ignore"):
+        logs = np.log(stated)
+    finite = np.where(stated > 0.0, logs, 0.0)
+    own = finite[np.arange(len(labels)), labels].sum()
+
+    def surprise(log_t: float) -> float:
+        heights = np.exp(log_t) * logs
+        highest = heights.max(axis=1, keepdims=True)
+        return float((highest[:, 0] + np.log(np.exp(heights - highest).sum(axis=1))).sum()) - float(
+            np.exp(log_t) * own
+        )
+
+    end = np.log(_STEEPEST)
+    log_t = float(minimize_scalar(surprise, bounds=(-end, end), method="bounded").x)
+    weights = softmax(np.exp(log_t) * logs, axis=1)
+    means = (weights * finite).sum(axis=1, keepdims=True)
+    information = float((weights * (finite - means) ** 2).sum())
+    if abs(log_t) > 0.99 * end or information < 1e-9:
+        raise InputError(
+            "no temperature fits the pilot's labels: they do not tell how steep the probabilities "
+            "should be; state an error instead, {instance} for instance.",
+            instance=_STATED,
+        )
+    most = surprise(log_t) + 0.5 * float(chdtri(1, _LEVEL))
+    ends = [_crossing(surprise, most, log_t, side * end) for side in (-1.0, 1.0)]
+    t, low, high = (float(np.exp(each)) for each in (log_t, *ends))
+    interval = f"(95% interval {low:.3g} to {high:.3g})"
+    fit = f"a temperature of {t:.3g} {interval}"
+    careful = None
+    if not low <= 1.0 <= high:
+        nearest = low if low > 1.0 else high
+        clause = f"a temperature of {nearest:.3g}, the careful end of {t:.3g} {interval}"
+        careful = _Truth(_tempered(probs, nearest), f"as fitted to the pilot, {clause}")
+    notes: tuple[str, ...] = _noise(f"{fit} holds 1", probs, careful)
+    left_out = int(np.count_nonzero(~possible))
+    if left_out:
+        notes = (
+            f"{left_out} of {len(everyone)} labels of the pilot were called impossible; the "
+            "temperature was fitted to the other rows, and no simulated label is an impossible one.",
+            *notes,
+        )
+    return _Truth(_tempered(probs, t), f"as fitted to the pilot, {fit}", notes, careful)
+
+
+def _by_line(pilot: Sample) -> _Truth:
+    """Fit logit P(y = 1) = a + b · logit p (Cox); predictions of 0 and 1 stay."""
+    found = fitted_line(pilot.rows, pilot.labels)
+    a, b = found.intercept, 1.0 if np.isnan(found.slope) else found.slope
+    if np.isnan(a):
+        raise InputError(
+            "no logistic recalibration fits the pilot's labels, which are separated by the "
+            "probabilities or all of one class; state an error instead, {instance} for instance.",
+            instance=_STATED,
+        )
+    p = pilot.rows.probs[:, 1]
+    inside = (p > 0.0) & (p < 1.0)
+    logits, signs = logit(p[inside]), np.where(pilot.labels[inside] == 1, -1.0, 1.0)
+
+    def line(share: float) -> tuple[float, float]:
+        """Return the line on the way from calibrated to the fit."""
+        return share * a, 1.0 + share * (b - 1.0)
+
+    def surprise(share: float) -> float:
+        intercept, slope = line(share)
+        return float(np.logaddexp(0.0, signs * (intercept + slope * logits)).sum())
+
+    def made(intercept: float, slope: float) -> tuple[str, Array]:
+        sign = "+" if slope >= 0.0 else "−"
+        truth = p.copy()
+        truth[inside] = expit(intercept + slope * logits)
+        text = f"logit P = {intercept:.3g} {sign} {abs(slope):.3g} · logit p"
+        return text, np.column_stack([1.0 - truth, truth])
+
+    fit, truth = made(a, b)
+    most = surprise(1.0) + 0.5 * float(chdtri(max(found.test_both.degrees, 1), _LEVEL))
+    share = _crossing(surprise, most, 1.0, 0.0)
+    careful = None
+    if share > 0.0:  # else to be calibrated is not rejected either
+        closer, end = made(*line(share))
+        careful = _Truth(end, f"as fitted to the pilot, {closer}, the careful end of {fit}")
+    finding = f"{fit} may be 0 + 1 · logit p (p = {found.test_both.pvalue:.2g})"
+    if found.test_both.statistic == np.inf:
+        finding = f"{fit} may be 0 + 1 · logit p, where predictions are not 0 or 1"
+    notes = _noise(finding, pilot.rows.probs, careful)
+    own = found.warnings[len(pilot.rows.notes) :]  # the first are those of the predictions
+    return _Truth(truth, f"as fitted to the pilot, {fit}", (*own, *notes), careful)
+
+
+def _by_isotonic(pilot: Sample) -> _Truth:
+    """Fit the curve that never falls and has the least squared error."""
+    scores, group = np.unique(pilot.rows.probs[:, 1], return_inverse=True)
+    sizes = np.bincount(group.reshape(-1)).astype(np.float64)
+    events = np.bincount(group.reshape(-1), weights=pilot.labels, minlength=len(scores))
+    fit = np.clip(isotonic_regression(events / sizes, weights=sizes).x, 0.0, 1.0)[group.reshape(-1)]
+    pair = np.column_stack([1.0 - fit, fit])
+    same = test(pilot.rows, pilot.labels, "mcb_log", n_resamples=199, rng=0).pvalue
+    finding = f"an exact test of what isotonic regression gains has p = {same:.2g}"
+    notes = (_undecided(finding), _ISOTONIC) if same > _LEVEL else (_ISOTONIC,)
+    return _Truth(pair, "as fitted to the pilot, an isotonic regression", notes)
+
+
+def _undecided(finding: str) -> str:
+    return (
+        f"The pilot does not show that its model is miscalibrated: {finding}. What is planned for "
+        "may be noise; state the smallest error that matters instead (temperature=, bias=, "
+        "overconfidence=)."
     )
+
+
+def _noise(finding: str, stated: Array, careful: _Truth | None) -> tuple[str, ...]:
+    """Say what an estimate is worth: noise of the pilot is taken for miscalibration."""
+    if careful is None:
+        return (_undecided(finding),)
+    error = points(float(f"{_mean_distance(stated, careful.probs):.2g}"))
+    return (
+        "A fit takes some of the pilot's noise for miscalibration, so that the power is overstated, "
+        "the more so the smaller the pilot, and no interval of the simulation knows it. The end of the "
+        f"fit's 95% interval nearest to calibrated has an error of {error}: careful=True (--careful) "
+        "plans for that.",
+    )
+
+
+#: Ways to estimate, by name.
+_RECALIBRATIONS = {"temperature": _by_temperature, "logistic": _by_line, "isotonic": _by_isotonic}
+
+
+def _estimated(known: Sample | None, recalibration: str | None, careful: bool) -> _Truth:
+    """Return the truth as the pilot's labels tell it, or at the careful end of what they tell."""
+    if recalibration is not None:
+        choose("recalibration", recalibration, _RECALIBRATIONS)
+    if known is None:
+        raise InputError(
+            "{argument} is {found}, which needs the pilot's labels; give them.",
+            argument="recalibration",
+            found=repr(recalibration),
+        )
+    kind = recalibration or ("logistic" if known.rows.n_classes == 2 else "temperature")
+    if kind != "temperature" and known.rows.n_classes != 2:
+        raise InputError(
+            "{given} is for two classes, and the pilot has {found}; give 'temperature'.",
+            given=Argument("recalibration", kind),
+            found=known.rows.n_classes,
+        )
+    made = _RECALIBRATIONS[kind](known)
+    if not careful:
+        return made
+    if kind == "isotonic":
+        raise InputError(
+            "{careful} needs a fit with an interval, and an isotonic regression has none; give "
+            "{other}.",
+            careful=_CAREFUL,
+            other=Argument("recalibration", "logistic"),
+        )
+    if made.careful is None:
+        raise InputError(
+            "{careful} has nothing to plan for: the pilot does not show that its model is "
+            "miscalibrated; state the smallest error that matters instead, {instance} for instance.",
+            careful=_CAREFUL,
+            instance=_STATED,
+        )
+    return made.careful._replace(notes=made.notes[:-1])  # the last says that there is this

@@ -40,6 +40,14 @@ class PowerPoint:
     rejections: int
     false_rejections: int | None = None
 
+    def __add__(self, other: PowerPoint) -> PowerPoint:
+        """Return the counts of both, of one size."""
+        falsely = None
+        if self.false_rejections is not None and other.false_rejections is not None:
+            falsely = self.false_rejections + other.false_rejections
+        counts = self.n_datasets + other.n_datasets, self.rejections + other.rejections
+        return PowerPoint(self.n, *counts, falsely)
+
     @property
     def power(self) -> float:
         """The share that was rejected."""

@@ -10,6 +10,7 @@ independent, so that the likelihood of the counts is what it is for a design fix
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -23,10 +24,8 @@ from caltest.lenses import Lens
 from caltest.named import StatisticLike
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, fit
-from caltest.planning.datasets import Asked, Counted, Simulator, check_rows
-from caltest.planning.models import ModelLike, check_repeatable, find_model
 from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
-from caltest.planning.simulate import common
+from caltest.planning.simulate import Counted, ModelLike, Simulator, check_rows
 
 _COARSE = 24  # data sets of each of the doubling sizes
 _NEAR = 3.0  # times as many rows, or as few, still tell of the answer
@@ -103,9 +102,8 @@ def sample_size(
     >>> found.n, found.interval
     (233, (200, 284))
     """
-    chosen = find_model(model)
-    asked = Asked.of(statistic, null, lens, alternative, tolerance, alpha, n_resamples)
-    wanted = _checked_power(power, asked.alpha)
+    advice = f"give a probability above alpha, {alpha:g}, and below 1, such as 0.8"
+    wanted = Number(alpha, 1.0, advice=advice)("power", power)
     least, most = check_rows("min_n", min_n), check_rows("max_n", max_n)
     if least >= most:
         raise InputError(
@@ -115,45 +113,56 @@ def sample_size(
             other=Argument("max_n"),
             most=max_n,
         )
-    datasets = int(n_datasets)
-    seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    check_repeatable(chosen, least, seed)
-    search = _Search(Simulator(chosen, asked, False, seed, workers), wanted, least, most)
+    simulator = Simulator.of(
+        model,
+        least,
+        alpha,
+        n_resamples,
+        seed_of(rng),
+        Workers(n_jobs, progress),
+        statistic=statistic,
+        null=null,
+        lens=lens,
+        alternative=alternative,
+        tolerance=tolerance,
+    )
+    counted: list[Counted] = []
+
+    def count(n: int, start: int, stop: int) -> PowerPoint:
+        counted.append(simulator.count(n, start, stop))
+        return counted[-1].point
+
+    search = Search(count, float(alpha), wanted, least, most)
     search.double()
     if search.undecided:
-        search.refine(datasets)
-    facts = common(chosen, asked, search.counted, seed)
+        search.refine(int(n_datasets))
+    facts = simulator.facts(counted)
     facts["warnings"] += search.notes()
-    return SampleSizeResult(
-        **facts,
-        **search.answer(),
-        power=wanted,
-        min_n=least,
-        max_n=most,
-    )
+    return SampleSizeResult(**facts, **search.answer(), power=wanted, min_n=least, max_n=most)
 
 
-def _checked_power(power: object, alpha: float) -> float:
-    advice = f"give a probability above alpha, {alpha:g}, and below 1, such as 0.8"
-    return Number(alpha, 1.0, advice=advice)("power", power)
+class Search:
+    """The counts so far, and what to simulate next.
 
+    ``count`` takes a number of rows, and from which data set of that size to which, and tests them.
+    """
 
-class _Search:
-    """The counts so far, and what to simulate next."""
-
-    def __init__(self, simulator: Simulator, power: float, least: int, most: int) -> None:
-        self.simulator, self.power, self.least, self.most = simulator, power, least, most
-        self.counted: list[Counted] = []
-
-    @property
-    def points(self) -> list[PowerPoint]:
-        return [each.point for each in self.counted]
+    def __init__(
+        self,
+        count: Callable[[int, int, int], PowerPoint],
+        alpha: float,
+        power: float,
+        least: int,
+        most: int,
+    ) -> None:
+        self.count, self.alpha, self.power, self.least, self.most = count, alpha, power, least, most
+        self.points: list[PowerPoint] = []
 
     def simulate(self, n: int, datasets: int) -> PowerPoint:
         """Simulate more data sets of ``n`` rows."""
         start = sum(point.n_datasets for point in self.points if point.n == n)
-        self.counted.append(self.simulator.count(n, start, start + datasets))
-        return self.counted[-1].point
+        self.points.append(self.count(n, start, start + datasets))
+        return self.points[-1]
 
     def double(self) -> None:
         """Double the number of rows until the power is seen, or there are no more."""
@@ -175,15 +184,16 @@ class _Search:
         Far from it the curve's form would matter: a test whose true level is far below alpha starts
         lower.
         """
-        whole = self._fitted(self.points)
-        near = [point for point in self.points if 1.0 / _NEAR <= point.n / whole.curve.n <= _NEAR]
-        return self._fitted(near) if near else whole
 
-    def _fitted(self, points: list[PowerPoint]) -> Fit:
-        n, rejections, of = zip(
-            *((point.n, point.rejections, point.n_datasets) for point in points), strict=True
-        )
-        return fit(n, rejections, of, self.simulator.asked.alpha, self.power)
+        def of(points: list[PowerPoint]) -> Fit:
+            n, rejections, counts = zip(
+                *((each.n, each.rejections, each.n_datasets) for each in points), strict=True
+            )
+            return fit(n, rejections, counts, self.alpha, self.power)
+
+        whole = of(self.points)
+        near = [point for point in self.points if 1.0 / _NEAR <= point.n / whole.curve.n <= _NEAR]
+        return of(near) if near else whole
 
     def refine(self, datasets: int) -> None:
         """Simulate data sets where the fitted curve reaches the power, in batches, and a few beyond.
@@ -196,25 +206,25 @@ class _Search:
         near = datasets - beyond
         ends = np.unique((near * (np.arange(_BATCHES + 1) / _BATCHES) ** 1.5).round().astype(int))
         for start, stop in pairwise(ends.tolist()):
-            n = max(_rounded(min(self.fit().curve.n, furthest)), self.least)
+            # To two digits, so that batches meet at the same number of rows.
+            there = min(self.fit().curve.n, furthest)
+            step = 10.0 ** max(np.floor(np.log10(max(there, 1.0))) - 1.0, 0.0)
+            n = max(int(round(there / step) * step), self.least)
             if beyond and stop == ends[-2]:
                 self.simulate(min(_BEYOND * n, furthest), beyond)
             self.simulate(min(n, furthest), stop - start)
 
     def answer(self) -> dict[str, Any]:
-        """Return the number of rows, its interval, and whether the power is reached."""
+        """Return the number of rows, its interval, whether the power is reached, and the curve."""
         found = self.fit()
         n: int | None = None
         reached: Reached = "no"
         if found.curve.n <= self.most and (self.undecided or self.points[-1].n < self.most):
             n = max(int(np.ceil(found.curve.n)), self.least)
             reached = "yes" if n > self.least else "at the smallest"
-        return {
-            "n": n,
-            "interval": self._interval(found),
-            "reached": reached,
-            "curve": found.curve,
-        }
+        low = min(int(np.ceil(found.low)), self.most) if found.low > self.least else None
+        high = max(int(np.ceil(found.high)), self.least) if found.high < self.most else None
+        return {"n": n, "interval": (low, high), "reached": reached, "curve": found.curve}
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of the answer should know."""
@@ -231,19 +241,3 @@ class _Search:
                 f"reaches it with more than max_n = {self.most:,} rows only; more data sets would tell."
             )
         return tuple(notes)
-
-    def _interval(self, found: Fit) -> tuple[int | None, int | None]:
-        """Return the interval of the answer: an end beyond what is looked at is None."""
-        low = min(int(np.ceil(found.low)), self.most) if found.low > self.least else None
-        high = max(int(np.ceil(found.high)), self.least) if found.high < self.most else None
-        return low, high
-
-
-def _rounded(n: float) -> int:
-    """Round to two digits, so that batches meet at the same number of rows.
-
-    >>> _rounded(17.4), _rounded(1234.0)
-    (17, 1200)
-    """
-    step = 10.0 ** max(np.floor(np.log10(max(n, 1.0))) - 1.0, 0.0)
-    return int(round(n / step) * step)

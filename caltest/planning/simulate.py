@@ -1,24 +1,38 @@
-"""`power`: how often a test rejects a model that is wrong in a known way."""
+"""`power`: how often a test rejects data sets of a model that is wrong in a known way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from caltest._arguments import arguments, count_of_datasets, flag
+from caltest._arguments import MOST_RESAMPLES, Whole, arguments, check_draws, count_of_datasets, flag
 from caltest._parallel import Workers
-from caltest._sampling import Rng, seed_of
+from caltest._sampling import Rng, child_seed, generator, seed_of
+from caltest.data import Sample, sample
 from caltest.exceptions import InputError
-from caltest.lenses import Lens
-from caltest.named import StatisticLike
+from caltest.lenses import Lens, find_lens
+from caltest.named import StatisticLike, find_null, find_statistic
 from caltest.nulls import Null
-from caltest.planning.datasets import Asked, Counted, Simulator, check_classes, check_rows
-from caltest.planning.models import Model, ModelLike, check_repeatable, described, find_model
-from caltest.planning.pilot import Pilot
+from caltest.planning.pilot import Pilot, pilot
 from caltest.planning.result import PowerPoint, PowerResult
+from caltest.predictive import PredictiveSample, recognised
+from caltest.results import CalibrationResult
+from caltest.simulation import Simulated
+from caltest.testing import test
 
+#: Takes a number of rows and ``rng``, a generator, and returns simulated data.
+Model: TypeAlias = "Callable[..., object]"
+ModelLike: TypeAlias = "Model | Pilot | Simulated | Sample | tuple[object, object]"
+
+_EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
+_MOST_ROWS = 100_000_000
+_DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
 
 
@@ -101,78 +115,298 @@ def power(
     >>> found.power
     0.82
     """
-    chosen = find_model(model)
-    asked = Asked.of(statistic, null, lens, alternative, tolerance, alpha, n_resamples)
-    sizes = _sizes(n)
-    datasets = int(n_datasets)
-    seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    check_repeatable(chosen, sizes[0], seed)
-    simulator = Simulator(chosen, asked, bool(under_null), seed, workers)
-    counted = [simulator.count(size, 0, datasets) for size in sizes]
-    return PowerResult(**common(chosen, asked, counted, seed))
-
-
-def _sizes(n: int | Sequence[int]) -> list[int]:
-    """Return the numbers of rows, rising."""
     if isinstance(n, np.ndarray) and n.ndim == 0:
         n = n.item()
     given = list(n) if np.iterable(n) and not isinstance(n, str | bytes) else [n]
     if not given:
         raise InputError("n is empty; give a number of rows, or several.")
-    return sorted({check_rows("n", each) for each in given})
-
-
-def common(model: Model, asked: Asked, counted: Sequence[Counted], seed: int) -> dict[str, Any]:
-    """Return what every result says: the counts of each size together, the model and the test."""
-    points: dict[int, PowerPoint] = {}
-    for each in counted:
-        points[each.point.n] = merged(points.get(each.point.n), each.point)
-    check_classes([each.result for each in counted])
-    last = counted[-1].result
-    return {
-        "points": tuple(points[n] for n in sorted(points)),
-        "assumed": described(model),
-        "error": model.error if isinstance(model, Pilot) else _mean_error(counted),
-        "statistic": last.name,
-        "null": last.null,
-        "guarantee": last.guarantee,
-        "alternative": last.alternative,
-        "lens": last.lens,
-        "tolerance": asked.tolerance,
-        "n_classes": last.n_classes,
-        "alpha": asked.alpha,
-        "n_resamples": last.n_resamples and asked.n_resamples,
-        "seed": seed,
-        "warnings": _warnings(model, max(points)),
-    }
-
-
-def merged(one: PowerPoint | None, other: PowerPoint) -> PowerPoint:
-    """Return the counts of both, of one size."""
-    if one is None:
-        return other
-    falsely = None
-    if one.false_rejections is not None and other.false_rejections is not None:
-        falsely = one.false_rejections + other.false_rejections
-    together = one.n_datasets + other.n_datasets
-    return PowerPoint(one.n, together, one.rejections + other.rejections, falsely)
-
-
-def _mean_error(counted: Sequence[Counted]) -> float | None:
-    known = [(each.error, each.point.n_datasets) for each in counted if each.error is not None]
-    if not known:
-        return None
-    return sum(error * count for error, count in known) / sum(count for _, count in known)
-
-
-def _warnings(model: Model, largest: int) -> tuple[str, ...]:
-    if not isinstance(model, Pilot):
-        return ()
-    rows = model.predictions.n_samples
-    if largest < _MANY_TIMES * rows:
-        return model.notes
-    return (
-        *model.notes,
-        f"The pilot has {rows:,} rows, so that {largest:,} repeat each of them {largest / rows:.0f} "
-        "times on average: what such a model says elsewhere is not known.",
+    sizes = sorted({check_rows("n", each) for each in given})
+    simulator = Simulator.of(
+        model,
+        sizes[0],
+        alpha,
+        n_resamples,
+        seed_of(rng),
+        Workers(n_jobs, progress),
+        under_null=bool(under_null),
+        statistic=statistic,
+        null=null,
+        lens=lens,
+        alternative=alternative,
+        tolerance=tolerance,
     )
+    counted = [simulator.count(size, 0, int(n_datasets)) for size in sizes]
+    return PowerResult(**simulator.facts(counted))
+
+
+def check_rows(name: str, value: object) -> int:
+    """Return a number of rows."""
+    most = f"give at most {_MOST_ROWS:,} rows"
+    return Whole(2, _MOST_ROWS, "give a whole number of rows, at least 2", most)(name, value)
+
+
+# ------------------------------------------------------------------ data sets
+
+
+class Counted(NamedTuple):
+    """Data sets of one size: the counts, the mean error if known, and a test's result to quote from."""
+
+    point: PowerPoint
+    error: float | None
+    result: CalibrationResult
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Draws data sets of a model and tests them; ``options`` are arguments of :func:`caltest.test`.
+
+    The numbers of data set i of n rows depend on the seed, n and i alone.
+    """
+
+    model: Model
+    alpha: float
+    options: dict[str, Any]
+    under_null: bool
+    seed: int
+    workers: Workers
+
+    @classmethod
+    def of(
+        cls,
+        model: ModelLike,
+        least: int,
+        alpha: float,
+        n_resamples: int | None,
+        seed: int,
+        workers: Workers,
+        *,
+        under_null: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Check the model and the test; find a number of resamples if none is given."""
+        chosen = _find_model(model)
+        find_null(options["null"])
+        find_lens(options["lens"])
+        statistic, alternative = options["statistic"], options["alternative"]
+        if alternative is not None:
+            sides = 2 if alternative == "two-sided" else 1
+        elif options["tolerance"] is not None:
+            sides = 2
+        elif statistic is None:
+            sides = 1
+        else:
+            sides = 1 + (find_statistic(statistic).alternatives[0] == "two-sided")
+        if n_resamples is None:
+            # α (B + 1) is whole, for levels as one writes them.
+            wanted = min(sides * _EXCEEDANCES / alpha, 2.0 * MOST_RESAMPLES)
+            n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
+        if statistic is None:
+            del options["statistic"]
+        _check_repeatable(chosen, least, seed)
+        options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
+        return cls(chosen, float(alpha), options, under_null, seed, workers)
+
+    def count(self, n: int, start: int, stop: int) -> Counted:
+        """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
+        tasks = [(n, number) for number in range(start, stop)]
+        description = f"{stop - start} data sets of {n:,} rows"
+        one = partial(_outcome, self.model, self.options, self.alpha, self.under_null, self.seed)
+        rejected, falsely, errors, results = zip(
+            *self.workers.map(one, tasks, description), strict=True
+        )
+        _check_classes(results)
+        known = [each for each in errors if each is not None]
+        false_rejections = sum(falsely) if self.under_null else None
+        point = PowerPoint(n, len(results), sum(rejected), false_rejections)
+        return Counted(point, float(np.mean(known)) if known else None, results[0])
+
+    def facts(self, counted: Sequence[Counted]) -> dict[str, Any]:
+        """Return what every result says: the counts of each size together, the model and the test."""
+        points: dict[int, PowerPoint] = {}
+        for point in (each.point for each in counted):
+            points[point.n] = points[point.n] + point if point.n in points else point
+        _check_classes([each.result for each in counted])
+        known = [(each.error, each.point.n_datasets) for each in counted if each.error is not None]
+        error: float | None = None
+        notes: tuple[str, ...] = ()
+        if known:
+            error = sum(mean * many for mean, many in known) / sum(many for _, many in known)
+        if isinstance(self.model, Pilot):
+            error, notes = self.model.error, self.model.notes
+            rows, largest = self.model.predictions.n_samples, max(points)
+            if largest >= _MANY_TIMES * rows:
+                notes = (
+                    *notes,
+                    f"The pilot has {rows:,} rows, so that {largest:,} repeat each of them "
+                    f"{largest / rows:.0f} times on average: what such a model says elsewhere is not "
+                    "known.",
+                )
+        last = counted[-1].result
+        return {
+            "points": tuple(points[n] for n in sorted(points)),
+            "assumed": _described(self.model),
+            "error": error,
+            "statistic": last.name,
+            "null": last.null,
+            "guarantee": last.guarantee,
+            "alternative": last.alternative,
+            "lens": last.lens,
+            "tolerance": self.options["tolerance"],
+            "n_classes": last.n_classes,
+            "alpha": self.alpha,
+            "n_resamples": last.n_resamples and self.options["n_resamples"],
+            "seed": self.seed,
+            "warnings": notes,
+        }
+
+
+def _outcome(
+    model: Model,
+    options: dict[str, Any],
+    alpha: float,
+    under_null: bool,
+    seed: int,
+    n: int,
+    number: int,
+) -> tuple[bool, bool, float | None, CalibrationResult]:
+    """Return whether a data set is rejected, and with labels drawn; the error; the test's result."""
+    own = child_seed(seed, n, number)
+    probs, labels, error = _drawn_by(model, n, generator(own, _DATA))
+    result = test(probs, labels, **options, rng=child_seed(own, _TEST))
+    _check_rows_drawn(n, result.n_samples)
+    if result.n_resamples is not None:  # is there an outcome that could be rejected?
+        sides = 2 if result.alternative == "two-sided" else 1
+        check_draws("n_resamples", options["n_resamples"], alpha, sides)
+    falsely = False
+    if under_null:
+        densities = recognised(probs)
+        claimed = sample(probs, labels).rows if densities is None else densities
+        drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
+        again = test(claimed, drawn, **options, rng=child_seed(own, _CALIBRATED_TEST))
+        falsely = again.rejects(alpha)
+    return result.rejects(alpha), falsely, error, result
+
+
+def _check_classes(results: Sequence[CalibrationResult]) -> None:
+    """Raise if data sets have different numbers of classes."""
+    counts = sorted({each.n_classes for each in results if each.n_classes is not None})
+    if len(counts) > 1:
+        raise InputError(
+            f"the model drew data sets of {counts[0]} and of {counts[-1]} classes; draw as many "
+            "classes each time."
+        )
+
+
+# ------------------------------------------------------------------ models
+
+
+def _find_model(model: ModelLike) -> Model:
+    """Return a model of a function, a pilot or data that are one."""
+    if isinstance(model, Simulated | Sample):
+        return pilot(model)
+    if isinstance(model, tuple) and len(model) == 2:
+        return pilot(*model)
+    if not callable(model) or isinstance(model, type):
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise InputError(
+            f"the model is {what}; give a function such as caltest.simulation.m2, a pair "
+            "(probs, labels), or caltest.planning.pilot(probs, temperature=0.8)."
+        )
+    try:
+        inspect.signature(model).bind(100, rng=None)
+    except TypeError as error:
+        raise InputError(
+            f"the model {_name(model)} cannot be called with a number of rows and rng= ({error}); "
+            "write it as def model(n, rng)."
+        ) from None
+    except ValueError:  # written in C: its arguments are not known
+        pass
+    return model
+
+
+def _described(model: Model) -> str:
+    """Return what a model assumes, as a clause."""
+    if isinstance(model, Pilot):
+        pilots = model.predictions
+        return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
+    function: Any = model
+    options: list[str] = []
+    while isinstance(function, partial):
+        options = [*(f"{key}={value!r}" for key, value in function.keywords.items()), *options]
+        options = [*map(repr, function.args), *options]
+        function = function.func
+    name = _name(function)
+    return f"{name}({', '.join(options)})" if options else name
+
+
+def _innermost(function: Any) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _name(function: Any) -> str:
+    return str(getattr(_innermost(function), "__name__", type(function).__name__))
+
+
+def _drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any, float | None]:
+    """Return predictions, labels and the error, where the truth is known, of what a model draws."""
+    drawn = model(n, rng=rng)
+    if isinstance(drawn, Simulated):
+        return drawn.probs, drawn.labels, drawn.ece
+    if isinstance(drawn, Sample | PredictiveSample):
+        return drawn.rows, drawn.labels, None
+    if isinstance(drawn, tuple) and len(drawn) == 2:
+        return drawn[0], drawn[1], None
+    raise InputError(
+        f"the model drew {type(drawn).__name__}; return caltest.simulation.Simulated, or a pair "
+        "(probs, labels)."
+    )
+
+
+def _check_rows_drawn(asked: int, drawn: int) -> None:
+    """Raise unless a model drew as many rows as it was asked for."""
+    if drawn != asked:
+        raise InputError(
+            f"the model was asked for {asked} rows and drew {drawn}; draw as many as its first "
+            "argument says."
+        )
+
+
+def _check_repeatable(model: Model, n: int, seed: int) -> None:
+    """Raise if a model draws from elsewhere than ``rng``, or draws nothing at all.
+
+    Data sets of one seed are equal, else results could not be repeated. A model that leaves the
+    generator as it was, and draws the same with another, has one data set only. Pilots, and the models
+    of this package, are not drawn from.
+    """
+    module = str(getattr(_innermost(model), "__module__", ""))
+    if isinstance(model, Pilot) or module.partition(".")[0] == "caltest":
+        return
+
+    def state(rng: np.random.Generator) -> str:
+        spawned = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
+        return f"{rng.bit_generator.state} {spawned}"
+
+    def drawn(rng: np.random.Generator) -> list[Any]:
+        """Return what it draws as arrays that can be compared; of predicted densities, the labels."""
+        probs, labels, _ = _drawn_by(model, n, rng)
+        if recognised(probs) is not None:
+            return [np.array(labels)]
+        found = sample(probs, labels)
+        _check_rows_drawn(n, found.rows.n_samples)
+        return [found.rows.probs, found.labels]
+
+    first, second, other = (generator(seed, stream) for stream in (0, 0, 1))
+    before = state(first)
+    found = drawn(first)
+    if not all(map(np.array_equal, found, drawn(second))):
+        raise InputError(
+            f"the model {_name(model)} drew other data the second time from the same rng, so that no "
+            "result could be repeated; draw from rng alone, not from np.random."
+        )
+    if state(first) == before and all(map(np.array_equal, found, drawn(other))):
+        raise InputError(
+            f"the model {_name(model)} draws the same data from every rng, so that there is one data "
+            "set only; draw from rng."
+        )

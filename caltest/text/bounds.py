@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from caltest._visible import CLAUSE, shortened, shown, visible
-from caltest.bounds.certificate_result import CHANCE, SHARE, Certificate
+from caltest.bounds.certificates import CHANCE, SHARE, Certificate
 from caltest.bounds.result import MiscalibrationBounds, SideBound
 from caltest.text.numbers import confidence_text, page, percents, points, through
 from caltest.text.vocabulary import TENDS, TOO

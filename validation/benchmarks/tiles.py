@@ -27,7 +27,8 @@ from caltest._tiles import sum_over_strips, sum_over_tiles
 from caltest.data import Rows
 from caltest.forms import KernelWeights, Pairwise
 from caltest.forms._pair_moments import IdentitySums
-from caltest.forms._pair_sums import LabelSums, ResidualSums
+from caltest.forms.pairs import LabelSums, ResidualSums
+from caltest.forms.weights import without_diagonal
 from caltest.kernels import Exponential, Gaussian, Kernel
 from caltest.statistics import UnbiasedSKCE
 from validation._study import RESULTS, markdown, write_csv
@@ -93,11 +94,12 @@ def row(size: int, repetitions: int) -> dict[str, Any]:
     form, labels = form_of(Gaussian(0.3), FEW_ROWS, CLASSES)
     weights = form.kernel_terms[0].weights
     for name, dtype in (("labels", np.float64), ("labels_single", np.float32)):
-        sums = LabelSums(weights, labels, CLASSES, None, False, dtype)
+        sums = LabelSums(without_diagonal(weights, dtype), labels, CLASSES, None, dtype)
         work = partial(sum_over_strips, sums, FEW_ROWS, size=size)
         found[name] = shortest(work, pairs_and_draws, repetitions)
     form, labels = form_of(Gaussian(0.3), FEW_ROWS, 2)
-    products = ResidualSums(form.kernel_terms[0].weights, form._coordinates[0], labels, False)
+    tile = without_diagonal(form.kernel_terms[0].weights)
+    products = ResidualSums(tile, labels, form._coordinates[0])
     work = partial(sum_over_strips, products, FEW_ROWS, size=size)
     found["residuals"] = shortest(work, pairs_and_draws, repetitions)
     return found

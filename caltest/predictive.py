@@ -1,19 +1,144 @@
-"""Predicted distributions of numbers: Gaussian, ensembles, those of scipy.stats."""
+"""Predicted distributions of numbers: what a model of a continuous outcome says, one a row.
+
+A classifier predicts probabilities of classes, a regression or a tracker a distribution of numbers or
+vectors. The claim is the same, that the outcome is a draw from what was predicted, and so is the exact
+null: draw outcomes from the predicted distributions, which are held fixed. Give one of these objects
+instead of probabilities::
+
+    caltest.test(caltest.predictive.GaussianPredictions(mean, covariance), outcomes, "ecd")
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from caltest._arguments import Number, arguments
+from caltest._arguments import Number, arguments, has
+from caltest._sampling import OutcomeSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
+from caltest.data import check_index
 from caltest.exceptions import InputError
-from caltest.predictive.base import Array, Predictive, numbers
+
+__all__ = [
+    "Ensemble",
+    "FromScipy",
+    "GaussianPredictions",
+    "Predictive",
+    "PredictiveSample",
+    "recognised",
+]
+
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+class Predictive(ABC):
+    """n predicted distributions of numbers, or of vectors of d numbers; not to be changed once made."""
+
+    #: What was done to the input and is worth telling.
+    notes: tuple[str, ...] = ()
+    #: There are none; as an attribute of predictions of any kind.
+    n_classes: ClassVar[None] = None
+    #: What the parameters were read from: outcomes in another order of rows are recognised.
+    _given: object = None
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int | None:
+        """Number of entries d of an outcome that is a vector; None if it is a number."""
+
+    @abstractmethod
+    def entropy(self) -> Array:
+        """Return the (n,) entropies, in nats."""
+
+    @abstractmethod
+    def log_density(self, outcomes: Array) -> Array:
+        """Return the logarithms (…, n) of density or probability at outcomes (…, n) or (…, n, d)."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int) -> Array:
+        """Return ``size`` outcomes of every row, (size, n) or (size, n, d)."""
+
+    def sampler(self, seed: int) -> OutcomeSampler:
+        """Prepare to draw outcomes from ``seed``."""
+        return OutcomeSampler(self.draw, self.n_samples * (self.dimension or 1), seed)
+
+    def impossible(self, outcomes: Array) -> NDArray[np.intp]:
+        """Return the rows whose outcome has density 0."""
+        return np.flatnonzero(self.log_density(outcomes) == -np.inf)
+
+    def chance(self, outcomes: Array) -> float:
+        """Return a lower limit of the probability of the outcomes: a density promises none."""
+        return 0.0
+
+    def outcomes(self, values: object) -> Array:
+        """Check outcomes, and return them as (n,) or (n, d)."""
+        check_index(self._given, values, "predictions", "outcomes")
+        n, d = self.n_samples, self.dimension
+        wanted = (n,) if d is None else (n, d)
+        array = _numbers("the outcomes", values)
+        if array.ndim == 2 and array.shape[1] == 1 and d is None:
+            array = array[:, 0]
+        if array.ndim == 1 and d == 1:
+            array = array[:, None]
+        if array.shape != wanted:
+            raise InputError(
+                f"the outcomes have shape {np.shape(array)}, and the predictions are about {wanted}; "
+                "give one outcome a row."
+            )
+        return array
+
+
+@dataclass(frozen=True, eq=False)
+class PredictiveSample:
+    """Predicted distributions with the outcomes that came true.
+
+    Attributes
+    ----------
+    rows
+        What the model said, of n rows.
+    labels
+        The outcomes, (n,) or (n, d).
+    """
+
+    rows: Predictive
+    labels: Array
+
+
+def _numbers(what: str, values: object) -> Array:
+    """Return finite float64 numbers."""
+    try:
+        read: Any = np.ma.array(values)  # a masked entry is missing
+        if read.dtype.kind == "c":
+            raise TypeError
+        array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
+    except Exception:  # what calls itself an array may raise anything
+        raise InputError(
+            f"{what} could not be read as an array of real numbers; give numbers."
+        ) from None
+    broken = np.argwhere(~np.isfinite(array))
+    if len(broken):
+        place = tuple(int(i) for i in broken[0])
+        raise InputError(
+            f"{what} holds {array[place]} in row {place[0] if place else 0} (counting from 0); "
+            "give finite numbers, and leave rows without an outcome out."
+        )
+    array.flags.writeable = False
+    return array
+
 
 # ------------------------------------------------------------------ gaussian predictions
 
@@ -48,48 +173,45 @@ class GaussianPredictions(Predictive):
     """
 
     def __init__(self, mean: object, covariance: object) -> None:
-        location = numbers("the mean", mean)
+        location = _numbers("the mean", mean)
         if location.ndim not in (1, 2) or location.size == 0:
             raise InputError(
                 f"the mean has shape {location.shape}; give (n,) numbers or (n, d) vectors."
             )
         self.mean, self._given = location, mean
         self._centre = location.reshape(len(location), -1)
-        self._factor, self.log_scale = self._factorise(numbers("the covariance", covariance))
-        self.whitener = np.linalg.inv(self._factor)
-
-    def _factorise(self, covariance: Array) -> tuple[Array, Array]:
-        """Return Cholesky factors (n or 1, d, d) and the logarithms of their determinants."""
         n, d = self._centre.shape
-        given = covariance.shape
-        if d == 1 and covariance.ndim <= 1:
-            covariance = covariance.reshape(-1, 1, 1)
-        elif covariance.ndim == 2:
-            covariance = covariance[None]
-        if covariance.shape not in ((n, d, d), (1, d, d)):
+        spread = _numbers("the covariance", covariance)
+        given = spread.shape
+        if d == 1 and spread.ndim <= 1:
+            spread = spread.reshape(-1, 1, 1)
+        elif spread.ndim == 2:
+            spread = spread[None]
+        if spread.shape not in ((n, d, d), (1, d, d)):
             wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d}) matrices"
             raise InputError(
                 f"the covariance has shape {given}; for means of shape {self.mean.shape} "
                 f"give {wanted}, or one for all rows."
             )
-        asymmetric = np.abs(covariance - covariance.swapaxes(1, 2)).max(axis=(1, 2))
-        sizes = np.abs(covariance).max(axis=(1, 2))
+        asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
+        sizes = np.abs(spread).max(axis=(1, 2))
         for row in np.flatnonzero(asymmetric > 1e-8 * sizes)[:1]:
             raise InputError(
                 f"the covariance of row {row} (counting from 0) is not symmetric; give a covariance "
                 "matrix, not its factor."
             )
         try:
-            factor = np.linalg.cholesky(covariance)
+            factor = np.linalg.cholesky(spread)
         except np.linalg.LinAlgError:
-            smallest = np.linalg.eigvalsh(covariance)[:, 0]
+            smallest = np.linalg.eigvalsh(spread)[:, 0]
             row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
             raise InputError(
                 f"the covariance of row {row} (counting from 0) is not positive definite, its "
                 f"smallest eigenvalue is {smallest[row]:.3g}; give covariances of full rank."
             ) from None
-        diagonal = np.einsum("ijj->ij", factor)
-        return np.asarray(factor, dtype=np.float64), np.asarray(np.log(diagonal).sum(axis=1))
+        self._factor = np.asarray(factor, dtype=np.float64)
+        self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
+        self.whitener = np.linalg.inv(self._factor)
 
     @property
     def n_samples(self) -> int:
@@ -184,7 +306,7 @@ class Ensemble(Predictive):
     """
 
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
-        array = numbers("the members", members)
+        array = _numbers("the members", members)
         if array.ndim not in (2, 3) or array.shape[1] < 2 or array.size == 0:
             raise InputError(
                 f"the members have shape {array.shape}; give (n, S) numbers or (n, S, d) vectors, "
@@ -193,11 +315,10 @@ class Ensemble(Predictive):
         self.members, self._given = array, members
         self._points = array.reshape(*array.shape[:2], -1)
         n, s, d = self._points.shape
-        h = (
-            s ** (-1.0 / (d + 4))
-            if isinstance(bandwidth, str) and bandwidth == "scott"
-            else _positive(bandwidth)
-        )
+        advice = "give a positive number such as 0.5, or 'scott'"
+        positive = Number(_NARROWEST, 1.0 / _NARROWEST, "[]", advice)
+        scott = isinstance(bandwidth, str) and bandwidth == "scott"
+        h = s ** (-1.0 / (d + 4)) if scott else positive("bandwidth", bandwidth)
         centred = self._points - self._points.mean(axis=1, keepdims=True)
         covariance = np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
         least = np.linalg.eigvalsh(covariance)[:, 0]
@@ -261,11 +382,6 @@ class Ensemble(Predictive):
         return np.asarray(drawn.reshape(size, *self.members[:, 0].shape))
 
 
-def _positive(bandwidth: object) -> float:
-    advice = "give a positive number such as 0.5, or 'scott'"
-    return Number(_NARROWEST, 1.0 / _NARROWEST, "[]", advice)("bandwidth", bandwidth)
-
-
 def _normal_nodes(d: int) -> tuple[Array, Array]:
     """Return nodes (k, d) and weights (k,) that integrate against the standard normal."""
     a_side = min(_A_SIDE, int(_POINTS ** (1.0 / d) + 1e-9))
@@ -323,9 +439,8 @@ class FromScipy(Predictive):
 
     def _check(self, part: Any, name: str) -> None:
         """Try everything that will be asked of a distribution."""
-        if not (
-            hasattr(part, "entropy") and _has(part, "logpdf", "logpmf") and _has(part, "rvs", "sample")
-        ):
+        promised = ("entropy",), ("logpdf", "logpmf"), ("rvs", "sample")
+        if not all(any(hasattr(part, name) for name in names) for names in promised):
             raise InputError(
                 f"{name} is {quoted(part)}, which is no frozen distribution of scipy.stats; give one "
                 "such as scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
@@ -401,10 +516,6 @@ class FromScipy(Predictive):
         return np.stack([_drawn(p, (size,), rng).reshape(shape) for p in self._parts], axis=1)
 
 
-def _has(part: Any, *names: str) -> bool:
-    return any(hasattr(part, name) for name in names)
-
-
 def _log_density(part: Any) -> Any:
     return part.logpdf if hasattr(part, "logpdf") else part.logpmf
 
@@ -415,3 +526,17 @@ def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array
         size: Any = shape if len(shape) > 1 else shape[0]
         return np.asarray(part.rvs(size=size, random_state=rng), dtype=np.float64)
     return np.asarray(part.sample(shape[:1], rng=rng), dtype=np.float64)
+
+
+@arguments()
+def recognised(given: object) -> Predictive | None:
+    """Return predicted distributions if these are some, wrapped if they are scipy's; else None."""
+    if isinstance(given, Predictive):
+        return given
+    objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]
+    several = list(given) if objects else given  # type: ignore[call-overload]
+    first = several[0] if isinstance(several, list | tuple) and several else several
+    # A series of polars has an entropy and a sample too, and no density.
+    if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf"):
+        return FromScipy(several)
+    return None

@@ -1,18 +1,16 @@
-"""A band for a curve that never falls: P(event | score), where it does not decrease in the score.
+"""Clopper–Pearson bounds: of the mean in a bin, and of a curve that never falls.
 
-Take rows with scores in [a, b], and a score t ≥ b. If the curve p never falls, each of these rows has
-an event with probability at most p(t), so their number of events is stochastically at most binomial,
-and the Clopper–Pearson lower bound of a binomial share is at most p(t) with the stated probability:
-rows of unequal probability make it safer, not less so. Hence, for ANY family of intervals that is
-chosen from the scores alone, the largest lower bound of the intervals that end at or before t is a
-lower bound of p(t), for all t at once, if every single bound fails with probability at most
-α / (2 · number of intervals). Upper bounds are the mirror image: intervals that begin at or after t.
+*A curve that never falls* is P(event | score), where it does not decrease in the score.
 
-Dimitriadis et al. take all intervals of the N distinct scores: N(N + 1)/2 of them, so each bound has
-level α/(N² + N). Here neighbouring scores are pooled to G cells first, and intervals are those of
-whole cells: level α/(G² + G). That is rounding outwards: the lower bound of a cell holds from its
-LARGEST score on, the upper bound up to its SMALLEST score, so both hold for the curve at every
-original score and between, whatever the cells.
+Rows with scores up to t have an event with probability at most p(t) each, so the Clopper–Pearson lower
+bound of any interval that ends at or before t is a lower bound of p(t); upper bounds are the mirror
+image. For any family of intervals that is chosen from the scores alone all of them hold at once, if
+every bound fails with probability at most α / (2 · number of intervals): docs/theory/many.md.
+
+Dimitriadis et al. take all intervals of the N distinct scores. Here neighbouring scores are pooled to
+G cells first, and intervals are those of whole cells: level α/(G² + G). That is rounding outwards: the
+lower bound of a cell holds from its LARGEST score on, the upper bound up to its SMALLEST score, so
+both hold for the curve at every original score and between, whatever the cells.
 """
 
 from __future__ import annotations
@@ -32,7 +30,8 @@ from caltest.exceptions import InputError
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
 
-MOST_CELLS = 5000  # half a minute or so
+LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
+_MOST_CELLS = 5000  # half a minute or so
 _CELLS_A_CUBE_ROOT = 4.0
 
 
@@ -43,22 +42,33 @@ class Segment(NamedTuple):
     high: float
 
 
+def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
+    """Return bounds of the mean of a group's probabilities, which may all differ.
+
+    Of (K,) rows, at least 1, and events, that need not be whole; a single bound fails with a
+    probability of ``level`` at most, up to 1/4. They are Clopper and Pearson's, but for one event (or
+    one row without), where they are level / n (or 1 − level / n).
+
+    If L(1), the lower bound of one event, were Clopper and Pearson's, 1 − (1 − δ)^(1/n), which is above
+    δ/n, it would fail where one row has all the probability: P(an event) can reach δ + δ²/2 or so. The
+    proof is in docs/theory/many.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
+    """
+
+    def lower(events: Array) -> Array:
+        found = betaincinv(np.maximum(events, 1.0), counts - np.maximum(events, 1.0) + 1.0, level)
+        return np.where(events > 1.0, found, np.clip(events, 0.0, 1.0) * level / counts)
+
+    return lower(events), 1.0 - lower(counts - events)
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Rows pooled by score: the unit that intervals are made of.
 
-    Attributes
-    ----------
-    starts, ends
-        Smallest and largest score of every cell, (G,), increasing; equal scores are never split.
-    counts, events
-        Rows, and rows in which the event came true, (G,).
-    stated
-        Mean score, (G,).
-    scores, multiplicities
-        The N distinct scores, increasing, and how many rows have each.
-    cell
-        The cell of every distinct score, (N,).
+    Of G cells, ``starts`` and ``ends`` are the smallest and largest score (equal scores are never
+    split), ``counts`` and ``events`` the rows and those in which the event came true, ``stated`` the
+    mean scores. Of the N distinct ``scores``, ``multiplicities`` says how many rows have each,
+    ``cell`` where it is.
     """
 
     starts: Array
@@ -76,11 +86,6 @@ def cells_wanted(n_samples: int) -> int:
 
     4 n^(1/3). An interval that settles the band of a rising curve has a width, and a share of the
     rows, of the order n^(−1/3): cells are a small part of that, and more of them would cost level.
-
-    Examples
-    --------
-    >>> [cells_wanted(n) for n in (2, 1000, 1_000_000)]
-    [5, 40, 400]
     """
     return round(_CELLS_A_CUBE_ROOT * math.cbrt(n_samples))
 
@@ -91,25 +96,7 @@ def pool(scores: Array, labels: Labels, n_cells: int) -> Cells:
     The cuts depend on the scores alone. Equal masses follow the rows; equal widths keep a cell from
     being wide where rows are rare.
 
-    Parameters
-    ----------
-    scores
-        Probabilities of the event, (n,).
-    labels
-        Whether it came true, (n,) of 0 and 1.
-    n_cells
-        Cuts of either kind; with as many as rows, every distinct score is a cell.
-
-    Raises
-    ------
-    InputError
-        If there would be more than 5000 cells.
-
-    Examples
-    --------
-    >>> cells = pool(np.array([0.9, 0.1, 0.1, 0.2]), np.array([1, 0, 1, 0]), 4)
-    >>> cells.starts.tolist(), cells.counts.tolist(), cells.events.tolist()
-    ([0.1, 0.2, 0.9], [2.0, 1.0, 1.0], [1.0, 0.0, 1.0])
+    With as many cuts of either kind as rows, every distinct score is a cell.
     """
     values, group, multiplicities = np.unique(scores, return_inverse=True, return_counts=True)
     cuts = min(n_cells, len(scores))  # more would cost time and separate nothing more, or hardly
@@ -118,10 +105,10 @@ def pool(scores: Array, labels: Labels, n_cells: int) -> Cells:
     of_value = np.empty((2, len(values)), dtype=np.intp)
     of_value[:, group.reshape(-1)] = mass, width  # the same for equal scores
     cell = np.r_[0, np.cumsum((np.diff(of_value) != 0).any(axis=0))]
-    if cell[-1] >= MOST_CELLS:
+    if cell[-1] >= _MOST_CELLS:
         raise InputError(
             f"cells is {n_cells}, which makes {cell[-1] + 1:,} cells of these scores, and time grows "
-            f"with their square; give fewer, at most {MOST_CELLS:,}."
+            f"with their square; give fewer, at most {_MOST_CELLS:,}."
         )
     first = np.flatnonzero(np.r_[True, np.diff(cell) > 0])
     last = np.r_[first[1:], len(values)] - 1
@@ -147,34 +134,13 @@ def interval_bounds(
 ) -> tuple[Array, Array]:
     """Return the band at the cells: lower bounds from a cell's end on, upper ones up to its start.
 
-    Parameters
-    ----------
-    counts, events
-        Of every cell, (G,). They need not be whole numbers: a plan takes expected ones.
-    alpha
-        Probability at most with which the curve leaves the band anywhere.
-    lengths
-        Use intervals of these many cells only, at the same level: quicker and a little wider. Default
-        None, all of them.
+    Lower: the largest Clopper–Pearson bound of the intervals [j, k'] with k' ≤ k; upper: the smallest
+    of the intervals [j', k'] with j' ≥ j. The curve leaves the band with a probability of ``alpha`` at
+    most. Counts and events need not be whole numbers: a plan takes expected ones. With ``lengths``,
+    intervals of these many cells only are used, at the same level: quicker and a little wider.
 
-    Returns
-    -------
-    tuple of arrays
-        (G,) each, both increasing. Lower: the largest Clopper–Pearson bound of the intervals [j, k']
-        with k' ≤ k; upper: the smallest of the intervals [j', k'] with j' ≥ j.
-
-    References
-    ----------
-    Dimitriadis, Dümbgen, Henzi, Puke, Ziegel, "Honest calibration assessment for binary outcome
+    Source: Dimitriadis, Dümbgen, Henzi, Puke, Ziegel, "Honest calibration assessment for binary outcome
     predictions", Biometrika 110 (2023), section 2.
-
-    Examples
-    --------
-    One cell is a binomial share at level α/2:
-
-    >>> low, high = interval_bounds(np.array([10.0]), np.array([10.0]), 0.05)
-    >>> low.round(4).tolist(), high.tolist()
-    ([0.6915], [1.0])
     """
     level = level_of(len(counts), alpha)
     chosen = range(1, len(counts) + 1) if lengths is None else tuple(lengths)
@@ -204,16 +170,10 @@ def _running_lower(counts: Array, events: Array, level: float, lengths: Sequence
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceBand:
-    """Two step functions with the curve between them, at every score.
+    """Two step functions with the curve between them, at every score, of G steps.
 
-    Attributes
-    ----------
-    starts, ends
-        Where the steps are, (G,).
-    lower
-        lower[k] holds from ends[k] on; below ends[0] the bound is 0.
-    upper
-        upper[k] holds up to starts[k]; above starts[−1] the bound is 1.
+    lower[k] holds from ends[k] on, below ends[0] the bound is 0; upper[k] holds up to starts[k], above
+    starts[−1] the bound is 1.
     """
 
     starts: Array

@@ -1,0 +1,598 @@
+"""`certificate`: by how much a model can be wrong at most, in every bin or at every score.
+
+And how many rows a certificate of a given distance would need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.stats import binom
+
+from caltest._arguments import (
+    Number,
+    arguments,
+    choose,
+    level_of_confidence,
+    positive_integer,
+    real_array,
+)
+from caltest._sampling import generator
+from caltest._visible import quoted
+from caltest.binning import Binning, EqualMass, reliability_curve
+from caltest.bounds.clopper_pearson import (
+    LARGEST_LEVEL,
+    ConfidenceBand,
+    Segment,
+    cells_wanted,
+    interval_bounds,
+    level_of,
+    mean_bounds,
+    pool,
+)
+from caltest.data import Sample, sample
+from caltest.exceptions import InputError
+from caltest.lenses import Lens, event, seen
+from caltest.results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array: TypeAlias = NDArray[np.float64]
+Direction: TypeAlias = Literal["over", "under"]
+Truth: TypeAlias = Literal["stated", "estimated"]
+Method: TypeAlias = Literal["bins", "isotonic"]
+
+_DEFAULT_BINS = 10
+_LEAST = 1.0 - 2.0 * LARGEST_LEVEL
+_CONFIDENCE = Number(_LEAST, 1.0, "[)", f"give one from {_LEAST:g} to below 1, such as 0.95")
+
+#: Of a plan: the chance to reach the distance, and the share of the rows, if isotonic.
+CHANCE = 0.8
+SHARE = 0.9
+_KEPT_FOR_CHANCE = 0.1
+_MOST_ROWS = 10**11
+_MOST_CELLS = 2000  # as many as 16 million rows have
+SMALLEST_PLANNED = 0.005
+_FEW_CELLS = 64  # up to which samples are drawn, beyond which expected ones do
+_DRAWS = 200
+_LENGTHS = 45  # of intervals in a plan: neighbours differ by a sixth or less
+
+
+class Proved(NamedTuple):
+    """A range of scores proved to be miscalibrated.
+
+    "over": the event is rarer than stated; "under": it is more frequent. ``at_least`` says by how much
+    the statement is off, on average over the bin or somewhere in the range of so many ``rows``.
+    """
+
+    low: float
+    high: float
+    direction: Direction
+    at_least: float
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(Result):
+    """How far a model's statements can be from the truth. Arrays: one entry a bin or cell, read-only.
+
+    Everything holds at once with the stated confidence, so ranges and bins may be picked afterwards.
+
+    Attributes
+    ----------
+    method
+        "bins" or "isotonic".
+    distance
+        The certified distance: of the mean statement and the mean probability in every bin; or, at
+        every score among the rows, of the score and the probability there. 1 (nothing is certified)
+        if the isotonic bounds cross.
+    over, under
+        The largest over-confidence (score less probability) and under-confidence possible; the larger
+        one is ``distance``.
+    proved
+        The largest distance is at least this; 0 if none is proved.
+    confidence
+        Of all statements together.
+    miscalibrated
+        Ranges proved to be miscalibrated, from low scores to high ones.
+    crossings
+        Ranges in which the lower isotonic bound is above the upper one: there, no curve that never
+        falls fits the data, and what the method assumes is disproved. Always empty for bins.
+    starts, ends, counts, stated
+        Smallest and largest score of every bin or cell, its rows, and their mean score, (K,).
+    estimates
+        Their shares of events; isotonic: made to rise by isotonic regression, (K,).
+    lower, upper
+        Bins: bounds of the mean probability. Isotonic: steps; ``lower[k]`` holds from ``ends[k]`` on,
+        ``upper[k]`` up to ``starts[k]``; :meth:`band` looks them up. (K,).
+    distances
+        The largest possible distance in the bin, or at any score seen in the cell, (K,).
+    level
+        Probability at most with which a single Clopper–Pearson bound fails.
+    event
+        What the probability is of, as a clause.
+    n_samples, lens, warnings
+        As in :class:`caltest.CalibrationResult`.
+    wanted, samples_wanted
+        The distance asked for, if any, and the rows it would need, as :meth:`samples_for` says, if a
+        number would do.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.certificate(sure.probs, sure.labels)
+    >>> found.method, round(found.distance, 2), round(found.over, 2), round(found.under, 2)
+    ('bins', 0.59, 0.59, 0.17)
+    >>> found.counts[:3].tolist(), found.estimates[:3].round(2).tolist()
+    ([30.0, 30.0, 30.0], [0.4, 0.5, 0.77])
+    """
+
+    method: Method
+    distance: float
+    over: float
+    under: float
+    proved: float
+    confidence: float
+    miscalibrated: tuple[Proved, ...]
+    crossings: tuple[Segment, ...]
+    starts: Array = field(repr=False)
+    ends: Array = field(repr=False)
+    counts: Array = field(repr=False)
+    stated: Array = field(repr=False)
+    estimates: Array = field(repr=False)
+    lower: Array = field(repr=False)
+    upper: Array = field(repr=False)
+    distances: Array = field(repr=False)
+    level: float
+    n_samples: int
+    event: str
+    lens: str | None = None
+    wanted: float | None = None
+    samples_wanted: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the distance wanted is certified; None if none was asked for.
+
+        Of bins all; isotonic, where the ends of the scores can hardly be certified, for nine tenths of
+        the rows, as :meth:`samples_for` plans.
+        """
+        if self.wanted is None:
+            return None
+        return self.distance_for(SHARE if self.method == "isotonic" else 1.0) <= self.wanted
+
+    @arguments(share=Number(0.0, 1.0, "(]", "give one above 0 and up to 1, such as 0.9"))
+    def distance_for(self, share: float) -> float:
+        """Return a distance within which at least this share of the rows is certified to be.
+
+        Parameters
+        ----------
+        share
+            Above 0, up to 1: the bins or cells in which the band is closest to the diagonal that hold
+            this share of the rows. With 1 it is ``distance``.
+
+        Examples
+        --------
+        >>> import caltest
+        >>> model = caltest.simulation.tempered(n_samples=2000, temperature=1.0, rng=0)
+        >>> found = caltest.certificate(model.probs, model.labels)
+        >>> found.distance_for(0.5) < found.distance_for(1.0) == found.distance
+        True
+        """
+        if self.crossings:
+            return self.distance
+        order = np.argsort(self.distances, kind="stable")
+        rows = np.cumsum(self.counts[order])
+        place = int(np.searchsorted(rows, share * self.n_samples * (1.0 - 1e-12)))
+        return float(self.distances[order][place])
+
+    @arguments()
+    def band(self, scores: object) -> tuple[Array, Array]:
+        """Return the isotonic bounds at any scores, also between those seen.
+
+        Parameters
+        ----------
+        scores
+            Probabilities of the event, (n,).
+
+        Returns
+        -------
+        tuple of arrays
+            Lower and upper bounds of the probability of the event at these scores, (n,) each.
+
+        Raises
+        ------
+        InputError
+            If the method is "bins", whose bounds are those of averages.
+        """
+        if self.method != "isotonic":
+            raise InputError(
+                "the bounds of bins are those of averages over a bin, not of a score; read .table(), "
+                "or give method='isotonic'."
+            )
+        band = ConfidenceBand(self.starts, self.ends, self.lower, self.upper)
+        values = real_array("scores", scores)
+        return band.lower_at(values), band.upper_at(values)
+
+    @arguments()
+    def samples_for(self, wanted: float, *, at: Truth = "stated") -> int | None:
+        """Return how many rows a certificate of the distance ``wanted`` would need, about.
+
+        Parameters
+        ----------
+        wanted
+            The distance, such as 0.02.
+        at
+            What the probabilities are taken to be: "stated" (default), what the model says, the number
+            then being the least that any model needs; or "estimated", ``estimates``, which are noisy.
+
+        Returns
+        -------
+        int or None
+            Rows of the same kind as these. Bins, as many as here: the number at which all bins are
+            within ``wanted`` with a chance of 80%. Isotonic: the number at which the band is within
+            ``wanted`` for nine tenths of the rows, up to 64 cells in 80% of drawn samples, beyond
+            (with a tenth of ``wanted`` kept for chance) in 73% to 100% of those simulated; it takes
+            seconds to find. None if no number will do: the data prove a larger distance, or the
+            estimated one is larger.
+
+        Raises
+        ------
+        InputError
+            If ``wanted`` is no number from 0.005 to 1, or there is no such ``at``.
+
+        Examples
+        --------
+        >>> import caltest
+        >>> model = caltest.simulation.tempered(n_samples=1000, temperature=1.0, rng=0)
+        >>> found = caltest.certificate(model.probs, model.labels)
+        >>> found.samples_for(0.05) > 1000, found.samples_for(0.02) > 6 * found.samples_for(0.05)
+        (True, True)
+        """
+        target = _checked_wanted(wanted)
+        truth = choose("truth", at, {"stated": self.stated, "estimated": self.estimates})
+        if self.crossings or self.proved >= target:
+            return None
+        enough = (_enough_for_bins if self.method == "bins" else _enough_for_band)(self, target, truth)
+        return None if enough is None else _smallest(*enough)
+
+    @arguments()
+    def table(self) -> pd.DataFrame:
+        """Return a row for each bin or cell.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``from``, ``to`` (scores), ``rows``, ``stated``, ``estimate``, ``lower`` and
+            ``upper`` (bounds of the mean probability in the bin; isotonic: of the probability at any
+            score of the cell), ``distance``.
+        """
+        import pandas as pd
+
+        lower, upper = self.lower, self.upper
+        if self.method == "isotonic":
+            lower, upper = self.band(self.starts)[0], self.band(self.ends)[1]
+        found = {
+            "from": self.starts,
+            "to": self.ends,
+            "rows": self.counts.astype(int),
+            "stated": self.stated,
+            "estimate": self.estimates,
+            "lower": lower,
+            "upper": upper,
+            "distance": self.distances,
+        }
+        return pd.DataFrame(found)
+
+    @arguments()
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
+        return {**super().to_dict(), "reached": self.reached}
+
+
+@arguments(cells=positive_integer, confidence=_CONFIDENCE)
+def certificate(
+    probs: object,
+    labels: object,
+    *,
+    lens: str | Lens | None = None,
+    method: Method = "bins",
+    n_bins: int | None = None,
+    binning: Binning | None = None,
+    cells: int | None = None,
+    confidence: float = 0.95,
+    wanted: float | None = None,
+) -> Certificate:
+    """Bound how far a model's probabilities are from the truth: "within ±3 points, 95% confidence".
+
+    A test that does not reject proves nothing. A certificate does: with the stated confidence, and in
+    every finite sample, the distance is at most what it says.
+
+    Parameters
+    ----------
+    probs, labels
+        As in :func:`caltest.test`. Rows must be independent.
+    lens
+        "top_label", "class:3", "top:5" or an object of :mod:`caltest.lenses` that leaves two classes.
+        Default None: binary predictions as they are, more classes through "top_label".
+    method
+        "bins" (default): the mean probability in every bin against the mean statement. It assumes
+        nothing, but errors that cancel within a bin do not show. "isotonic": the probability at every
+        score against the score. It assumes that the probability does not fall as the score rises, and
+        needs far more rows; near the smallest and the largest score it says little, as nothing lies
+        beyond.
+    n_bins
+        Bins of equal numbers of rows. Default 10. Fewer bins are certified more closely, and hide more.
+    binning
+        An object of :mod:`caltest.binning` instead.
+    cells
+        Isotonic: scores are pooled to this many cells of equal mass, cut again by as many of equal
+        width. Default 4 n^(1/3). More cells are not better: with every score a cell of its own
+        (``cells=n``, the method as published) the certified distances of 2000 rows were a twentieth
+        to a quarter larger.
+    confidence
+        Of all statements together, 0.5 or more. Default 0.95.
+    wanted
+        A distance, 0.005 or more: whether it is reached (isotonic: for nine tenths of the rows), and
+        how many rows would do (see :meth:`Certificate.samples_for`). Default None.
+
+    Returns
+    -------
+    Certificate
+        Frozen; ``print`` it, or call ``.summary()``, ``.table()``, ``.to_dict()``.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels, the lens leaves more than two classes, or an
+        option is not one of those above or not of this method.
+
+    Notes
+    -----
+    Bins: two Clopper–Pearson bounds a bin at level α/(2K) each, K bins; rows of a bin may have
+    different probabilities ("Many looks" in the documentation has the proof, and the correction that
+    it asks for where one event was seen). Isotonic: Clopper–Pearson bounds of all intervals of the G
+    cells, at level α/(G² + G) each. Bins and cells depend on the predictions only.
+
+    References
+    ----------
+    Clopper and Pearson, Biometrika 26 (1934); Hoeffding, Annals of Mathematical Statistics 27 (1956);
+    Dimitriadis, Dümbgen, Henzi, Puke, Ziegel, "Honest calibration assessment for binary outcome
+    predictions", Biometrika 110 (2023).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> model = caltest.simulation.tempered(n_samples=5000, temperature=1.0, rng=0)
+    >>> found = caltest.certificate(model.probs, model.labels)
+    >>> found.proved < found.distance < 0.12, found.miscalibrated
+    (True, ())
+    """
+    choose("method", method, {"bins": True, "isotonic": True})
+    confidence = float(confidence)
+    target = None if wanted is None else _checked_wanted(wanted)
+    if method == "isotonic" and (n_bins is not None or binning is not None):
+        raise InputError("the isotonic method has no bins; leave n_bins and binning out.")
+    if method == "bins" and cells is not None:
+        raise InputError("cells are those of method='isotonic'; give n_bins, or that method.")
+    if binning is None:
+        binning = EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
+    elif n_bins is not None:
+        raise InputError("n_bins and binning are both given; give one of them.")
+    view, label = seen(sample(probs, labels), lens, "top_label")
+    if view.rows.n_classes != 2:
+        raise InputError(
+            f"a certificate is of one probability, and there are {view.rows.n_classes} classes "
+            f"through the lens {label!r}; give a lens such as 'top_label' or 'class:0'."
+        )
+    if method == "isotonic":
+        found = _isotonic(view, cells, confidence)
+    else:
+        found = _bins(view, binning, confidence)
+    sides = {name: max(0.0, float(found[name].max())) for name in ("over", "under")}
+    sides["distance"] = float(found["distances"].max())
+    found |= dict.fromkeys(sides, 1.0) if found["crossings"] else sides
+    found["miscalibrated"] = tuple(sorted(found["proved"]))
+    found["proved"] = max((each.at_least for each in found["proved"]), default=0.0)
+    made = Certificate(
+        method=method,
+        confidence=confidence,
+        n_samples=view.rows.n_samples,
+        event=event(label, view.rows),
+        lens=label,
+        wanted=target,
+        warnings=view.rows.notes,
+        **found,
+    )
+    return made if target is None else replace(made, samples_wanted=made.samples_for(target))
+
+
+def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
+    """Return the fields of a certificate by bins."""
+    bins = reliability_curve(view.rows.probs, view.labels, rule)
+    counts, events = bins.counts.astype(np.float64), bins.events.astype(np.float64)
+    level = level_of_confidence(confidence) / (2.0 * len(counts))
+    lower, upper = mean_bounds(counts, events, level)
+    over, under = bins.predicted - lower, upper - bins.predicted
+    proved = [
+        Proved(
+            low=float(bins.smallest[k]),
+            high=float(bins.largest[k]),
+            direction="over" if under[k] < 0.0 else "under",
+            at_least=-min(float(over[k]), float(under[k])),
+            rows=int(counts[k]),
+        )
+        for k in np.flatnonzero(np.minimum(over, under) < 0.0)
+    ]
+    return {
+        "distances": np.maximum(over, under),
+        "over": over,
+        "under": under,
+        "proved": proved,
+        "crossings": (),
+        # What is proved is proved of the scores that there are, not of all between a bin's edges.
+        "starts": bins.smallest,
+        "ends": bins.largest,
+        "counts": counts,
+        "stated": bins.predicted,
+        "estimates": bins.observed,
+        "lower": lower,
+        "upper": upper,
+        "level": level,
+    }
+
+
+def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str, Any]:
+    """Return the fields of an isotonic certificate."""
+    scores = view.rows.probs[:, 1]
+    alpha = level_of_confidence(confidence)
+    cells = pool(scores, view.labels, cells_wanted(len(scores)) if n_cells is None else n_cells)
+    lower, upper = interval_bounds(cells.counts, cells.events, alpha)
+    band = ConfidenceBand(cells.starts, cells.ends, lower, upper)
+    over = cells.scores - band.lower_at(cells.scores)
+    under = band.upper_at(cells.scores) - cells.scores
+    proved = []  # where the diagonal is outside the band
+    sides: tuple[tuple[Direction, Array, list[Segment]], ...] = (
+        ("under", -over, band.too_low()),
+        ("over", -under, band.too_high()),
+    )
+    for direction, gap, ranges in sides:
+        for low, high in ranges:
+            inside = (cells.scores >= low) & (cells.scores <= high) & (gap > 0.0)
+            rows = int(cells.multiplicities[inside].sum())
+            proved.append(Proved(low, high, direction, float(gap[inside].max()), rows))
+    first = np.flatnonzero(np.r_[True, np.diff(cells.cell) > 0])
+    largest = np.maximum.reduceat(np.maximum(over, under), first)
+    return {
+        "distances": largest,
+        "over": over,
+        "under": under,
+        "proved": proved,
+        "crossings": band.crossings(),
+        "starts": cells.starts,
+        "ends": cells.ends,
+        "counts": cells.counts,
+        "stated": cells.stated,
+        "estimates": np.clip(
+            isotonic_regression(cells.events / cells.counts, weights=cells.counts).x, 0.0, 1.0
+        ),
+        "lower": lower,
+        "upper": upper,
+        "level": level_of(len(cells.counts), alpha),
+    }
+
+
+# ------------------------------------------------------------------ how many rows it would need
+
+
+def _checked_wanted(wanted: object) -> float:
+    """Return a distance that can be planned for, or say that it is none."""
+    found = Number(0.0, 1.0, "(]", "give a distance between 0 and 1, such as 0.02")("wanted", wanted)
+    if found < SMALLEST_PLANNED:
+        raise InputError(
+            f"wanted is {quoted(wanted)}, too small to plan for; give at least {SMALLEST_PLANNED:g}."
+        )
+    return found
+
+
+def _smallest(enough: Callable[[float], bool], start: float, near: float) -> int | None:
+    """Return a number of rows that is enough, fewer by a factor of ``near`` being too few."""
+    high = min(max(2.0, start), _MOST_ROWS)
+    if enough(high):
+        low = high / 2.0
+        while low >= 2.0 and enough(low):
+            low, high = low / 2.0, low
+    else:
+        low, high = high, 2.0 * high
+        while not enough(high):
+            if high > _MOST_ROWS:
+                return None
+            low, high = high, 2.0 * high
+    while high > low * near and high - low > 1.0:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(2, int(np.ceil(high)))
+
+
+_Enough: TypeAlias = "tuple[Callable[[float], bool], float, float] | None"
+
+
+def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
+    """Return whether rows are enough for all bins to be within ``wanted`` with the chance of 80%.
+
+    A bin is if its count of events s has L(s) ≥ stated − wanted and U(s) ≤ stated + wanted. L(s) ≥ p
+    is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
+    assumed truth how probable they are. (Rows that differ within the bin make it more so.)
+    """
+    if (np.abs(truth - c.stated) >= wanted).any():
+        return None
+
+    def least_events(n: Array, p: Array) -> Array:
+        """Return the smallest count whose lower bound is at least p."""
+        found = binom.isf(c.level, n, np.clip(p, 0.0, 1.0)) + 1.0
+        return np.where(p > 0.0, found, 0.0)
+
+    def enough(rows: float) -> bool:
+        n = np.maximum(np.floor(rows * c.counts / c.n_samples), 1.0)
+        least, most = least_events(n, c.stated - wanted), n - least_events(n, 1.0 - c.stated - wanted)
+        chances = binom.cdf(most, n, truth) - binom.cdf(least - 1.0, n, truth)
+        return float(np.prod(np.clip(chances, 0.0, 1.0))) >= CHANCE
+
+    return enough, c.n_samples, 1.005
+
+
+def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
+    """Return whether rows are enough for the band to be within ``wanted`` for nine tenths of them.
+
+    Scores are spread evenly within each cell, so that a larger sample can be cut more finely. Cells of
+    a single score stay what they are; if there are few, each is bounded by its own events almost alone,
+    and one of them that falls out is many rows: no fixed reserve does for all numbers of cells, and
+    samples are drawn, always the same.
+    """
+    aim, few = (1.0 - _KEPT_FOR_CHANCE) * wanted, len(c.counts) <= _FEW_CELLS
+    within = np.abs(truth - c.stated) < (wanted if few else aim)
+    if c.counts[within].sum() < SHARE * c.n_samples:
+        return None
+    wide = c.ends > c.starts
+
+    def enough(rows: float) -> bool:
+        cells = min(2 * cells_wanted(int(rows)), _MOST_CELLS)
+        parts = np.where(wide, -(-cells // len(wide)), 1).astype(int)
+        place = np.concatenate([(np.arange(k) + 0.5) / k for k in parts])
+        scores = np.repeat(c.starts, parts) + np.repeat(c.ends - c.starts, parts) * place
+        assumed = scores if truth is c.stated else np.interp(scores, c.stated, truth)
+        shares, between = np.clip(assumed, 0.0, 1.0), np.repeat(wide, parts)
+        expected = np.repeat(c.counts / parts, parts) * rows / c.n_samples
+        lengths = np.unique(np.geomspace(1, len(expected), _LENGTHS).astype(int)).tolist()
+
+        def near(counts: Array, events: Array, distance: float) -> bool:
+            """Return whether the band of these events is so near, for enough rows."""
+            lower, upper = interval_bounds(counts, events, level_of_confidence(c.confidence), lengths)
+            # A score between others has the bounds of its neighbours, as rounding outwards gives.
+            lower = np.where(between, np.r_[0.0, lower[:-1]], lower)
+            upper = np.where(between, np.r_[upper[1:], 1.0], upper)
+            inside = np.maximum(upper - scores, scores - lower) <= distance
+            return float(counts[inside].sum() / counts.sum()) * (1.0 + 1e-12) >= SHARE
+
+        if len(expected) > _FEW_CELLS:
+            return near(expected, expected * shares, aim)
+        draws, failed = generator(0), 0
+        total = expected.sum()
+        for _ in range(_DRAWS):
+            counts = draws.multinomial(round(float(total)), expected / total)
+            events = draws.binomial(counts, shares).astype(np.float64)
+            failed += not near(counts.astype(np.float64), events, wanted)
+            if failed > int((1.0 - CHANCE) * _DRAWS):
+                return False
+        return True
+
+    # How bands of rising curves shrink.
+    return enough, c.n_samples * (c.distance_for(SHARE) / aim) ** 3, 1.03

@@ -1,0 +1,324 @@
+"""Weights W_ij of pairs of rows, positive semi-definite: a tile at a time, or as features, W = ΦΦᵀ.
+
+Features of many rows are rounded to multiples of a fixed power of two, as coarse as single precision
+takes to add up a block of them without any rounding. What is rounded is the kernel, by a few 1e-5 of
+its values; sums are then exact, whatever the order in which they are taken, and a matrix product in
+single precision takes half the time. Any kernel makes an exact test.
+"""
+
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, log2
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from caltest._sampling import ROWS
+from caltest._tiles import Array, Tile, blocks
+from caltest.kernels import Kernel
+from caltest.kernels.radial import fourier_features
+
+# ------------------------------------------------------------------ features
+
+
+#: Rows whose rounded features single precision adds up without rounding: 2^10 numbers of 2^13 steps.
+EXACT_ROWS = 1024
+_STEPS = 2**13
+
+
+class Features(Protocol):
+    """An (n, F) table of features, of which some rows are asked for at a time: an array is one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, F)."""
+        ...
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Return the features of some rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedFeatures:
+    """Features that are held, as :func:`rounded` leaves them."""
+
+    values: Array  #: (n, F).
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __getitem__(self, rows: Any) -> Array:
+        return np.asarray(self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedFeatures(ABC):
+    """Features of any predictions, computed when they are needed, and rounded."""
+
+    kernel: Kernel  #: Its bandwidth fitted.
+    probs: Array  #: The predictions, (n, m).
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """(n, F)."""
+
+    @abstractmethod
+    def _of(self, probs: Array) -> Array:
+        """Return the features of predictions, (rows, F), before they are rounded."""
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Return the features of some rows."""
+        return rounded(self._of(self.probs[rows]), float(np.sqrt(self.kernel.bound)))
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkFeatures(ComputedFeatures):
+    """Nyström's features φ(g) = R⁻¹ k(Z, g) of landmarks Z with k(Z, Z) = R Rᵀ."""
+
+    landmarks: Array  #: Z, (F, m).
+    factor: Array  #: R, (F, F), lower triangular.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.probs), len(self.landmarks)
+
+    def _of(self, probs: Array) -> Array:
+        values = self.kernel(self.landmarks, probs)
+        return np.asarray(solve_triangular(self.factor, values, lower=True, overwrite_b=True).T)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFeatures(ComputedFeatures):
+    """Random Fourier features, see :mod:`caltest.kernels.radial`."""
+
+    directions: int  #: Of every part of the kernel that is shift-invariant.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.probs), int(self._of(self.probs[:1]).shape[1])
+
+    def _of(self, probs: Array) -> Array:
+        return fourier_features(self.kernel, probs, self.directions)
+
+
+def rounded(features: Array, largest: float) -> Array:
+    """Round features of at most ``largest`` to multiples of a power of two; a fresh array."""
+    unit = 2.0 ** ceil(log2(largest)) / _STEPS
+    multiples = features / unit
+    np.rint(multiples, out=multiples)
+    np.clip(multiples, -_STEPS, _STEPS, out=multiples)
+    multiples *= unit
+    return multiples
+
+
+def longest(features: Features) -> float:
+    """Return a bound of the squared length of a row's features."""
+    if isinstance(features, ComputedFeatures):  # that of k(g, g), and what rounding adds
+        return features.kernel.bound * (1.0 + 1.0 / 64.0)
+    return float(LowRankWeights(features).diagonal().max())
+
+
+# ------------------------------------------------------------------ weights
+
+
+class Weights(Protocol):
+    """A symmetric n×n matrix W that depends on the predictions only, a tile at a time."""
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        """Return the block of W at two slices, as a new array."""
+        ...
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of W, (n,)."""
+        ...
+
+
+class Term(NamedTuple):
+    """One summand W ⊗ A: weights W of the rows, A (m, m) of the classes (None: the identity)."""
+
+    weights: Weights
+    matrix: Array | None
+
+
+@dataclass(frozen=True)
+class ConstantWeights:
+    """W_ij = value for all pairs of n rows."""
+
+    value: float
+    n: int
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return np.full((rows.stop - rows.start, columns.stop - columns.start), self.value)
+
+    def diagonal(self) -> Array:
+        return np.full(self.n, self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelWeights:
+    """W_ij = k(g_i, g_j), computed anew for every tile."""
+
+    kernel: Kernel  #: Real-valued, its bandwidth fitted.
+    probs: Array  #: The predictions, (n, m).
+
+    @cached_property
+    def tile(self) -> Tile:
+        """The kernel matrix as a function of two slices, what depends on single rows done once."""
+        return self.kernel.tiles(self.probs)
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return self.tile(rows, columns)
+
+    def diagonal(self) -> Array:
+        return self.kernel.paired(self.probs, self.probs)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductWeights:
+    """W_ij = Π_l W_l,ij: the kernel on a product of spaces, for instance predictions and groups."""
+
+    factors: tuple[Weights, ...]  #: The W_l, at least one.
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        first, *others = self.factors
+        block = first(rows, columns)
+        for factor in others:
+            block *= factor(rows, columns)
+        return block
+
+    def diagonal(self) -> Array:
+        return np.asarray(np.prod([factor.diagonal() for factor in self.factors], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class DenseWeights:
+    """W held as a whole: 8 n² bytes."""
+
+    matrix: Array  #: W, (n, n), symmetric.
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return self.matrix[rows, columns].copy()
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.matrix).copy()
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankWeights:
+    """W = ΦΦᵀ of low rank."""
+
+    features: Features  #: Φ, (n, F).
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        return np.asarray(self.features[rows] @ self.features[columns].T)
+
+    def diagonal(self) -> Array:
+        parts = (self.features[rows] for rows in blocks(self.features.shape[0], ROWS))
+        return np.concatenate([np.einsum("if,if->i", part, part) for part in parts])
+
+
+def without_diagonal(tile: Tile, dtype: Any = np.float64) -> Tile:
+    """Return the same matrix with 0 on its diagonal, perhaps in single precision."""
+
+    def altered(rows: slice, columns: slice) -> Array:
+        block = tile(rows, columns).astype(dtype, copy=False)
+        if rows == columns:
+            np.fill_diagonal(block, 0.0)
+        return block
+
+    return altered
+
+
+# ------------------------------------------------------------------ from weights to features
+
+
+_EQUAL = 1e-9  # residuals of a matrix that differ by less than this share are tied
+_EXHAUSTED = 1e-12  # of the largest diagonal entry: what is left is rounding
+
+
+class Cholesky(NamedTuple):
+    """An incomplete factorisation: L (n, r), the share of the trace left out, and the r pivots."""
+
+    factor: Array
+    missing: float
+    pivots: NDArray[np.intp]
+
+
+def incomplete_cholesky(
+    weights: Weights,
+    order: NDArray[np.intp],
+    columns: int,
+    fewest: int | None = None,
+    enough: float = 0.0,
+    exhausted: float = _EXHAUSTED,
+) -> Cholesky:
+    """Approximate W by LLᵀ, L of few columns: the pivoted incomplete Cholesky factorisation.
+
+    The next pivot is always the row with the largest residual, of tied rows the first in ``order``:
+    with an order that depends on the predictions alone, the order of the rows changes nothing.
+    W − LLᵀ is positive semi-definite, so that its trace bounds its every eigenvalue.
+
+    Parameters
+    ----------
+    weights
+        W, positive semi-definite.
+    order
+        (n,) an order of the rows.
+    columns
+        The most columns L has. It has fewer if nothing is left but rounding.
+    fewest, enough
+        Stop after ``fewest`` columns if no more than the share ``enough`` of the trace is left out.
+        Default: all columns.
+    exhausted
+        Share of the largest diagonal entry below which what is left of an entry is rounding.
+
+    Returns
+    -------
+    Cholesky
+        L, (n, r); tr(W − LLᵀ) / tr W; and the rows taken as pivots, (r,), in the order taken.
+
+    References
+    ----------
+    Fine and Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2
+    (2002).
+
+    Examples
+    --------
+    >>> weights = DenseWeights(np.array([[2.0, 1.0], [1.0, 1.0]]))
+    >>> factor, missing, pivots = incomplete_cholesky(weights, np.arange(2), 1)
+    >>> (factor @ factor.T).round(6), round(missing, 6), pivots
+    (array([[2. , 1. ], [1. , 0.5]]), 0.166667, array([0]))
+    """
+    n = len(order)
+    rank = np.empty(n, dtype=np.intp)
+    rank[order] = np.arange(n)
+    residual = weights.diagonal()
+    trace, floor = float(residual.sum()), exhausted * float(residual.max())
+    factor = np.empty((min(columns, n), n))  # rows of it are contiguous
+    pivots = np.empty(len(factor), dtype=np.intp)
+    for number, column in enumerate(factor):
+        largest = float(residual.max())
+        sufficient = fewest is not None and number >= fewest and residual.sum() <= enough * trace
+        if largest <= floor or sufficient:
+            factor, pivots = factor[:number], pivots[:number]
+            break
+        tied = np.flatnonzero(residual >= (1.0 - _EQUAL) * largest)
+        pivots[number] = pivot = int(tied[rank[tied].argmin()])
+        column[:] = weights(slice(pivot, pivot + 1), slice(0, n))[0]
+        column -= factor[:number, pivot] @ factor[:number]
+        column /= np.sqrt(residual[pivot])
+        residual -= column**2
+        np.maximum(residual, 0.0, out=residual)
+        residual[pivot] = 0.0
+    missing = float(residual.sum()) / trace if trace > 0 else 0.0
+    return Cholesky(np.ascontiguousarray(factor.T), missing, pivots)

@@ -1,0 +1,340 @@
+"""`witness`: near which predictions is which class over- or under-predicted?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caltest._arguments import Whole, anything, arguments, check_draws, flag, level_of_confidence
+from caltest._parallel import Workers, single_threaded_blas
+from caltest._sampling import Rng, seed_of
+from caltest._tiles import Array
+from caltest._visible import visible
+from caltest.data import impossible_labels, sample
+from caltest.exceptions import InputError
+from caltest.kernels import Kernel
+from caltest.lenses import Lens, find_lens, seen
+from caltest.localisation.places import Field, Places, cover, given_points, kernels_of, places_told
+from caltest.predictive import recognised
+from caltest.pvalues import StepDown
+from caltest.results import Result, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LONG = ("rows", "centres", "values", "standardised", "pvalues", "stated", "shares", "weights")
+
+
+@dataclass(frozen=True, eq=False)
+class Witness(Result):
+    """Where which classes are over- and under-predicted. Arrays are read-only.
+
+    A place is a point seen with one kernel: L = points times kernels, kernel by kernel.
+
+    Attributes
+    ----------
+    rows
+        (L,) the row of the data that a place is; −1 for a point given that is none.
+    centres
+        (L, m) the predictions that the places are.
+    kernels
+        Name and options of every kernel, its bandwidth for instance.
+    values
+        (L, m) the witness w, of the rows within reach: positive where a class is under-predicted,
+        negative where over-predicted.
+    standardised
+        (L, m) z, values over their exact standard deviation under H0, with a floor.
+    pvalues
+        (L, m) in (0, 1], adjusted for all places and classes.
+    stated, shares
+        (L, m) near the place, weighted means: of the probabilities stated, and of what came true. NaN
+        where no row is near.
+    weights
+        (L,) effective number of rows near, (Σ k)² / Σ k².
+    told
+        At most five places with a p-value of at most 1 − confidence that say different things, most
+        telling first.
+    classes
+        Names of the classes, if known.
+    confidence
+        Of all claims together.
+    n_samples, n_classes, lens, n_resamples, seed, warnings
+        As in :class:`caltest.CalibrationResult`.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
+    >>> found = caltest.witness(sure.probs, sure.labels, n_resamples=99, rng=0)
+    >>> found.pvalue, len(found.told)
+    (0.01, 3)
+    >>> place = found.told[0]
+    >>> float(found.pvalues[place].min()), int(found.pvalues[place].argmin())
+    (0.01, 3)
+    """
+
+    rows: NDArray[np.intp] = field(repr=False)
+    centres: Array = field(repr=False)
+    kernels: tuple[dict[str, Any], ...]
+    values: Array = field(repr=False)
+    standardised: Array = field(repr=False)
+    pvalues: Array = field(repr=False)
+    stated: Array = field(repr=False)
+    shares: Array = field(repr=False)
+    weights: Array = field(repr=False)
+    told: tuple[int, ...]
+    classes: tuple[str, ...] | None
+    confidence: float
+    n_samples: int
+    n_classes: int
+    lens: str | None
+    n_resamples: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_places(self) -> int:
+        """How many places, L."""
+        return len(self.weights)
+
+    @property
+    def pvalue(self) -> float:
+        """The smallest adjusted p-value: an exact one of the model being calibrated."""
+        return float(self.pvalues.min())
+
+    @property
+    def level(self) -> float:
+        """1 − confidence: claims are made where the adjusted p-value is at most this."""
+        return level_of_confidence(self.confidence)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the classes are called."""
+        return self.classes or tuple(f"class {c}" for c in range(self.n_classes))
+
+    @property
+    def tested(self) -> tuple[int, ...]:
+        """The classes tested: all, of two the second only, as the first mirrors it."""
+        return (1,) if self.n_classes == 2 else tuple(range(self.n_classes))
+
+    @arguments()
+    def claims(self, place: int) -> tuple[int, ...]:
+        """Return the classes tested and significant at a place, the largest |z| first."""
+        place = Whole(0, self.n_places - 1)("place", place)
+        found = [c for c in self.tested if self.pvalues[place, c] <= self.level]
+        return tuple(sorted(found, key=lambda c: (-abs(self.standardised[place, c]), c)))
+
+    @arguments(significant=flag)
+    def table(self, *, significant: bool = False) -> pd.DataFrame:
+        """Return a row for every place and class tested, the largest |z| first.
+
+        Parameters
+        ----------
+        significant
+            Only those with an adjusted p-value of at most 1 − confidence. Default False: all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``place`` (its number), ``row`` (of the data, −1 for a point given), ``kernel`` (its
+            number), ``class``, ``weight`` (effective number of rows near), ``stated``, ``share``,
+            ``difference`` (share less stated), ``standardised`` and ``adjusted`` p-value.
+        """
+        import pandas as pd
+
+        chosen = np.zeros(self.pvalues.shape, dtype=bool)
+        chosen[:, self.tested] = True
+        if significant:
+            chosen &= self.pvalues <= self.level
+        places, classes = np.nonzero(chosen)
+        z = self.standardised[chosen]
+        found = pd.DataFrame(
+            {
+                "place": places,
+                "row": self.rows[places],
+                "kernel": places // (self.n_places // len(self.kernels)),
+                "class": np.array([visible(name) for name in self.names], dtype=object)[classes],
+                "weight": self.weights[places],
+                "stated": self.stated[chosen],
+                "share": self.shares[chosen],
+                "difference": self.shares[chosen] - self.stated[chosen],
+                "standardised": z,
+                "adjusted": self.pvalues[chosen],
+            }
+        )
+        return found.iloc[np.argsort(-np.abs(z), kind="stable")].reset_index(drop=True)
+
+    @arguments(arrays=flag)
+    def to_dict(self, *, arrays: bool = False) -> dict[str, Any]:
+        """Return plain data, ready for strict JSON: a number that is not finite becomes a string.
+
+        Parameters
+        ----------
+        arrays
+            Include the arrays of all places. Default False: they are long; the places told are
+            there with their claims in any case, under ``findings``.
+        """
+        return self._plain(*(() if arrays else _LONG)) | {
+            "pvalue": self.pvalue,
+            "n_places": self.n_places,
+            "findings": [
+                {
+                    "place": place,
+                    "row": int(self.rows[place]),
+                    "centre": plain(self.centres[place]),
+                    "weight": float(self.weights[place]),
+                    "claims": [
+                        {
+                            "class": self.names[c],
+                            "stated": float(self.stated[place, c]),
+                            "share": float(self.shares[place, c]),
+                            "standardised": float(self.standardised[place, c]),
+                            "pvalue": float(self.pvalues[place, c]),
+                        }
+                        for c in self.claims(place)
+                    ],
+                }
+                for place in self.told
+            ],
+        }
+
+
+@arguments(kernel=anything)
+def witness(
+    probs: object,
+    labels: object,
+    *,
+    kernel: Kernel | Sequence[Kernel] | None = None,
+    lens: str | Lens | None = None,
+    points: ArrayLike | None = None,
+    n_points: int = 128,
+    confidence: float = 0.95,
+    n_resamples: int = 999,
+    rng: Rng = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Witness:
+    """Find near which predictions which classes are over- and under-predicted.
+
+    The witness at a prediction p is w(p) = n⁻¹ Σ_j k(p, g_j) D_j with the residuals
+    D_j = onehot(y_j) − g_j: a vector over the classes. Where an entry is positive, the class came true
+    more often than stated near p (under-predicted); where negative, less often (over-predicted).
+
+    Parameters
+    ----------
+    probs, labels
+        Predictions and labels as :func:`caltest.test` takes them.
+    kernel
+        A real-valued kernel of :mod:`caltest.kernels`, or a list of several, which make one family:
+        a *place* is a point seen with one kernel. Default: ``Exponential(bandwidth, "tv")`` at three
+        bandwidths, the SKCE's own (the median distance of the predictions) and a 4th and a 16th of
+        it: a confident model has a median distance near 1, as far apart as predictions can be, and
+        with this bandwidth alone all rows would be near every point. Weights below 5% of the point's
+        own, k(p, p), count as 0: those beyond three bandwidths of the exponential kernel.
+    lens
+        As in :func:`caltest.test`. Default None: the full probability vector.
+    points
+        Where to look: rows (k,) of ``probs``, whole numbers, or predictions (k, m). They must not have
+        been chosen by looking at the labels, else the p-values mean nothing. Default: rows
+        that cover the predictions, chosen from the predictions only (see Notes).
+    n_points
+        How many points at most, if ``points`` is None. Default 128, which with three kernels are 384
+        places: more see finer, and cost in proportion.
+    confidence
+        Claims are made at level 1 − confidence, for all places and classes together. Default 0.95.
+    n_resamples
+        Number of label draws. Default 999: adjusted p-values down to 0.001.
+    rng, n_jobs, progress
+        As in :func:`caltest.test`.
+
+    Returns
+    -------
+    Witness
+        Frozen; ``print`` it, or call ``.table()``, ``.to_dict()``, ``.summary()``.
+
+    Raises
+    ------
+    InputError
+        If the input is no set of predictions and labels, or an option cannot be used.
+
+    Notes
+    -----
+    If the model is calibrated, the chance of any claim is at most 1 − confidence, exactly so for any
+    number of rows, kernel and points. If it errs, the chance of a claim (place, class) such that this
+    class is stated rightly *in every row of positive weight* is at most that too. It is not promised
+    for narrower hypotheses: the witness mixes a neighbourhood, and the prediction at its centre may be
+    right and have wrong neighbours. The differences are those of the places that stood out, so on
+    average the truth is smaller. The statistic, how points are chosen, and what it costs:
+    "Many looks" in the documentation.
+
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Schölkopf, Smola, "A kernel two-sample test", JMLR 13 (2012), section
+    2.3 (witness functions); Widmann, Lindsten, Zachariah 2019 (the SKCE, whose witness this is);
+    Westfall and Young, "Resampling-based multiple testing", 1993.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
+    >>> found = caltest.witness(digits.probs, digits.labels, n_resamples=99, rng=0)
+    >>> found.pvalue
+    0.01
+    """
+    check_draws("n_resamples", n_resamples, level_of_confidence(confidence))
+    level = level_of_confidence(confidence)
+    seed, workers = seed_of(rng), Workers(n_jobs, progress)
+    find_lens(lens)  # a wrong name is found before the data are read
+    if recognised(probs) is not None:
+        raise InputError("probs are distributions of numbers; give probabilities of classes.")
+    view, lens_label = seen(sample(probs, labels), lens)
+    known = view.rows
+    with single_threaded_blas():
+        kernels = kernels_of(kernel, known.probs)
+        if points is None:
+            rows = cover(known.probs, int(n_points), kernels[min(1, len(kernels) - 1)])
+            chosen = known.probs[rows]
+        else:
+            chosen, rows = given_points(points, known.probs)
+        places = Places.of(kernels, chosen)
+        near = Field.of(known.probs, places, workers)
+        sums = near.labelled(view.labels[None, :])[0].T
+        standardised = near.standardised(view.labels[None, :])[0]
+        test = StepDown.of(np.abs(standardised))
+        counts = near.exceedances(test, known.sampler(seed), int(n_resamples), workers)
+    pvalues = test.pvalues(counts, int(n_resamples)).reshape(standardised.shape)
+    if known.n_classes == 2:
+        standardised = np.hstack([-standardised, standardised])
+        pvalues = np.hstack([pvalues, pvalues])
+
+    def means(sums: Array) -> Array:
+        """Divide sums by weights; NaN where no row is near."""
+        where = np.broadcast_to(near.totals[:, None] > 0.0, sums.shape)
+        empty = np.full(sums.shape, np.nan)
+        return np.asarray(np.divide(sums, near.totals[:, None], out=empty, where=where))
+
+    notes = [*known.notes, *(note for each in kernels for note in each.notes)]
+    return Witness(
+        rows=np.tile(rows, len(kernels)),
+        centres=np.tile(chosen, (len(kernels), 1)),
+        kernels=tuple({"kernel": type(each).__name__, **each.parameters} for each in kernels),
+        values=(sums - near.stated) * places.heights.reshape(-1, 1) / known.n_samples,
+        standardised=standardised,
+        pvalues=pvalues,
+        stated=means(near.stated),
+        shares=means(sums),
+        weights=near.effective_rows,
+        told=places_told(places, standardised, pvalues <= level, near.effective_rows),
+        classes=known.classes,
+        confidence=float(confidence),
+        n_samples=known.n_samples,
+        n_classes=known.n_classes,
+        lens=lens_label,
+        n_resamples=int(n_resamples),
+        seed=seed,
+        warnings=tuple(dict.fromkeys([*notes, *impossible_labels(view)])),
+    )
