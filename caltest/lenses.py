@@ -345,3 +345,23 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
     return find_lens(default) if found is None and predictions.n_classes > 2 else found
+
+
+def event(lens: str | None, predictions: Rows) -> str:
+    """Return what class 1 of two classes is about, as a clause."""
+    kind, _, which = (lens or "").partition(":")
+    if kind == "top_label":
+        return "the top class is right"
+    if kind == "top":
+        return f"the label is among the top {which}"
+    if kind == "sorted":
+        return "the second choice is right"
+    if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
+        first, _, second = which.partition("|")
+        if not second:
+            return f"the label is none of the classes {first.replace('+', ', ')}"
+        if "+" in second:
+            return f"the label is one of the classes {second.replace('+', ', ')}"
+        return f"the label is class {second}"
+    name = predictions.classes[1] if predictions.classes else "class 1"
+    return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"

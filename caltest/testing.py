@@ -25,7 +25,7 @@ from caltest.data import (
 from caltest.exceptions import InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, LabelFunction, Side
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, event, find_lens, seen
 from caltest.named import (
     StatisticLike,
     check_alternative,
@@ -44,7 +44,6 @@ from caltest.tolerance import (
     ToleranceAlternative,
     check_possible,
     claim,
-    event,
     impossible_on,
     sided_answer,
 )

@@ -28,7 +28,7 @@ from caltest.plots.display import (
     shade,
     tidy,
 )
-from caltest.text.certificate import at_most
+from caltest.text.bounds import at_most
 from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from caltest.auditing.result import Audit, Check, Group, View
 from caltest.forms import Side
 from caltest.report.charts import diagram, gauge, histogram
 from caltest.text import audit as words
+from caltest.text.audit import facts, findings_counted
 from caltest.text.numbers import (
     confidence_text,
     counted,
@@ -22,8 +23,6 @@ from caltest.text.numbers import (
 )
 from caltest.text.vocabulary import (
     TOO,
-    facts,
-    findings_counted,
     lens_name,
     narrow_name,
     shown_directions,
