@@ -128,7 +128,7 @@ class ClassWise(_Event):
     Parameters
     ----------
     which
-        Column (counting from 0), or name of the class.
+        Column, a whole number counting from 0; or as text, the name of the class, or a column.
 
     Examples
     --------
@@ -150,8 +150,8 @@ class ClassWise(_Event):
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         classes = predictions.classes or ()
         column = whole_number(self.which)
-        if str(self.which) in classes:
-            column = classes.index(str(self.which))
+        if isinstance(self.which, str) and self.which in classes:
+            column = classes.index(self.which)
         if column is None or column >= predictions.n_classes:
             known = f" or a name among {listed(classes)}" if classes else ""
             raise InputError(

@@ -31,9 +31,9 @@ from caltest.cli._options import (
     Columns,
     Example,
     File,
+    Input,
     Label,
     Seed,
-    Source,
     WithChoices,
     column_names,
     file_path,
@@ -214,7 +214,7 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
     weaker = _weaker(loaded, said)
-    sample, groups = Source(
+    sample, groups = Input(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
     ).with_groups()
 

@@ -15,10 +15,10 @@ from caltest._arguments import check_draws, choose
 from caltest._door import called
 from caltest.cli._options import (
     Found,
+    Input,
     Jobs,
     LensName,
     Seed,
-    Source,
     StatisticName,
     command,
     default,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @command()
 def test(
-    asked: Source,
+    asked: Input,
     statistic: Annotated[
         str | None,
         option(
@@ -125,7 +125,7 @@ def test(
 
 @command()
 def estimate(
-    asked: Source, statistic: StatisticName = "skce_uq", lens: LensName = None, jobs: Jobs = -1
+    asked: Input, statistic: StatisticName = "skce_uq", lens: LensName = None, jobs: Jobs = -1
 ) -> Found:
     """Estimate a calibration error, without a test.
 
@@ -142,7 +142,7 @@ def estimate(
 
 @command(plot=True)
 def estimate_error(
-    asked: Source,
+    asked: Input,
     lens: LensName = None,
     functions: Annotated[
         str,
@@ -204,7 +204,7 @@ def estimate_error(
 
 @command(plot=True)
 def bounds(
-    asked: Source,
+    asked: Input,
     lens: LensName = None,
     confidence: Annotated[float, default("FLOAT", "Of all statements of one kind together.")] = 0.95,
     resamples: Annotated[
@@ -276,7 +276,7 @@ def bounds(
 
 @command()
 def compare(
-    asked: Source,
+    asked: Input,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -329,7 +329,7 @@ def compare(
 
 
 def _models(
-    asked: Source, files: Sequence[Path], example: str | None
+    asked: Input, files: Sequence[Path], example: str | None
 ) -> tuple[dict[str, str] | None, dict[str, Rows], Any]:
     """Return the files by model (None for an example), the predictions by model, and the labels."""
     if example is not None:

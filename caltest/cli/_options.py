@@ -1,6 +1,6 @@
 """The frame of every command: options that all of them have, what they read, and what they return.
 
-A command is a function that takes an `Source` and its own options, and returns a `Found`; its first
+A command is a function that takes an `Input` and its own options, and returns a `Found`; its first
 line of documentation is the text of its help.
 """
 
@@ -159,7 +159,7 @@ def column_names(columns: str | None) -> list[str] | None:
 
 
 @dataclass(frozen=True)
-class Source:
+class Input:
     """Whose predictions a command is asked about."""
 
     file: Path | None
@@ -248,7 +248,7 @@ class Found:
 def command(
     *, plot: bool = False, names: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., Found]], Callable[..., None]]:
-    """Make a function of an `Source` and its own options a command, with those that all have.
+    """Make a function of an `Input` and its own options a command, with those that all have.
 
     ``names`` are the options that arguments in messages of Python are called here.
     """
@@ -279,7 +279,7 @@ def command(
                         kind(f"--{name}", given[name])
                 picture = given.get("plot")
                 check_picture(picture, given.get("file"))
-                asked = Source(
+                asked = Input(
                     given.get("file"),
                     given["label"],
                     column_names(given["columns"]),

@@ -9,7 +9,7 @@ import typer
 
 from caltest._arguments import choose, whole_number
 from caltest._visible import quoted
-from caltest.cli._options import Found, Jobs, LensName, Seed, Source, command, default, option
+from caltest.cli._options import Found, Input, Jobs, LensName, Seed, command, default, option
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _OPTIONS = {
 
 @command(plot=True, names=_OPTIONS)
 def power(
-    asked: Source,
+    asked: Input,
     n: Annotated[
         list[int] | None, option("INT", "Rows of a data set; give it once for each size.", "--n")
     ] = None,
@@ -198,7 +198,7 @@ def _check_question(
 
 
 def _model(
-    asked: Source, simulate: str | None, classes: int | None, assumed: dict[str, Any]
+    asked: Input, simulate: str | None, classes: int | None, assumed: dict[str, Any]
 ) -> ModelLike:
     """Return the pilot of a file or an example, or the model to simulate."""
     if simulate is None:
