@@ -439,7 +439,8 @@ def _view(
     probs: object, labels: object, lens: str | Lens | None, default: str | None
 ) -> tuple[Sample | PredictiveSample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""
-    densities = recognised(probs)
+    numbers = isinstance(probs, np.ndarray) and probs.dtype != object
+    densities = None if numbers else recognised(probs)
     if densities is None:
         find_lens(lens)  # a wrong name is found before the data are read
         return seen(sample(probs, labels), lens, default)
