@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pickle
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 import caltest
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
+from caltest.lenses import find_lens
 
 # Sums of binary fractions are exact, so rows stay as they are, bit by bit.
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
@@ -451,3 +453,24 @@ def test_a_class_that_is_always_rare_is_missed(rare):
 def test_what_rounding_does_not_explain_is_refused(probs):
     with pytest.raises(InputError, match="rows that do not sum to 1"):
         sample(probs, [0] * 9)
+
+
+# ------------------------------------------------------------------ what belongs to rows
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed(Rows):
+    """Rows with one thing more, as an example."""
+
+    weights: np.ndarray | None = field(default=None, metadata={"by_row": True})
+
+
+@pytest.mark.parametrize("name", [None, "top_label", "class:1", "sorted", "top:2"])
+def test_what_belongs_to_rows_is_never_lost(name):
+    rows = Weighed(np.full((4, 3), 1 / 3), weights=np.arange(4.0))
+    found = rows if name is None else find_lens(name).reduce(rows)
+    checked = sample(found, [0, 1, 0, 1])
+    for each in (found, checked.rows, pickle.loads(pickle.dumps(found)), copy.deepcopy(checked).rows):
+        assert each.weights.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert found.take([2, 0]).weights.tolist() == [2.0, 0.0]
+    assert not found.take(slice(1, 3)).probs.flags.writeable

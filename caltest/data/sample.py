@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -169,7 +169,7 @@ class Rows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
-        return Rows, (self.probs, self.classes, self.notes)
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def n_samples(self) -> int:
@@ -188,8 +188,18 @@ class Rows:
     def shown_as(
         self, probs: NDArray[np.float64], classes: tuple[str, ...] | None, places: Any = None
     ) -> Rows:
-        """Return the same rows, or those at some places, with probabilities as a lens shows them."""
-        return Rows(probs, classes, self.notes if places is None else ())
+        """Return the same rows, or those at some places, with probabilities as a lens shows them.
+
+        Fields with ``metadata={"by_row": True}`` have an entry for every row, and are taken along.
+        """
+        if places is None:
+            return replace(self, probs=probs, classes=classes)
+        own = {
+            each.name: getattr(self, each.name)[places]
+            for each in fields(self)
+            if each.metadata.get("by_row") and getattr(self, each.name) is not None
+        }
+        return replace(self, probs=probs, classes=classes, notes=(), **own)
 
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
@@ -241,7 +251,7 @@ class Sample:
         object.__setattr__(self, "labels", _read_only(self.labels, np.intp))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sample, (self.rows, self.labels)
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
 
 @arguments(part=flag)

@@ -1,4 +1,4 @@
-"""Nulls: ways to a p-value, one stated assumption a file. A new one is a file and a line here."""
+"""Nulls: ways to a p-value, one stated assumption each. A new one is a class, and its place here."""
 
 from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
