@@ -32,12 +32,11 @@ if TYPE_CHECKING:
         simulation,
         statistics,
     )
-    from caltest.auditing import Audit, audit
+    from caltest.auditing import Audit, assert_calibrated, audit
     from caltest.bounds import Certificate, MiscalibrationBounds, certificate, miscalibration_bounds
     from caltest.comparison import Comparison, compare
     from caltest.cox import Recalibration, recalibration
     from caltest.estimation import SquaredErrorEstimate, estimate_squared_error
-    from caltest.gate import assert_calibrated
     from caltest.localisation import Witness, witness
     from caltest.planning import PowerResult, SampleSizeResult, power, sample_size
     from caltest.plots import (
@@ -123,7 +122,7 @@ _HOMES = {
     "SquaredErrorEstimate": "estimation",
     "Witness": "localisation",
     "WitnessDisplay": "plots",
-    "assert_calibrated": "gate",
+    "assert_calibrated": "auditing",
     "audit": "auditing",
     "bin_table": "binning",
     "certificate": "bounds",

@@ -85,6 +85,8 @@ class Workers:
             most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
         except Exception as error:  # each backend has its own
             raise _no_answer(error) from None
+        if asked == 1:
+            return 1
         fitting = max(1.0, addresses_left() / _ADDRESSES)
         return int(min(asked, most, fitting))
 

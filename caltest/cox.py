@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from importlib import import_module
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincc, ndtri
 
 from caltest._arguments import arguments
@@ -39,17 +39,9 @@ class ChiSquareTest:
     degrees: int
     pvalue: float
 
-    @classmethod
-    def of(cls, statistic: float, degrees: int) -> Self:
-        """Look the p-value up."""
-        p = gammaincc(0.5 * degrees, 0.5 * statistic) if degrees else float(statistic == 0.0)
-        return cls(statistic, degrees, max(float(p), float(np.finfo(float).tiny)))
-
     def __str__(self) -> str:
-        if self.degrees == 0:
-            return "a certain prediction was wrong" if self.statistic else "nothing to test"
-        freedom = f"{self.degrees} degree{'' if self.degrees == 1 else 's'} of freedom"
-        return f"χ² = {self.statistic:.4g}, {freedom}, p = {self.pvalue:.3g}"
+        text: str = import_module("caltest.text").written(self, "summary")
+        return text
 
 
 @dataclass(frozen=True)
@@ -123,11 +115,8 @@ class Recalibration(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for strict JSON: a number that is not finite becomes a string."""
-        intervals = {f"{name}_interval": getattr(self, f"{name}_interval") for name in _ESTIMATES}
-        return {**super().to_dict(), **plain(intervals)}
-
-
-_ESTIMATES = ("intercept", "slope", "in_the_large")
+        names = [f"{name}_interval" for name in ("intercept", "slope", "in_the_large")]
+        return {**super().to_dict(), **plain({name: getattr(self, name) for name in names})}
 
 
 @arguments()
@@ -180,19 +169,13 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
     view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
     two_classes(CoxRecalibration(), view.rows)
     with single_threaded_blas():
-        logits = Logits.of(view.rows.probs)
-        return _fitted(logits, view.labels, lens_label, view.rows.notes)
-
-
-def _fitted(
-    logits: Logits, labels: NDArray[np.intp], lens: str | None, notes: tuple[str, ...]
-) -> Recalibration:
-    y = labels[logits.rows]
-    mixed = bool(y.any() and not y.all())
-    supremum = logits.separated(y)
-    separated = supremum is not None and len(y) > 0 and not (mixed and logits.estimable == 1)
-    level = fit_line(logits.values, y, slope=False) if mixed else None
-    line = fit_line(logits.values, y) if supremum is None else None
+        logits, labels = Logits.of(view.rows.probs), view.labels
+        y, k = labels[logits.rows], logits.estimable
+        mixed = bool(y.any() and not y.all())
+        supremum = logits.separated(y)
+        level = fit_line(logits.values, y, slope=False) if mixed else None
+        line = fit_line(logits.values, y) if supremum is None else None
+    separated = supremum is not None and len(y) > 0 and not (mixed and k == 1)
     # Log-likelihoods of (0, 1), of the best (a, 1), and of the best (a, b).
     none, one = logits.loglik(y), level.loglik if level else 0.0
     two = line.loglik if line else supremum or 0.0
@@ -200,34 +183,10 @@ def _fitted(
 
     def test(larger: float, smaller: float, degrees: int) -> ChiSquareTest:
         gain = 2.0 * (larger - smaller) if degrees else 0.0
-        return ChiSquareTest.of(max(0.0, gain) + impossible, degrees)
+        statistic = max(0.0, gain) + impossible
+        p = gammaincc(0.5 * degrees, 0.5 * statistic) if degrees else float(statistic == 0.0)
+        return ChiSquareTest(statistic, degrees, max(float(p), float(np.finfo(float).tiny)))
 
-    k = logits.estimable
-    best = line if line or k == 2 else level
-    return Recalibration(
-        *_estimates(best, free=2 if line else 1),
-        *_estimates(level, free=1)[::2],
-        test_both=test(two, none, k),
-        test_in_the_large=test(one, none, min(k, 1)),
-        test_slope=test(two, one, k // 2),
-        separated=separated,
-        n_samples=len(labels),
-        lens=lens,
-        warnings=(*notes, *_remarks(logits, labels, mixed, separated)),
-    )
-
-
-def _estimates(line: Line | None, free: int) -> tuple[float, float, float, float]:
-    """Return a, b and their standard errors, NaN where there is no line or b is not free."""
-    if line is None:
-        return (np.nan,) * 4
-    a, b = (float(value) for value in line.params)
-    errors = [float(value) for value in np.sqrt(np.diag(line.covariance))]
-    return (a, b, errors[0], errors[1]) if free == 2 else (a, np.nan, errors[0], np.nan)
-
-
-def _remarks(logits: Logits, labels: NDArray[np.intp], mixed: bool, separated: bool) -> tuple[str, ...]:
-    """Say what a reader should know of rows left out and of lines that do not exist."""
     remarks = []
     if len(logits.certain):
         wrong = int(np.count_nonzero(labels[logits.certain] != logits.outcomes))
@@ -241,9 +200,28 @@ def _remarks(logits: Logits, labels: NDArray[np.intp], mixed: bool, separated: b
         remarks.append("The logits separate the labels: ever steeper lines fit ever better.")
     elif separated:
         remarks.append("All labels fitted are of one class: ever more extreme lines fit ever better.")
-    elif logits.estimable == 1:
+    elif k == 1:
         remarks.append("All predictions are equal: they tell no slope.")
-    return tuple(remarks)
+    return Recalibration(
+        *_estimates(line if line or k == 2 else level, free=2 if line else 1),
+        *_estimates(level, free=1)[::2],
+        test_both=test(two, none, k),
+        test_in_the_large=test(one, none, min(k, 1)),
+        test_slope=test(two, one, k // 2),
+        separated=separated,
+        n_samples=len(labels),
+        lens=lens_label,
+        warnings=(*view.rows.notes, *remarks),
+    )
+
+
+def _estimates(line: Line | None, free: int) -> tuple[float, float, float, float]:
+    """Return a, b and their standard errors, NaN where there is no line or b is not free."""
+    if line is None:
+        return (np.nan,) * 4
+    a, b = (float(value) for value in line.params)
+    errors = [float(value) for value in np.sqrt(np.diag(line.covariance))]
+    return (a, b, errors[0], errors[1]) if free == 2 else (a, np.nan, errors[0], np.nan)
 
 
 def _interval(value: float, error: float) -> Interval:

@@ -128,7 +128,7 @@ class ClassWise(_Event):
     Parameters
     ----------
     which
-        Column (counting from 0), or name of the class.
+        Column, a whole number counting from 0; or as text, the name of the class, or a column.
 
     Examples
     --------
@@ -150,8 +150,8 @@ class ClassWise(_Event):
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
         classes = predictions.classes or ()
         column = whole_number(self.which)
-        if str(self.which) in classes:
-            column = classes.index(str(self.which))
+        if isinstance(self.which, str) and self.which in classes:
+            column = classes.index(self.which)
         if column is None or column >= predictions.n_classes:
             known = f" or a name among {listed(classes)}" if classes else ""
             raise InputError(
@@ -345,3 +345,23 @@ def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = No
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
     return find_lens(default) if found is None and predictions.n_classes > 2 else found
+
+
+def event(lens: str | None, predictions: Rows) -> str:
+    """Return what class 1 of two classes is about, as a clause."""
+    kind, _, which = (lens or "").partition(":")
+    if kind == "top_label":
+        return "the top class is right"
+    if kind == "top":
+        return f"the label is among the top {which}"
+    if kind == "sorted":
+        return "the second choice is right"
+    if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
+        first, _, second = which.partition("|")
+        if not second:
+            return f"the label is none of the classes {first.replace('+', ', ')}"
+        if "+" in second:
+            return f"the label is one of the classes {second.replace('+', ', ')}"
+        return f"the label is class {second}"
+    name = predictions.classes[1] if predictions.classes else "class 1"
+    return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"

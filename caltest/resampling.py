@@ -299,7 +299,8 @@ class _Block:
             else:
                 others.setdefault(id(view.reduce), {}).setdefault(id(view), []).append(place)
         places = tuple(place for views in others.values() for each in views.values() for place in each)
-        return cls(tuple(columns[place] for place in places), places, classes(found))
+        by_class = classes(found) if found else ()
+        return cls(tuple(columns[place] for place in places), places, by_class)
 
     def __call__(self, draws: LabelDraws, start: int, stop: int) -> Array:
         return self.of_labels(draws.draw(start, stop))

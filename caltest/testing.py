@@ -25,7 +25,7 @@ from caltest.data import (
 from caltest.exceptions import InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, LabelFunction, Side
-from caltest.lenses import Lens, find_lens, seen
+from caltest.lenses import Lens, event, find_lens, seen
 from caltest.named import (
     StatisticLike,
     check_alternative,
@@ -44,7 +44,6 @@ from caltest.tolerance import (
     ToleranceAlternative,
     check_possible,
     claim,
-    event,
     impossible_on,
     sided_answer,
 )
@@ -440,7 +439,8 @@ def _view(
     probs: object, labels: object, lens: str | Lens | None, default: str | None
 ) -> tuple[Sample | PredictiveSample, str | None]:
     """Check the input and see it through the lens; of more than two classes, the default one."""
-    densities = recognised(probs)
+    numbers = isinstance(probs, np.ndarray) and probs.dtype != object
+    densities = None if numbers else recognised(probs)
     if densities is None:
         find_lens(lens)  # a wrong name is found before the data are read
         return seen(sample(probs, labels), lens, default)

@@ -19,8 +19,8 @@ for it: it has all of α.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,22 +43,11 @@ _NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
 _MISSED: dict[Side, int] = {"over": 0, "under": 1}
 
 
-@dataclass(frozen=True, eq=False)
-class SidedAnswer:
-    """What was found on the side with the smaller p-value.
-
-    Attributes
-    ----------
-    statistic, form, value
-        The statistic of that side, the same under the shifted model, and its observed value.
-    answer
-        With its p-value, doubled if both sides were tested.
-    side
-        The side.
-    """
+class SidedAnswer(NamedTuple):
+    """What was found on the side with the smaller p-value, which is doubled if both were tested."""
 
     statistic: Statistic
-    form: Form
+    form: Form  # under the shifted model
     value: float
     answer: Answer
     side: Side
@@ -87,15 +76,7 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
 
 
 def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
-    """Return the model that is the hardest to tell from errors of one side beyond the tolerance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from caltest.data import Rows
-    >>> shifted(Rows(np.array([[0.25, 0.75], [0.9, 0.1]])), "over", 0.125).probs.tolist()
-    [[0.375, 0.625], [1.0, 0.0]]
-    """
+    """Return the model that is the hardest to tell from errors of one side beyond the tolerance."""
     column = 1 if side == "over" else 0
     lowered = np.maximum(predictions.probs[:, column] - tolerance, 0.0)
     raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0)
@@ -141,14 +122,12 @@ def sided_answer(
         value = question.observed if answer.statistic is None else answer.statistic
         found.append(SidedAnswer(sided, form, value, answer, side))
     least = min(found, key=lambda one: one.answer.pvalue)
-    return least if len(found) == 1 else replace(least, answer=_doubled(least.answer))
-
-
-def _doubled(answer: Answer) -> Answer:
-    interval = answer.pvalue_interval
-    if interval is not None:
-        interval = min(1.0, 2.0 * interval[0]), min(1.0, 2.0 * interval[1])
-    return replace(answer, pvalue=min(1.0, 2.0 * answer.pvalue), pvalue_interval=interval)
+    if len(found) == 1:
+        return least
+    p, ends = least.answer.pvalue, least.answer.pvalue_interval
+    interval = None if ends is None else (min(1.0, 2.0 * ends[0]), min(1.0, 2.0 * ends[1]))
+    answer = replace(least.answer, pvalue=min(1.0, 2.0 * p), pvalue_interval=interval)
+    return least._replace(answer=answer)
 
 
 def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: float) -> tuple[str, ...]:
@@ -161,47 +140,8 @@ def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: fl
     return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
 
 
-def event(lens: str | None, predictions: Rows) -> str:
-    """Return what class 1 of two classes is about, as a clause.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from caltest.data import Rows
-    >>> event(None, Rows(np.array([[0.25, 0.75]]), ("healthy", "ill")))
-    "the label is 'ill'"
-    >>> event("sets:0+1|2", Rows(np.array([[0.25, 0.75]])))
-    'the label is class 2'
-    """
-    if lens == "top_label":
-        return "the top class is right"
-    if lens is not None and lens.startswith("top:"):
-        return f"the label is among the top {lens.removeprefix('top:')}"
-    if lens == "sorted":
-        return "the second choice is right"
-    if lens is not None and lens.startswith("sets:"):
-        return _of_sets(lens.removeprefix("sets:").split("|"))
-    name = predictions.classes[1] if predictions.classes else "class 1"
-    return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"
-
-
-def _of_sets(sets: list[str]) -> str:
-    """Return what the second of two sets is, columns joined by +; if one is given, it is the rest."""
-    if len(sets) == 1:
-        return f"the label is none of the classes {sets[0].replace('+', ', ')}"
-    if "+" in sets[1]:
-        return f"the label is one of the classes {sets[1].replace('+', ', ')}"
-    return f"the label is class {sets[1]}"
-
-
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:
-    """Return H0 in words, for the probability of an event.
-
-    Examples
-    --------
-    >>> claim("the top class is right", "over", 0.02)
-    'nowhere does the probability that the top class is right claim more than 2 points too much'
-    """
+    """Return H0 in words, for the probability of an event."""
     wrong = {"over": "claim{} too much", "under": "claim{} too little", "two-sided": "err{} either way"}
     amount = f" more than {points(tolerance)}" if tolerance else ""
     if alternative == "two-sided":

@@ -40,7 +40,7 @@ SECONDS = 20  # of one call, on a machine that has other work
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
     "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
-    "NullDisplay", "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
+    "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
     "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
@@ -115,7 +115,7 @@ def made():
         caltest.ComparisonDisplay(compared),
         caltest.PowerDisplay(planned),
         caltest.WitnessDisplay(found),
-        caltest.NullDisplay(tested, tested.null_distribution, tested.null_distribution > 0),
+        caltest.NullDisplay(tested),
     }
     each = {audited, tested, compared, planned, bounded, proved, found, *pictured}
     fitted = caltest.estimate_squared_error(TWO, BINARY, functions="binning", pvalue="none", n_folds=2)
@@ -125,6 +125,15 @@ def made():
 def model(n_samples, *, rng):
     probs = rng.dirichlet(np.ones(2), n_samples)
     return probs, (rng.random(n_samples) < probs[:, 1]).astype(int)
+
+
+class Classifier:
+    """It says what it is given."""
+
+    classes_ = (0, 1, 2)
+
+    def predict_proba(self, X):
+        return X
 
 
 class Constant:
@@ -184,13 +193,22 @@ RIGHT = {
     "scores": lambda: [0.5],
     "place": lambda: 0,
     "functions": lambda: "binning",
+    "X": lambda: P.copy(),
+    "y": lambda: Y.copy(),
     "min_rows": lambda: 5,
 }
+#: What displays show.
+SHOWN = {
+    "BoundsDisplay": "MiscalibrationBounds", "CertificateDisplay": "Certificate",
+    "ComparisonDisplay": "Comparison", "PowerDisplay": "PowerResult",
+    "RiskDisplay": "SquaredErrorEstimate", "WitnessDisplay": "Witness",
+}  # fmt: skip
 #: The same for one callable alone.
 OWN = {
     "estimate_squared_error": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
     "miscalibration_bounds": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
     "bounds.miscalibration_bounds": {"confidence": lambda: 0.5},
+    "ReliabilityDisplay.from_estimator": {"model": lambda: Classifier()},
 }
 SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",
              "mean_tv_dirichlet")  # fmt: skip
@@ -205,12 +223,11 @@ def right(name, of, directory):
             continue
         if parameter.name == "path":
             writes = "save" in name
-            found["path"] = directory / ("report.html" if writes else "data.csv")
+            picture = "picture.png" if "Display" in name else "report.html"
+            found["path"] = directory / (picture if writes else "data.csv")
         elif parameter.name == "result":
-            kind = {"PowerDisplay": "PowerResult", "RiskDisplay": "SquaredErrorEstimate"}
-            found["result"] = made()[
-                kind.get(name.split(".")[-2 if "." in name else 0], "CalibrationResult")
-            ]
+            display = next((part for part in name.split(".") if part.endswith("Display")), "")
+            found["result"] = made()[SHOWN.get(display, "CalibrationResult")]
         elif parameter.name == "alpha" and name.split(".")[-1] in SIMULATED:
             found["alpha"] = [1.0, 1.0]
         elif required or parameter.name in (

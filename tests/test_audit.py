@@ -9,7 +9,7 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits
 
 import caltest
-from caltest.auditing.answers import Drawn, answers
+from caltest.auditing.engine import answers
 from caltest.data import sample
 from caltest.pvalues import adjusted, count, evidence_of_draws, pvalue, step_down
 from caltest.simulation import tempered
@@ -88,13 +88,12 @@ def test_a_plain_loop(without_bounds):
 def test_by_hand():
     """Two hypotheses, three draws: the first stands out; the second is beaten by one draw."""
     draws = np.array([[0.0, 1.0], [1.0, 3.0], [0.0, 0.0]])
-    found = answers(
-        Drawn(np.vstack([[9.0, 2.0], draws]), np.zeros(2)), ["greater", "greater"], "westfall_young"
-    )
+    values = np.vstack([[9.0, 2.0], draws])
+    found = answers(values, np.zeros(2), ["greater"] * 2, "westfall_young")
     assert found.pvalues.tolist() == [0.25, 0.5]
     assert found.adjusted.tolist() == [0.25, 0.5]
     assert found.values.tolist() == [9.0, 2.0]
-    holm = answers(Drawn(np.vstack([[9.0, 2.0], draws]), np.zeros(2)), ["greater"] * 2, "holm")
+    holm = answers(values, np.zeros(2), ["greater"] * 2, "holm")
     assert holm.adjusted.tolist() == adjusted([0.25, 0.5]).tolist()
 
 
@@ -104,7 +103,7 @@ def test_what_is_no_number_says_nothing_and_spoils_nothing():
     values[0, 0] = 10.0
     values[:, 1] = np.nan
     values[5:9, 2] = np.nan
-    found = answers(Drawn(values, np.zeros(3)), ["greater"] * 3, "westfall_young")
+    found = answers(values, np.zeros(3), ["greater"] * 3, "westfall_young")
     assert found.adjusted[0] == 1 / 40
     assert found.pvalues[1] == found.adjusted[1] == 1.0
     assert np.isnan(found.expected[1]).all()
@@ -173,7 +172,7 @@ def test_the_same_for_every_number_of_workers():
 def test_batches_change_nothing(monkeypatch, without_bounds):
     probs, labels, group = one_bad_group(600, 4, 1)
     whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
-    monkeypatch.setattr("caltest.auditing.answers._HELD", 1)
+    monkeypatch.setattr("caltest.auditing.engine._HELD", 1)
     monkeypatch.setattr("caltest.resampling._BYTES", 1)
     for most in (2**28, 1):  # bytes of drawn labels kept
         monkeypatch.setattr("caltest.resampling._MOST_HELD", most)

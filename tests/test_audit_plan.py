@@ -10,10 +10,17 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing.answers import check_resolution, checked_correction
-from caltest.auditing.engine import family
 from caltest.auditing.groups import read_groups
-from caltest.auditing.plan import MOST_FOR_KERNEL, MOST_HYPOTHESES, Source, Wanted, make_plan
+from caltest.auditing.plan import (
+    MOST_FOR_KERNEL,
+    MOST_HYPOTHESES,
+    Source,
+    Wanted,
+    bounded_looks,
+    check_resolution,
+    form_of,
+    make_plan,
+)
 from caltest.data import Rows
 
 LENSES = ("canonical", "top_label", "classwise")
@@ -25,7 +32,7 @@ def planned(probs, groups=None, lenses=LENSES, statistics=None, tolerance=False,
 
 
 def names(plan):
-    return [(h.look.key, h.statistic.name) for h in plan.hypotheses]
+    return [(look.key, statistic.name) for look, statistic in plan.hypotheses]
 
 
 # ------------------------------------------------------------------ groups
@@ -175,7 +182,7 @@ def test_small_groups_are_named():
         ("g = mid", 49, "fewer than 50 rows"),
         ("g = one", 1, "fewer than 50 rows"),
     ]
-    assert {h.look.group.value for h in plan.hypotheses if h.look.group} == {"big"}
+    assert {look.group.value for look in plan.looks if look.group} == {"big"}
     assert len(planned(dirichlet(110, 3, 0), {"g": ["a"] * 110}, min_rows=1).looks) == 5
     assert "one value 'a'" in planned(dirichlet(110, 3, 0), {"g": ["a"] * 110}).skipped[0].reason
 
@@ -241,7 +248,7 @@ def test_very_many_rows_leave_out_the_kernel_statistic():
 def test_the_kernel_of_many_rows_is_of_low_rank():
     probs = dirichlet(5000, 10, 0)
     plan = planned(probs, lenses="canonical")
-    form = plan.hypotheses[0].form(Rows(probs))
+    form = form_of(*plan.hypotheses[0], Rows(probs))
     assert form.features.shape == (5000, 256)
 
 
@@ -354,25 +361,30 @@ def test_whose_error_is_bounded(monkeypatch):
     sizes = np.repeat(np.arange(40), np.arange(10, 50))
     probs = np.random.default_rng(0).dirichlet(np.arange(1.0, 13.0), len(sizes))
     plan = planned(probs, sizes, statistics="ecd", min_rows=10)
-    chosen = family(plan.looks, 0.05)
+    chosen, n_draws = bounded_looks(plan.looks, 0.05)
+    assert n_draws == 2 * 20 * len(chosen) - 1
     assert chosen[0].key == ("top_label", "", "")
     assert [look.group.value for look in chosen[1:31]] == [str(39 - k) for k in range(30)]
     assert {look.scope.label for look in chosen[1:31]} == {"top_label"}
     assert [look.scope.column for look in chosen[31:]] == list(range(11, 1, -1))
-    assert set(chosen) == set(family(reversed(plan.looks), 0.05))
-    two = family(planned(dirichlet(100, 2, 0), ["a", "b"] * 50).looks, 0.05)
+    assert set(chosen) == set(bounded_looks(reversed(plan.looks), 0.05)[0])
+    two, _ = bounded_looks(planned(dirichlet(100, 2, 0), ["a", "b"] * 50).looks, 0.05)
     assert [look.key[:2] for look in two] == [
         ("top_label", ""),
         ("canonical", ""),
         ("top_label", "group"),
         ("top_label", "group"),
     ]
-    assert family(planned(dirichlet(100, 3, 0), lenses="canonical").looks, 0.05) == ()
-    monkeypatch.setattr("caltest.auditing.engine._MOST_WORK", 499 * 3 * 6200.0)
-    assert [look.key[0] for look in family(plan.looks, 0.05)] == ["top_label", "class:11", "class:10"]
-    monkeypatch.setattr("caltest.auditing.engine._MOST_FOR_ONE", 1.0)
-    monkeypatch.setattr("caltest.auditing.engine._MOST_WORK", 1.0)
-    assert family(plan.looks, 0.05) == ()
+    assert bounded_looks(planned(dirichlet(100, 3, 0), lenses="canonical").looks, 0.05) == ((), 0)
+    monkeypatch.setattr("caltest.auditing.plan._MOST_BOUNDING", 499 * 3 * 6200.0)
+    assert [look.key[0] for look in bounded_looks(plan.looks, 0.05)[0]] == [
+        "top_label",
+        "class:11",
+        "class:10",
+    ]
+    monkeypatch.setattr("caltest.auditing.plan._MOST_FOR_ONE", 1.0)
+    monkeypatch.setattr("caltest.auditing.plan._MOST_BOUNDING", 1.0)
+    assert bounded_looks(plan.looks, 0.05) == ((), 0)
 
 
 # ------------------------------------------------------------------ refusals
@@ -456,8 +468,3 @@ def test_refused_before_any_work(monkeypatch):
         caltest.audit(probs, labels_from(probs, np.random.default_rng(0)), n_resamples=38)
     with pytest.raises(InputError, match="with any number of resamples"):
         check_resolution(["greater"], "holm", 1e-9, 99)
-
-
-def test_default_corrections():
-    assert checked_correction(None, False) == "westfall_young"
-    assert checked_correction(None, True) == "holm"

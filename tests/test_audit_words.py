@@ -14,7 +14,7 @@ from support import binomial_limits, dirichlet, labels_from
 import caltest
 from caltest import InputError
 from caltest.auditing import Group, View, engine
-from caltest.auditing.engine import NOTHING, Bounded, bins_of
+from caltest.auditing.engine import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text.vocabulary import group_name, narrow_name, view_name
@@ -36,9 +36,7 @@ def right():
 
 def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
     """Bounds and checks are different tests: here every bound says something."""
-    monkeypatch.setattr(
-        engine, "bounds", lambda _, __, looks, *___: dict.fromkeys(looks, Bounded(0.1, 0.2))
-    )
+    monkeypatch.setattr(engine, "bounds", lambda _, __, looks, *___: dict.fromkeys(looks, (0.1, 0.2)))
     probs, labels, group = one_bad_group(1500, 3, 3, t=0.3)
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     found = {check.view.key for check in audit.found}
@@ -58,8 +56,10 @@ def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
 @pytest.mark.level
 def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     """All views of one probability are drawn; the chance that any shows a mark outside is alpha."""
-    monkeypatch.setattr(engine, "family", lambda looks, _: [look for look in looks if look.event])
-    monkeypatch.setattr(engine, "bounds", lambda _, __, looks, *___: dict.fromkeys(looks, NOTHING))
+    monkeypatch.setattr(
+        engine, "bounded_looks", lambda looks, _: ([look for look in looks if look.event], 0)
+    )
+    monkeypatch.setattr(engine, "bounds", lambda _, __, looks, *___: dict.fromkeys(looks, (0.0, 0.0)))
     repetitions, outside = 120, 0
     for seed in range(repetitions):
         probs = dirichlet(240, 3, seed)

@@ -17,8 +17,7 @@ import caltest
 from caltest import binning
 from caltest.binning import EqualMass, EqualWidth, FromEdges, MedianVariance, ReliabilityCurve, Uniform
 from caltest.estimation import HistogramBinning
-from caltest.report import views
-from caltest.report.charts import diagram
+from caltest.report.summary import summarise
 from caltest.statistics import ACE, ECE, HosmerLemeshow, LargestBinError
 
 
@@ -161,9 +160,8 @@ def audit(p, y, n_bins):
 
 def report(p, y, n_bins):
     found, curve = audited(p, y)
-    looked = next(each for each in views.worst_first(found) if each.view.reliability)
-    drawn = views.picture(1, looked)
-    assert len(diagram(curve).points) == len(drawn.bins)
+    (drawn,) = summarise(found, title=None, command=None).pictures
+    assert len(drawn.diagram.points) == len(drawn.bins)
     rows = [int(row[0].replace(",", "")) for row in drawn.bins]
     return list(zip(rows, curve.says, curve.share, strict=True))
 

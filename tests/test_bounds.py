@@ -452,7 +452,7 @@ def test_real_networks(reference):
 @pytest.mark.usefixtures("pictures")
 def test_the_display(local):
     bounds = local[2]
-    display = BoundsDisplay.from_bounds(bounds)
+    display = BoundsDisplay.from_result(bounds)
     display.figure_.canvas.draw()
     ax = display.ax_
     shaded = [patch for patch in ax.patches if patch.get_alpha() is not None]
@@ -466,16 +466,11 @@ def test_the_display(local):
 
 @pytest.mark.usefixtures("pictures")
 def test_the_display_of_a_view_and_of_nothing():
-    import matplotlib.pyplot as plt
-
     scores = scores_of("smooth")
     bounds = bounds_of(scores, drawn(scores, np.random.default_rng(0)))
-    ax = plt.subplots()[1]
-    display = BoundsDisplay.from_bounds(bounds, ax=ax)
-    assert display.ax_ is ax
     for view in (1, -1, 0.5, "a", None, True):
         with pytest.raises(InputError, match=f"view is {view!r}.*; give the number of one"):
-            BoundsDisplay.from_bounds(bounds, view=view)
+            BoundsDisplay.from_result(bounds, view=view)
 
 
 @pytest.mark.usefixtures("pictures")
@@ -486,7 +481,7 @@ def test_the_lines_of_the_display_are_not_drawn_from_the_mean():
     labels[::2] = drawn(scores[::2], np.random.default_rng(0))
     bounds = bounds_of(scores, labels)
     every = bounds.where()
-    display = BoundsDisplay.from_bounds(bounds)
+    display = BoundsDisplay.from_result(bounds)
     lines = [
         line for line in display.ax_.lines if line.get_linewidth() == 3.5 and len(line.get_xdata())
     ]

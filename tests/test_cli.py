@@ -21,7 +21,7 @@ from caltest.lenses import LENSES
 from caltest.nulls import NULLS
 from caltest.statistics import STATISTICS
 
-CALTEST = [sys.executable, "-m", "caltest.cli"]
+CALTEST = [sys.executable, "-m", "caltest"]
 CLASSES = ["ant", "bee", "cat"]
 QUICK = ["--resamples", "99", "--seed", "1"]
 

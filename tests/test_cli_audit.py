@@ -280,7 +280,7 @@ def idle(monkeypatch):
         raise AssertionError("too late")
 
     monkeypatch.setattr("caltest.auditing.audit", begun)
-    monkeypatch.setattr("caltest.files.reading.read_csv", begun)
+    monkeypatch.setattr("caltest.files.tables._checked_lines", begun)
 
 
 FOUND_EARLY = {

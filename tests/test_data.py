@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import caltest
 from caltest.data import Rows, Sample, sample
 from caltest.exceptions import InputError
 
@@ -407,3 +408,46 @@ def test_real_logits_are_recognised() -> None:
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
     with np.load(path) as arrays, pytest.raises(InputError, match="looks like logits"):
         sample(arrays["test_logits"], arrays["test_labels"])
+
+
+# --- rounded rows
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 4, 5])
+@pytest.mark.parametrize("classes", [3, 4])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_rounded_rows_are_renormalised_with_a_note(decimals, classes, kind):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(classes, 0.5), 500)
+    rounded = probs.round(decimals).astype(kind)
+    found = sample(rounded, np.zeros(500, int))
+    assert np.allclose(found.rows.probs.sum(axis=1), 1, atol=1e-12)
+    assert np.abs(found.rows.probs - probs).max() < 0.025 * 10.0 ** (2 - decimals)
+    small = kind is np.float32 and decimals > 3  # within what float32 is granted
+    assert found.rows.notes[0].kind == ("renormalised" if small else "rounded")
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 4])
+@pytest.mark.parametrize("model", caltest.datasets.digits_models())
+def test_a_missing_class_does_not_pass_for_rounding(model, decimals):
+    probs = caltest.datasets.load_digits_predictions(model).probs.round(decimals)
+    for missing in range(10):
+        with pytest.raises(InputError, match="rows that do not sum to 1"):
+            sample(np.delete(probs, missing, axis=1), np.zeros(len(probs), int))
+
+
+@pytest.mark.parametrize("rare", [0.004, 0.009])
+def test_a_class_that_is_always_rare_is_missed(rare):
+    """Every row is within what rounding explains, and all of them together are not."""
+    rng = np.random.default_rng(0)
+    probs = ((1 - rare) * rng.dirichlet([2.0, 2.0, 2.0], 2000)).round(2)
+    with pytest.raises(InputError, match="a class may be missing"):
+        sample(probs, np.zeros(2000, int))
+
+
+@pytest.mark.parametrize(
+    "probs", [[[0.3, 0.3, 0.3]] * 9, [[0.333, 0.333, 0.332]] * 9, [[0.5, 0.51, 0.0]] * 9]
+)
+def test_what_rounding_does_not_explain_is_refused(probs):
+    with pytest.raises(InputError, match="rows that do not sum to 1"):
+        sample(probs, [0] * 9)

@@ -45,7 +45,8 @@ def wrong_numbers() -> Iterator[tuple[str, object, object]]:
     yield "sigmoid", [[0.9, 0.3, 0.1], [0.2, 0.4, 0.1], [0.1, 0.1, 0.1], [0.9, 0.8, 0.7]], Y
     yield "a class short", P[:, :2], [0, 1, 0, 1]
     yield "transposed square", [[0.5, 0.25], [0.5, 0.75]], [0, 1]
-    yield "rounded", np.round(P[:, [0, 0, 0]] / P[:, [0]].clip(0.1) / 3, 3)[:2], [0, 1]
+    yield "rounded", [[0.3, 0.3, 0.3], [0.5, 0.3, 0.2]], [0, 1]
+    yield "rounded, a class short", np.tile([[0.32, 0.67], [0.53, 0.46]], (50, 1)), [0, 1] * 50
     yield "bfloat16", P * 1.0051, Y
     yield "one bad row", put(2, 0, 0.25), Y
     yield "one high entry", put(2, 0, 1.25), Y

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from caltest import InputError, _door, _memory
 from caltest.cli import app
 from caltest.cli._config import load_config
-from caltest.files import can_scan, npy, read, read_pilot, read_with_groups, scan
+from caltest.files import arrays, can_scan, read, read_pilot, read_with_groups, scan
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])
@@ -132,10 +132,10 @@ def test_what_is_no_plain_file_is_refused(tmp_path, make, message, suffix):
     path = make(tmp_path, suffix)
     for call in (read, read_pilot, read_with_groups, scan):
         said = refused(call, path)
-        if not (call is scan and suffix in (".csv", ".npz") and "can be read from Parquet" in said):
+        if not (call is scan and suffix == ".npz" and "a block of rows at a time can" in said):
             assert re.search(message, said)
         assert len(said) < 300
-    assert can_scan(path) == (suffix in (".parquet", ".npy") or make is directory)
+    assert can_scan(path) == (suffix != ".npz" or make is directory)
     assert re.search(f"{message}|is a directory", refused(load_config, path, {}))
 
 
@@ -403,7 +403,7 @@ def test_headers_of_other_programs_are_read():
         '{"descr": "<i4", "fortran_order": False, "shape": (2, 3,)}',
     ):
         content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(24)
-        found = npy.read_header(io.BytesIO(content), len(content))
+        found = arrays.read_header(io.BytesIO(content), len(content))
         assert (found.shape, found.dtype, found.by_columns) == ((2, 3), np.int32, False)
 
 
@@ -770,5 +770,11 @@ def test_a_path_that_is_too_long_is_told_so(call):
 
 
 def test_what_can_be_scanned_is_known_by_text_too():
-    for name, known in {"d.parquet": True, "d.npy": True, "d.csv": False, "": False}.items():
+    for name, known in {
+        "d.parquet": True,
+        "d.npy": True,
+        "d.csv": True,
+        "d.npz": False,
+        "": False,
+    }.items():
         assert can_scan(name) == known

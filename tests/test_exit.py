@@ -25,8 +25,7 @@ import caltest
 from caltest._writing import write_whole
 from caltest.cli import app
 from caltest.exceptions import InputError
-from caltest.report._text import markdown
-from caltest.report.formats import SUFFIXES, is_report
+from caltest.report.formats import SUFFIXES, is_report, markdown
 
 CALTEST = [sys.executable, "-m", "caltest"]
 OUTPUTS = {"--report": ".html", "--markdown": ".md", "--json": ".json", "--junit": ".xml"}

@@ -244,18 +244,18 @@ PICTURES = {
     "panels": lambda name: caltest.ReliabilityDisplay.from_predictions(
         *data(name), lens="classwise", n_resamples=99, rng=1
     ),
-    "bounds": lambda name: caltest.BoundsDisplay.from_bounds(bounds(name)),
-    "certificate": lambda name: caltest.CertificateDisplay.from_certificate(
+    "bounds": lambda name: caltest.BoundsDisplay.from_result(bounds(name)),
+    "certificate": lambda name: caltest.CertificateDisplay.from_result(
         caltest.certificate(*data(name))
     ),
-    "certificate by rows": lambda name: caltest.CertificateDisplay.from_certificate(
+    "certificate by rows": lambda name: caltest.CertificateDisplay.from_result(
         caltest.certificate(*data(name)), against="rows"
     ),
-    "comparison": lambda name: caltest.ComparisonDisplay.from_comparison(a_comparison(name)),
+    "comparison": lambda name: caltest.ComparisonDisplay.from_result(a_comparison(name)),
     "null": lambda name: caltest.NullDisplay.from_result(a_test(name)),
     "power": lambda name: caltest.PowerDisplay.from_result(a_power(name)),
-    "witness": lambda name: caltest.WitnessDisplay.from_witness(a_witness(name)),
-    "risk": lambda name: caltest.RiskDisplay.from_estimate(an_estimate(name)),
+    "witness": lambda name: caltest.WitnessDisplay.from_result(a_witness(name)),
+    "risk": lambda name: caltest.RiskDisplay.from_result(an_estimate(name)),
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
+import json
 import os
+import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import caltest
 from caltest.data import sample
 from caltest.exceptions import InputError
-from caltest.files import read, read_with_groups
+from caltest.files import read, read_with_groups, scan
+from caltest.files.stored import StoredTable
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])
@@ -46,6 +50,33 @@ def parquet(frame: pd.DataFrame) -> Callable[[Path], str]:
     def write(folder: Path) -> str:
         frame.to_parquet(folder / "a.parquet")
         return "a.parquet"
+
+    return write
+
+
+def arrow(frame: pd.DataFrame) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        frame.to_feather(folder / "a.arrow")
+        return "a.arrow"
+
+    return write
+
+
+def json_lines(frame: pd.DataFrame) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        frame.to_json(folder / "a.jsonl", orient="records", lines=True)
+        return "a.jsonl"
+
+    return write
+
+
+def directory(write_one: Callable[..., Callable[[Path], str]]) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        (folder / "parts").mkdir()
+        for number, part in enumerate((NAMED[:1], NAMED[1:])):
+            name = write_one(part.reset_index(drop=True))(folder)
+            (folder / name).rename(folder / "parts" / f"{number}{Path(name).suffix}")
+        return "parts"
 
     return write
 
@@ -83,6 +114,12 @@ GOOD = {
     "csv, class called NA": (csv(NAMED.replace("owl", "NA").rename(columns={"owl": "NA"})), {}),
     "csv, with index": (csv(NAMED, index=True), {"columns": ["cat", "dog", "owl"]}),
     "parquet": (parquet(NAMED), {}),
+    "arrow": (arrow(NAMED), {}),
+    "arrow, numbers": (arrow(FRAME.assign(y=LABELS)), {}),
+    "json lines": (json_lines(NAMED), {}),
+    "json lines, numbers": (json_lines(FRAME.assign(y=LABELS, age=1)), {"columns": list(FRAME)}),
+    "directory of parquet": (directory(parquet), {}),
+    "directory of csv": (directory(csv), {}),
     "parquet, categorical": (parquet(NAMED.astype({"label": "category"})), {}),
     "parquet, float32": (parquet(FRAME.astype(np.float32).assign(label=LABELS)), {}),
     "npz": (npz(probs=PROBS, labels=LABELS), {}),
@@ -134,8 +171,8 @@ def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
 
 WRONG = {
     "missing": (lambda _: "a.csv", {}, "there is no such file"),
-    "directory": (lambda _: ".", {}, "is a directory"),
-    "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.csv, \.parquet, .*\.npy"),
+    "directory": (lambda _: ".", {}, "this directory holds no such files; give another"),
+    "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.parquet, .*\.csv, .*\.npy"),
     "empty csv": (text(""), {}, "the file is empty"),
     "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
     "header only": (text("a,b,label\n"), {}, "there is a header but no row"),
@@ -203,6 +240,23 @@ WRONG = {
     "unknown class": (csv(NAMED.replace("owl", "elk")), {}, "label 'elk' in row 2"),
     "parquet, not": (text("a,b", "a.parquet"), {}, "not valid Parquet"),
     "parquet, index": (parquet(NAMED.set_axis([3, 1, 4, 5])), {}, "'__index_level_0__' looks like"),
+    "csv, cut within a quote": (text('a,b,y\n.5,.5,0\n.5,.5,"1'), {}, "EOF inside.* in line 3; close"),
+    "arrow, not": (text("a,b", "a.arrow"), {}, "not valid Arrow"),
+    "json, no object": (text('{"a": 1}\n[1]\n', "a.jsonl"), {}, r"line 2 holds .1., and no object"),
+    "json, cut": (text('{"a": 1}\n{"a"', "a.jsonl"), {}, "line 2 is no JSON: "),
+    "json, kinds": (
+        text('{"a": 0.5, "y": 0}\n\n{"a": "x", "y": 1}\n', "a.jsonl"),
+        {},
+        "column 'a' holds 'x' in line 3, and numbers in lines before",
+    ),
+    "json, name twice": (text('{"a": 1, "a": 2}\n', "a.jsonl"), {}, "line 1 holds a name twice"),
+    "json, missing": (
+        text('{"a": 0.5, "y": 0}\n{"y": 1}\n', "a.jsonl"),
+        {},
+        "probs has missing values, the first in row 1",
+    ),
+    "json, latin": (text('{"é": 0.5}\n', "a.jsonl", encoding="latin-1"), {}, "not UTF-8"),
+    "json, nested": (text('{"a": {"b": 1}, "y": 0}\n', "a.jsonl"), {}, "'a' holds .* is no number"),
     "npz, not": (text("a,b", "a.npz"), {}, "not valid NumPy"),
     "npz, cut": (text("PK\x03\x04 broken", "a.npz"), {}, "not valid NumPy"),
     "npz, logits": (npz(test_logits=PROBS, labels=LABELS), {}, "'test_logits' holds logits"),
@@ -330,20 +384,6 @@ def test_wrong_groups_say_what_is_wrong(
     assert ". " not in said
 
 
-def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / parquet(NAMED)(tmp_path)
-    real = builtins.__import__
-
-    def without_pyarrow(name: str, *rest: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
-    with pytest.raises(InputError, match=r'pip install "caltest\[parquet\]"'):
-        read(path)
-
-
 def test_a_swapped_suffix_is_recognised(tmp_path: Path) -> None:
     (tmp_path / npy(TABLE)(tmp_path)).rename(tmp_path / "b.npz")
     with pytest.raises(InputError, match=r"rename it to \.npy"):
@@ -367,3 +407,75 @@ def test_real_logits_are_recognised() -> None:
         pytest.skip("no reference data; CALTEST_REFERENCE_DATA names their folder")
     with pytest.raises(InputError, match="holds logits; apply softmax first"):
         read(path)
+
+
+# ------------------------------------------------------------------ a block at a time
+
+ROWS = 10_000
+
+
+@pytest.fixture(scope="module")
+def long() -> pd.DataFrame:
+    """More rows than a block of any reader has; late in it the columns show what they are."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1.0, 1.0, 1.0], ROWS)
+    frame = pd.DataFrame(probs, columns=["0", "1", "2"])
+    frame["label"] = np.array(["0", "1", "2"])[(rng.random((ROWS, 1)) > probs.cumsum(1)[:, :2]).sum(1)]
+    frame["day"] = "2020-01-01"
+    frame.loc[: ROWS - 2, "0"], frame.loc[: ROWS - 2, ["1", "2"]] = 1, 0
+    return frame
+
+
+@pytest.mark.parametrize("write", [csv, json_lines, arrow, parquet])
+def test_what_is_read_in_blocks_is_what_is_read_whole(tmp_path: Path, write: Any, long: Any) -> None:
+    path = tmp_path / write(long)(tmp_path)
+    whole, groups = read_with_groups(path, groups=["day"])
+    blocks = scan(path, groups=["day"])
+    parts = [blocks.checked(*task) for task in blocks.tasks()]
+    assert [len(part.labels) for part in parts] == [4096, 4096, 1808]
+    np.testing.assert_array_equal(np.concatenate([part.rows.probs for part in parts]), whole.rows.probs)
+    np.testing.assert_array_equal(np.concatenate([part.labels for part in parts]), whole.labels)
+    np.testing.assert_allclose(whole.rows.probs, long[["0", "1", "2"]], atol=1e-9)  # as pandas writes
+    assert set(groups["day"]) == {"2020-01-01"}
+    assert blocks.load().rows.classes == whole.rows.classes == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("late", ["owl", "0.5", ""])
+def test_a_late_cell_says_what_all_labels_are(tmp_path: Path, late: str, long: pd.DataFrame) -> None:
+    """A block of numbers alone is none of numbers: the file is told wrong as if it were read whole."""
+    frame = long.drop(columns="day")
+    frame.loc[ROWS - 1, "label"] = late
+    path = tmp_path / csv(frame)(tmp_path)
+    said = []
+    for call in (read, lambda path: [scan(path).checked(*task) for task in scan(path).tasks()]):
+        with pytest.raises(InputError) as caught:
+            call(path)
+        said.append(str(caught.value))
+    assert f"row {ROWS - 1} (counting from 0)" in said[0]
+    assert re.search(r"row (9999|0) \(counting from 0\)", said[1])
+
+
+def test_decimals_are_read_to_the_last_bit(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    cells = [f"0.{''.join(rng.choices('0123456789', k=17))}" for _ in range(2000)]
+    cells += [f"{rng.random() * 10 ** -rng.randint(0, 30):.17g}" for _ in range(2000)]
+    expected = np.array(list(map(float, cells)))
+    (tmp_path / "a.csv").write_text("p,y\n" + "".join(f"{cell},1\n" for cell in cells))
+    lines = (json.dumps({"p": float(cell), "y": 1}) + "\n" for cell in cells)
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    for name in ("a.csv", "a.jsonl"):
+        np.testing.assert_array_equal(read(tmp_path / name).rows.probs[:, 1], expected)
+
+
+@pytest.mark.parametrize("write", [csv, json_lines])
+def test_a_test_of_many_rows_never_holds_them_all(
+    tmp_path: Path, write: Any, long: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / write(long.drop(columns="day"))(tmp_path)
+    held = read(path)
+    expected = caltest.test(held.rows, held.labels, "ecd", n_resamples=99, rng=0)
+    monkeypatch.setattr(caltest.testing, "HELD_UP_TO", 5000)
+    monkeypatch.setattr(StoredTable, "table", None)
+    found = caltest.test(scan(path), statistic="ecd", n_resamples=99, rng=0)
+    assert found.pvalue == expected.pvalue
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)

@@ -111,4 +111,4 @@ def test_pytest_shows_the_line_of_the_test_and_the_summary(tmp_path):
     assert "AssertionError: the model is miscalibrated, p = 0.001 at alpha = 0.05" in done.stdout
     assert "Calibration audit" in done.stdout
     assert "test_model.py:4: AssertionError" in done.stdout
-    assert "gate.py" not in done.stdout
+    assert "engine.py" not in done.stdout

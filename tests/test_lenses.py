@@ -123,6 +123,12 @@ def test_class_by_name():
     assert by_name.rows.classes == ("another", "cat")
 
 
+def test_a_number_is_a_place_even_where_names_are_numbers():
+    named = Sample(Rows(PROBS, ("1", "2", "3", "4")), LABELS)
+    assert [ClassWise(k).view(named).rows.classes[1] for k in range(4)] == ["1", "2", "3", "4"]
+    assert find_lens("class:1").view(named).rows.classes[1] == "1"
+
+
 def test_no_lens():
     assert find_lens(None) is None
 

@@ -12,7 +12,7 @@ import pytest
 
 import caltest
 from caltest._writing import write_whole
-from caltest.cli._outputs import check_outputs
+from caltest.cli._output import check_outputs
 from caltest.exceptions import InputError
 
 SUFFIXES = {"--report": (".html", ".htm"), "--json": (".json",)}

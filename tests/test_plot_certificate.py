@@ -28,7 +28,7 @@ def texts(display):
 @pytest.mark.parametrize("wrong", [False, True])
 def test_parts(method, against, wrong):
     found = certified(method, wrong=wrong)
-    display = CertificateDisplay.from_certificate(found, against=against)
+    display = CertificateDisplay.from_result(found, against=against)
     display.figure_.canvas.draw()
     named = texts(display)
     assert ("proved over-confident" in named) == wrong == bool(found.miscalibrated)
@@ -43,7 +43,7 @@ def test_parts(method, against, wrong):
 def test_boxes_are_the_bounds_of_the_bins():
     found = certified("bins")
     for against, shift, scale in (("scores", 0.0, 1.0), ("rows", found.stated, 100.0)):
-        ax = CertificateDisplay.from_certificate(found, against=against).ax_
+        ax = CertificateDisplay.from_result(found, against=against).ax_
         (boxes,) = (each for each in ax.collections if isinstance(each, PolyCollection))
         ends = np.array([path.vertices[:4] for path in boxes.get_paths()])
         assert ends[:, 0, 1] == pytest.approx(scale * (found.lower - shift))
@@ -55,7 +55,7 @@ def test_boxes_are_the_bounds_of_the_bins():
 
 def test_steps_are_the_band():
     found = certified("isotonic")
-    ax = CertificateDisplay.from_certificate(found).ax_
+    ax = CertificateDisplay.from_result(found).ax_
     lower, upper = (line for line in ax.lines if line.get_color() == "#A3A3A3")
     between = (lower.get_xdata()[::2] + lower.get_xdata()[1::2]) / 2
     assert lower.get_ydata()[::2] == pytest.approx(found.band(between)[0])
@@ -67,7 +67,7 @@ def test_crossing_bounds_certify_nothing():
     falling = caltest.certificate(
         np.column_stack([1 - scores, scores]), [1] * 100 + [0] * 100, method="isotonic"
     )
-    display = CertificateDisplay.from_certificate(falling)
+    display = CertificateDisplay.from_result(falling)
     assert "bounds cross" in texts(display)
     assert not any(name.startswith(("±", "proved")) for name in texts(display))
     assert "nothing certified" in display.ax_.get_title(loc="left")
@@ -77,15 +77,10 @@ def test_crossing_bounds_certify_nothing():
 @pytest.mark.parametrize("against", ["scores", "rows"])
 def test_one_score(method, against):
     found = caltest.certificate([0.5] * 20, [0, 1] * 10, method=method)
-    display = CertificateDisplay.from_certificate(found, against=against)
+    display = CertificateDisplay.from_result(found, against=against)
     display.figure_.canvas.draw()
 
 
-def test_given_axes_and_no_such_axis():
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    display = CertificateDisplay.from_certificate(certified("bins"), ax=ax)
-    assert (display.figure_, display.ax_) == (figure, ax)
+def test_no_such_axis():
     with pytest.raises(InputError, match="there is no axis 'score'; did you mean 'scores'"):
-        CertificateDisplay.from_certificate(certified("bins"), against="score")
+        CertificateDisplay.from_result(certified("bins"), against="score")

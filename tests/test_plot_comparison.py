@@ -7,7 +7,7 @@ import pytest
 from support import dirichlet, labels_from
 
 import caltest
-from caltest import ComparisonDisplay, InputError
+from caltest import ComparisonDisplay
 
 TRUTH = dirichlet(100, 3, 0)
 LABELS = labels_from(TRUTH, np.random.default_rng(0))
@@ -40,7 +40,7 @@ def boxes(texts):
 @pytest.mark.parametrize("count", [2, 3, 7, 12])
 @pytest.mark.parametrize("name", ["m{}", "a_rather_long_name_of_a_network_trained_in_2024_{}"])
 def test_nothing_is_clipped_and_nothing_overlaps(count, name):
-    display = draw(ComparisonDisplay.from_comparison(comparison(count, name=name)))
+    display = draw(ComparisonDisplay.from_result(comparison(count, name=name)))
     figure = display.figure_
     left, right = display.axes_
     used = figure.get_tightbbox()  # in inches
@@ -57,7 +57,7 @@ def test_nothing_is_clipped_and_nothing_overlaps(count, name):
 
 def test_what_is_drawn():
     found = comparison(3)
-    left, right = ComparisonDisplay.from_comparison(found).axes_
+    left, right = ComparisonDisplay.from_result(found).axes_
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names == [f"{place}  {name}" for place, name in enumerate(found.ranking, 1)]
     order = found.order
@@ -81,44 +81,31 @@ def test_infinite_values():
     wrong[0] = np.eye(3)[(LABELS[0] + 1) % 3]
     for models in ({"wrong": wrong, "true": TRUTH}, {"wrong": wrong, "wrong too": wrong}):
         found = caltest.compare(models, LABELS, "ecd", n_resamples=20, rng=0)
-        left, _ = draw(ComparisonDisplay.from_comparison(found)).axes_
+        left, _ = draw(ComparisonDisplay.from_result(found)).axes_
         assert "inf, interval unknown" in [text.get_text() for text in left.texts]
 
 
 def test_bootstrap_and_no_correction():
     found = comparison(2, "ece", resampling="bootstrap", correction=None, lens="top_label")
-    left, right = draw(ComparisonDisplay.from_comparison(found)).axes_
+    left, right = draw(ComparisonDisplay.from_result(found)).axes_
     assert "bootstrap samples of 100 rows" in right.get_title(loc="left")
     assert right.get_xlabel() == "bold: told apart"
     assert "top_label" in left.get_title(loc="left")
 
 
-def test_given_axes():
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3)
-    display = ComparisonDisplay.from_comparison(comparison(2), ax=axes[:2])
-    assert display.figure_ is figure
-    assert display.axes_ == tuple(axes[:2])
-    with pytest.raises(InputError, match="there are 3 axes; give two"):
-        display.plot(axes)
-
-
 def test_names_are_taken_as_they_are():
     """A pair of dollar signs makes no formula, and long names that differ stay different."""
-    display = draw(ComparisonDisplay.from_comparison(comparison(2, name="a $\\q$ {}")))
+    display = draw(ComparisonDisplay.from_result(comparison(2, name="a $\\q$ {}")))
     assert "$" in display.axes_[0].get_yticklabels()[0].get_text()
     long = "resnet50_imagenet_seed_{}_trained_for_90_epochs_final"
-    labels = (
-        draw(ComparisonDisplay.from_comparison(comparison(3, name=long))).axes_[0].get_yticklabels()
-    )
+    labels = draw(ComparisonDisplay.from_result(comparison(3, name=long))).axes_[0].get_yticklabels()
     assert len({label.get_text().split("  ")[1] for label in labels}) == 3
 
 
 def test_the_size_of_a_calibrated_model_is_drawn_where_there_is_a_bias():
-    biased = ComparisonDisplay.from_comparison(comparison(3, "ece", lens="top_label"))
+    biased = ComparisonDisplay.from_result(comparison(3, "ece", lens="top_label"))
     assert biased.axes_[0].get_legend().get_texts()[0].get_text() == "mean if calibrated"
-    assert ComparisonDisplay.from_comparison(comparison(3)).axes_[0].get_legend() is None
+    assert ComparisonDisplay.from_result(comparison(3)).axes_[0].get_legend() is None
 
 
 def test_pairs_that_could_not_be_tested_look_different():
@@ -126,6 +113,6 @@ def test_pairs_that_could_not_be_tested_look_different():
     probs[0] = np.eye(3)[(LABELS[0] + 1) % 3]  # what came true was called impossible
     models = {"broken": probs, "truth": TRUTH, "sharp": tempered(2.0)}
     found = caltest.compare(models, LABELS, "ecd", n_resamples=20, rng=0)
-    right = draw(ComparisonDisplay.from_comparison(found)).axes_[1]
+    right = draw(ComparisonDisplay.from_result(found)).axes_[1]
     assert right.get_xlabel().endswith("italic: not tested")
     assert {text.get_style() for text in right.texts} == {"normal", "italic"}

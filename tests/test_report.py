@@ -16,6 +16,7 @@ from caltest.auditing.result import Check, Group, Reliability, Skipped, View
 from caltest.report import charts
 from caltest.report.summary import summarise
 from caltest.text import audit as words
+from caltest.text.numbers import probability_axis
 from caltest.text.vocabulary import shown_directions
 
 FORMATS = {
@@ -412,7 +413,8 @@ def test_reliability_diagram_by_hand():
     ],
 )
 def test_axes_are_no_longer_than_what_is_shown(smallest, largest, axis):
-    assert charts._axis(smallest, largest) == pytest.approx(axis, abs=1e-9)
+    marks = probability_axis(smallest, largest)
+    assert (marks[0], marks[-1], marks[1] - marks[0]) == pytest.approx(axis, abs=1e-9)
 
 
 def test_histogram_by_hand():
@@ -430,8 +432,13 @@ def test_histogram_by_hand():
 
 @pytest.mark.parametrize("observed", [0.5, 2.0, 20.0, 48.0, 60.0, 100.0, 150.0, 246.0, 273.0, 299.0])
 def test_the_name_of_the_threshold_is_beside_the_line_of_the_labels(observed):
-    for limit in (0.0, 10.0, 45.0, 100.0, 246.0, 300.0):
-        middle = charts._named(limit, observed)
+    for limit in (0.0, 10.0, 45.0, 100.0, 246.0, 300.0):  # of 300, where evidence ends at 6
+        drawn = np.r_[np.zeros(88), limit / 50.0, np.full(10, 6.0)]
+        made = charts.histogram(
+            audits.audit(null_distribution=drawn, statistic=observed / 50.0, alpha=0.11)
+        )
+        assert (made.observed, made.threshold) == pytest.approx((observed, limit))
+        middle = made.named
         assert abs(middle - observed) >= 46.0 + 3.0
         assert middle - 46.0 >= -10.0
         assert middle + 46.0 <= 316.0

@@ -14,8 +14,7 @@ from caltest import InputError, report
 from caltest._writing import write_whole
 from caltest.auditing.result import Group, Skipped, View
 from caltest.report import formats
-from caltest.report._text import markdown
-from caltest.report.formats import SUFFIXES
+from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
 
 FORMATS = {

@@ -166,10 +166,11 @@ def every_kind():
 
 @pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
 def test_every_result_has_its_words(kind):
-    """In `caltest.text`, where its base class or it has a module; the class has none of its own."""
-    known = [each for each in kind.__mro__ if each.__name__ in text._MODULES]
+    """In `caltest.text`, where its base class or it has a function; the class has none of its own."""
+    known = [each for each in kind.__mro__ if each.__name__ in text.SUMMARIES]
     assert known
-    assert callable(importlib.import_module(f"caltest.text.{text._MODULES[known[0].__name__]}").summary)
+    module, name = text.SUMMARIES[known[0].__name__].split(".")
+    assert callable(getattr(importlib.import_module(f"caltest.text.{module}"), name))
     for name in ("__str__", "summary", "_repr_html_"):
         assert getattr(kind, name) is getattr(Result, name)
 

@@ -257,13 +257,13 @@ def test_an_error_says_in_which_row_it_is(rows, tmp_path):
         ("empty", "empty: a block of rows .* this directory holds no such files; give another"),
         ("text.parquet", "text.parquet: the file is not valid"),
         ("short.parquet", "short.parquet: there are no rows"),
-        ("text.csv", r"text.csv: a block .* and this is '.csv'; convert it"),
+        ("text.npz", r"text.npz: a block .* and this is '.npz'; convert it"),
     ],
 )
 def test_files_that_cannot_be_scanned(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.parquet").write_text("no parquet")
-    (tmp_path / "text.csv").write_text("a,b,label\n")
+    (tmp_path / "text.npz").write_text("a,b,label\n")
     pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "short.parquet")
     with pytest.raises(InputError, match=message):
         scan(tmp_path / name)

@@ -348,7 +348,7 @@ def test_a_place_of_most_rows_says_so():
     w = caltest.witness(close, [1] * 60, kernel=Exponential(1.0, "tv"), n_resamples=99, rng=0)
     assert w.weights.min() > 54
     assert "over nearly all predictions" in " ".join(str(w).split())
-    display = caltest.WitnessDisplay.from_witness(w)
+    display = caltest.WitnessDisplay.from_result(w)
     assert display.ax_.get_yticklabels()[0].get_text().endswith("most rows")
 
 
@@ -490,7 +490,7 @@ class TestPicture:
 
     @pytest.mark.parametrize("m", [2, 3, 10, 12])
     def test_nothing_is_clipped_and_nothing_overlaps(self, m):
-        display = caltest.WitnessDisplay.from_witness(self.found(m))
+        display = caltest.WitnessDisplay.from_result(self.found(m))
         display.figure_.canvas.draw()
         used = display.figure_.get_tightbbox()
         assert min(used.x0, used.y0) >= 0.0
@@ -500,7 +500,7 @@ class TestPicture:
 
     def test_what_is_drawn(self):
         w = self.found()
-        display = caltest.WitnessDisplay.from_witness(w)
+        display = caltest.WitnessDisplay.from_result(w)
         texts = self.texts(display)
         assert len(texts) == 3 * len(w.told)
         place = w.told[0]
@@ -517,7 +517,7 @@ class TestPicture:
         data = m1(2000, 15, rng=0)
         labels = np.where(data.labels == 3, 7, data.labels)
         w = caltest.witness(data.probs, labels, n_resamples=99, n_points=40, rng=0)
-        display = caltest.WitnessDisplay.from_witness(w)
+        display = caltest.WitnessDisplay.from_result(w)
         shown = [label.get_text() for label in display.ax_.get_xticklabels()]
         assert {"class 3", "class 7"} <= set(shown)
         assert len(shown) <= 12
@@ -526,13 +526,5 @@ class TestPicture:
     def test_nothing_found(self):
         data = m1(200, 15, rng=1)
         w = caltest.witness(data.probs, data.labels, n_resamples=99, rng=0)
-        (text,) = self.texts(caltest.WitnessDisplay.from_witness(w))
+        (text,) = self.texts(caltest.WitnessDisplay.from_result(w))
         assert text.startswith("Nothing stands out")
-
-    def test_given_axes(self):
-        import matplotlib.pyplot as plt
-
-        figure, ax = plt.subplots()
-        display = caltest.WitnessDisplay.from_witness(self.found(), ax=ax)
-        assert display.ax_ is ax
-        assert display.figure_ is figure

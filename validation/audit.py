@@ -38,7 +38,7 @@ import caltest
 from caltest._parallel import ALONE
 from caltest._sampling import seed_of
 from caltest.auditing import engine
-from caltest.auditing.answers import answers, draw_all
+from caltest.auditing.engine import answers, draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import sample
@@ -71,7 +71,7 @@ def smallest(groups: int, default: bool, seed: np.random.SeedSequence) -> tuple[
     n = groups * ROWS_OF_A_GROUP
     drawn = tempered(n, np.ones(3), temperature=1.0, rng=data)
     options: Any = {} if default else {"lenses": LENSES, "statistics": STATISTICS}
-    with threadpool_limits(1), patch.object(engine, "family", lambda *_: ()):
+    with threadpool_limits(1), patch.object(engine, "bounded_looks", lambda *_: ((), 0)):
         audit = caltest.audit(
             drawn.probs,
             drawn.labels,
@@ -121,11 +121,11 @@ def who_is_found(
     plan = make_plan(source, read_groups(group, n), Wanted.of(LENSES, STATISTICS, False), 50)
     with threadpool_limits(1):
         drawn = draw_all(source, whole.labels, plan.hypotheses, resamples, seed_of(draws), ALONE)
-    sides = [hypothesis.statistic.alternatives[0] for hypothesis in plan.hypotheses]
-    names = [h.look.group.value if h.look.group else "all" for h in plan.hypotheses]
+    sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
+    names = [look.group.value if look.group else "all" for look, _ in plan.hypotheses]
     rows = []
     for correction in CORRECTIONS:
-        adjusted = answers(drawn, sides, correction).adjusted
+        adjusted = answers(*drawn, sides, correction).adjusted
         found = [name for name, p in zip(names, adjusted, strict=True) if p <= LEVEL]
         false = [name for name in found if name not in ("all", "0")]
         rows.append(("0" in found, "all" in found, bool(false), len(false) / max(len(found), 1)))

@@ -282,7 +282,7 @@ def _draw(made: dict[tuple[str, str], Certificate], path: Path) -> None:
     for row, name in zip(axes, ("densenet121", "googlenet"), strict=True):
         shown = (("isotonic", "scores"), ("isotonic", "rows"), ("bins", "rows"))
         for ax, (method, against) in zip(row, shown, strict=True):
-            caltest.CertificateDisplay.from_certificate(made[name, method], against=against, ax=ax)
+            caltest.CertificateDisplay.from_result(made[name, method], against=against, ax=ax)
             ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
     figure.savefig(path, dpi=80)
     plt.close(figure)

@@ -1,286 +1,67 @@
-"""`audit`: every class, group and statistic at once, and one exact answer."""
+"""`audit`: every class, group and statistic at once, and one exact answer; and a test made of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, level_of_confidence
+from caltest._memory import check_fits
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
-from caltest.auditing.answers import (
-    Answers,
-    answers,
-    check_resolution,
-    checked_correction,
-    draw_all,
-    key_of,
-    tolerated,
-)
-from caltest.auditing.groups import Grouping, equal_to_labels, read_groups
+from caltest.auditing.groups import equal_to_labels, read_groups
 from caltest.auditing.plan import (
-    CANONICAL,
     LENSES,
+    WESTFALL_YOUNG,
+    Hypothesis,
     Lenses,
     Look,
     Plan,
+    Scope,
     Source,
     Statistics,
     Wanted,
+    bounded_looks,
+    call_of,
+    check_resolution,
+    form_of,
     make_plan,
 )
 from caltest.auditing.result import Audit, Check, Reliability, View
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
-from caltest.bounds.lower import BoundsPlan, draws_needed
+from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
-from caltest.forms import Side
-from caltest.pvalues import Alternative
-from caltest.tolerance import event
+from caltest.exceptions import InputError
+from caltest.forms import LabelFunction
+from caltest.lenses import Reducer, event
+from caltest.nulls import MonteCarlo
+from caltest.pvalues import (
+    Alternative,
+    StepDown,
+    adjusted,
+    check_correction,
+    count,
+    evidence_of_draws,
+    interval,
+    pvalue,
+)
+from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
+from caltest.tolerance import sided_answer
 
-# ------------------------------------------------------------------ asked
-
-
-def call_text(
-    groups: tuple[object, tuple[str, ...]], seed: int, **options: tuple[object, object]
-) -> str:
-    """Write a call of :func:`caltest.audit`, with the options that are not the defaults.
-
-    Parameters
-    ----------
-    groups
-        What was given, and the names of its columns.
-    seed
-        What repeats the numbers, given as ``rng``.
-    options
-        By name: what was given, and the default.
-
-    Examples
-    --------
-    >>> call_text((None, ()), 7, alpha=(0.1, 0.05), min_rows=(50, 50))
-    'caltest.audit(probs, labels, alpha=0.1, rng=7)'
-    """
-    parts = ["probs", "labels"]
-    given, columns = groups
-    if given is not None:
-        native: Any = nw.from_native(given, eager_only=True, allow_series=True, pass_through=True)
-        frame = isinstance(native, nw.DataFrame)
-        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
-    for name, (value, default) in options.items():
-        if not _same(value, default):
-            parts.append(f"{name}={_written(value)}")
-    return f"caltest.audit({', '.join([*parts, f'rng={seed}'])})"
-
-
-def _same(value: object, default: object) -> bool:
-    if isinstance(value, list | tuple) and isinstance(default, tuple):
-        return len(value) == len(default) and all(
-            isinstance(one, str) and one == other for one, other in zip(value, default, strict=True)
-        )
-    return value is default or (isinstance(value, int | float | np.generic) and value == default)
-
-
-def _written(value: object) -> str:
-    """Write a value as it would be typed; functions by their name."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name!r}: {_written(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_written(each) for each in value) + "]"
-    if isinstance(value, tuple):
-        return (
-            "(" + ", ".join(_written(each) for each in value) + ("," if len(value) == 1 else "") + ")"
-        )
-    if isinstance(value, np.generic):
-        return repr(value.item())
-    if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
-        return str(value.__name__)
-    return repr(value)
-
-
-# ------------------------------------------------------------------ bounded
-
-
-MOST_GROUPS = 30
-MOST_CLASSES = 10
-_DRAWS = 499
-_MOST_WORK = 1e9  # rows times draws: a minute or two at worst on one core
-_MOST_FOR_ONE = 1e10
-_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
-_TOP_LABEL = "top_label"
-
-
-@dataclass(frozen=True)
-class Bounded:
-    """What is proved of one look: it claims at least this much too much, or too little, somewhere."""
-
-    over: float
-    under: float
-
-
-#: What is proved of a look in which no check found an error.
-NOTHING = Bounded(0.0, 0.0)
-
-
-def family(looks: Iterable[Look], alpha: float) -> tuple[Look, ...]:
-    """Return the looks whose error is bounded, chosen from the predictions alone.
-
-    The top label on all rows (or what one probability the audit looks at on all rows), the classes
-    with the most expected events on all rows, and the top label in the largest groups: as many of
-    them, in this order, as can be bounded in minutes.
-    """
-    single = [look for look in looks if look.event is not None]
-    overall = [look for look in single if look.group is None]
-    first = [look for look in overall if look.scope.column is None and look.scope.label != CANONICAL]
-    first += [look for look in overall if look.scope.label == CANONICAL]
-    classes = [look for look in overall if look.scope.column is not None]
-    classes.sort(key=lambda look: (-look.expected, look.key))
-    named = first[0].scope.label if first else None
-    label = _TOP_LABEL if any(look.scope.label == _TOP_LABEL for look in single) else named
-    groups = [look for look in single if look.group and look.scope.label == label]
-    groups.sort(key=lambda look: (-look.n_rows, look.key))
-    wanted = [*first, *groups[:MOST_GROUPS], *classes[:MOST_CLASSES]]
-    kept = [*first, *classes[:MOST_CLASSES], *groups[:MOST_GROUPS]]
-    while kept and _work(kept, alpha) > (_MOST_WORK if len(kept) > 1 else _MOST_FOR_ONE):
-        kept.pop()
-    return tuple(look for look in wanted if look in kept)
-
-
-def _work(looks: Sequence[Look], alpha: float) -> float:
-    return _draws(len(looks), alpha) * sum(look.n_rows + _ROWS_OF_A_DRAW for look in looks)
-
-
-def _draws(count: int, alpha: float) -> int:
-    return max(_DRAWS, draws_needed(alpha / (2 * count)))
-
-
-def bounds(
-    source: Source,
-    labels: NDArray[np.intp],
-    looks: Sequence[Look],
-    alpha: float,
-    seed: int,
-    workers: Workers,
-) -> dict[Look, Bounded]:
-    """Bound the error of every look, all bounds together with confidence 1 − alpha (Bonferroni).
-
-    The draws of a look are its own: another look changes the level only.
-    """
-    if not looks:
-        return {}
-    level, n_draws = alpha / (2 * len(looks)), _draws(len(looks), alpha)
-    found = {}
-    for look in looks:
-        plan = BoundsPlan(
-            level=level,
-            family=2 * len(looks),
-            n_draws=n_draws,
-            seed=child_seed(seed, *key_of("bounds", *look.key)),
-            workers=workers,
-        )
-        view = source.sample(look, labels)
-        lens = None if look.scope.lens is None else look.scope.label
-        each = plan.view(event(lens, view.rows), view, lens)
-        found[look] = Bounded(each.over.bound, each.under.bound)
-    return found
-
-
-# ------------------------------------------------------------------ described
-
-
-_MOST_BINS = 15
-_ROWS_OF_A_BIN = 20
-_ROUNDING = 1e-12  # of means of probabilities
-
-
-def described(
-    look: Look, sample: Sample, bounded: Bounded | None, band: ConsistencyBand | None
-) -> View:
-    """Return the view of a look.
-
-    Parameters
-    ----------
-    look, sample
-        What is looked at, with its predictions and labels.
-    bounded
-        Its bounds, if it has any.
-    band
-        The band of its reliability diagram; None: no diagram.
-    """
-    if look.event is None:
-        return View(
-            lens=look.scope.label,
-            event=None,
-            group=look.group,
-            rows=look.n_rows,
-            direction=_direction(_entropic(sample)),
-        )
-    p = sample.rows.probs[:, 1]
-    says, share = float(p.mean()), float(sample.labels.mean())
-    return View(
-        lens=look.scope.label,
-        event=look.event,
-        group=look.group,
-        rows=look.n_rows,
-        says=says,
-        share=share,
-        direction=_direction(says - share),
-        over=bounded.over if bounded else None,
-        under=bounded.under if bounded else None,
-        reliability=None if band is None else reliability(sample, band),
-    )
-
-
-def _entropic(sample: Sample) -> float:
-    """Return the entropic calibration difference, above 0 where the model claims too much."""
-    table = sample.rows.surprises()
-    return float(table[np.arange(len(table)), sample.labels].mean())
-
-
-def _direction(error: float) -> Side | None:
-    if math.isnan(error) or abs(error) <= _ROUNDING:
-        return None
-    return "over" if error > 0.0 else "under"
-
-
-def _binning(n_rows: int) -> EqualMass:
-    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
-    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
-
-
-def bins_of(probs: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the bin of every row of two classes, from left to right, as in the diagram."""
-    return _binning(len(probs)).cells(probs)
-
-
-def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
-    """Return the reliability diagram of one probability, with a band of its bins."""
-    probs = sample.rows.probs
-    curve = reliability_curve(probs, sample.labels, _binning(len(probs)))
-    return Reliability(
-        says=tuple(curve.predicted.tolist()),
-        share=tuple(curve.observed.tolist()),
-        rows=tuple(curve.counts.tolist()),
-        low=tuple(band.low.tolist()),
-        high=tuple(band.high.tolist()),
-    )
-
-
-# ------------------------------------------------------------------ engine
-
+Array: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[Any]
 
 ALPHA = 0.05
 MIN_ROWS = 50
 N_RESAMPLES = 999
-
-_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
-_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
-_MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
 
 
 @arguments()
@@ -408,75 +189,265 @@ def audit(
     >>> found.pvalue, found.rejected, found.checks[0].view.lens
     (0.01, True, 'canonical')
     """
+    given = {"lenses": lenses, "statistics": statistics, "alpha": alpha, "tolerance": tolerance}
+    given |= {"correction": correction, "min_rows": min_rows, "n_resamples": n_resamples}
     level, rows, draws = float(alpha), int(min_rows), int(n_resamples)
     error = None if tolerance is None else float(tolerance)
-    name = checked_correction(correction, error is not None)
+    name = correction
+    if name is None:
+        name = WESTFALL_YOUNG if error is None else "holm"
+    if name == WESTFALL_YOUNG and error is not None:
+        raise InputError(
+            "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
+            "adjust jointly; give correction='holm', or leave it out."
+        )
+    if name != WESTFALL_YOUNG:
+        check_correction(name, WESTFALL_YOUNG)
     wanted = Wanted.of(lenses, statistics, error is not None)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     whole = sample(probs, labels)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, draws)
-    check_resolution(_alternatives(plan, error), name, level, draws)
+    sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
+    check_resolution(sides if error is None else ["two-sided"] * len(sides), name, level, draws)
     with single_threaded_blas():
-        found = _answered(source, whole, plan, error, name, draws, seed, workers)
-        bounded = bounds(source, whole.labels, family(plan.looks, level), level, seed, workers)
+        if error is None:
+            drawn = draw_all(source, whole.labels, plan.hypotheses, draws, seed, workers)
+            found = answers(*drawn, sides, name)
+        else:
+            found = tolerated(source, whole.labels, plan.hypotheses, error, name, draws, seed, workers)
+        looks, n_draws = bounded_looks(plan.looks, level)
+        bounded = bounds(source, whole.labels, looks, n_draws, level, seed, workers)
         views = _views(source, whole, plan, found, bounded, level)
+    checks = tuple(
+        Check(
+            view=views[plan.hypotheses[h][0]],
+            statistic=plan.hypotheses[h][1].name,
+            measures=plan.hypotheses[h][1].measures,
+            value=float(found.values[h]) + 0.0,  # −0 is 0
+            expected=None if found.expected is None else found.expected[h],
+            pvalue=float(found.pvalues[h]),
+            pvalue_interval=found.intervals[h],
+            adjusted=float(found.adjusted[h]),
+            found=bool(found.adjusted[h] <= level),
+        )
+        for h in np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
+    )
+    n_classes = whole.rows.n_classes
     impossible = 0 if error else len(whole.rows.impossible(whole.labels))
-    pvalue = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    two_classes = whole.rows.n_classes == 2
+    p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
     return Audit(
-        pvalue=pvalue,
+        pvalue=p,
         alpha=level,
-        checks=_checks(plan, views, found, level),
+        checks=checks,
         views=tuple(views[look] for look in plan.looks),
         skipped=plan.skipped,
         tolerance=error,
         correction=name,
         confidence=level_of_confidence(level),
         n_samples=len(whole.labels),
-        n_classes=whole.rows.n_classes,
-        classes=_class_names(whole),
+        n_classes=n_classes,
+        classes=whole.rows.classes or tuple(f"class {k}" for k in range(n_classes)),
         lenses=plan.lenses,
         groups=plan.columns,
         n_resamples=draws,
         seed=seed,
         statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
-        call=call_text(
-            (groups, plan.columns),
-            seed,
-            lenses=(lenses, LENSES),
-            statistics=(statistics, None),
-            alpha=(alpha, ALPHA),
-            tolerance=(tolerance, None),
-            correction=(correction, None),
-            min_rows=(min_rows, MIN_ROWS),
-            n_resamples=(n_resamples, N_RESAMPLES),
+        call=call_of(audit, groups, plan.columns, seed, given),
+        warnings=(
+            *whole.rows.notes,
+            *equal_to_labels(groupings, whole.labels),
+            *(() if error else impossible_labels(whole)),
         ),
-        warnings=_warnings(whole, groupings, error),
         impossible=impossible,
-        recalibration=recalibration_of(whole) if two_classes and pvalue <= level else None,
+        recalibration=recalibration_of(whole) if n_classes == 2 and p <= level else None,
     )
 
 
-def _answered(
+# ------------------------------------------------------------------ p-values
+#
+# Labels are drawn from the full predictions, and every lens and group sees the same draws. Of the
+# labels one block of draws is held at a time and worker, of the statistics all: (1 + B, H) numbers.
+
+# Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
+_HELD = 2**24
+_TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
+_EXPECTED = (0.025, 0.975)
+
+
+class Answers(NamedTuple):
+    """What is found of H hypotheses, each alone and adjusted for all, and of the whole."""
+
+    values: Array  # of the observed labels, (H,)
+    pvalues: Array
+    intervals: tuple[tuple[float, float], ...]  # Monte-Carlo
+    adjusted: Array  # never below the p-value alone
+    expected: tuple[tuple[float, float], ...] | None  # where 95% of the draws of the one null lie
+    evidence: Array  # −log of the tail
+    largest: Array | None  # evidence of every draw, (B,), where p-values are jointly drawn
+
+
+def key_of(*names: str) -> list[int]:
+    """Return whole numbers that stand for some names, the same on every machine."""
+    found: list[int] = np.frombuffer(sha256(repr(names).encode()).digest(), ">u4", 4).tolist()
+    return found
+
+
+def draw_all(
     source: Source,
-    whole: Sample,
-    plan: Plan,
-    tolerance: float | None,
+    labels: NDArray[np.intp],
+    hypotheses: Sequence[Hypothesis],
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> tuple[Array, Array]:
+    """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
+
+    Return (1 + B, H) values, and how far two evaluations of one may differ by rounding, (H,).
+    """
+    check_fits(
+        _TABLES * 8.0 * n_resamples * len(hypotheses),
+        f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
+        "take fewer draws, groups or statistics",
+    )
+    batches: list[list[tuple[Look, list[int]]]] = [[]]  # of looks whose forms are held at once
+    held = 0
+    for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
+        places = list(each)
+        size = look.n_rows * source.n_classes(look) * len(places)
+        if batches[-1] and held + size > _HELD:
+            batches.append([])
+            held = 0
+        batches[-1].append((look, places))
+        held += size
+    values, resolutions = np.empty((1 + n_resamples, len(hypotheses))), np.zeros(len(hypotheses))
+    draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
+    draws = draws.held(workers) if len(batches) > 1 else draws
+    for batch in batches:
+        reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
+        columns: list[Column] = []
+        for look, places in batch:
+            scope, predictions = look.scope, source.at(look)
+            if scope not in reduced:
+                reducer = source.reducer(scope)
+                reduced[scope] = None if reducer is None else partial(_of_all, reducer)
+            share = float(predictions.probs[:, 1].mean())
+            view = LabelView(look.rows, reduced[scope], scope.column, share)
+            statistics = [hypotheses[h][1].shuffled(seed) for h in places]
+            columns += [Column(view, form_of(look, each, predictions)) for each in statistics]
+        here = [h for _, places in batch for h in places]
+        values[:, here] = table(columns, draws, workers)
+        resolutions[here] = [form.resolution for _, form in columns]
+        for (view, form), h in zip(columns, here, strict=True):
+            if isinstance(form, LabelFunction):
+                form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
+    return values, resolutions
+
+
+def _of_all(reducer: Reducer, labels: Labels, rows: slice) -> Labels:
+    return reducer(labels)
+
+
+def answers(
+    values: Array, resolutions: Array, alternatives: Sequence[Alternative], correction: str
+) -> Answers:
+    """Rank the observed labels among the draws, each hypothesis alone and all together."""
+    observed, draws = values[0], values[1:]
+    counts, expected = [], []
+    for h, side in enumerate(alternatives):
+        counts.append(count(draws[:, h], float(observed[h]), side, float(resolutions[h])))
+        numbers = draws[~np.isnan(draws[:, h]), h]
+        low = high = float("nan")
+        if len(numbers):
+            low, high = np.quantile(numbers, _EXPECTED, method="inverted_cdf").tolist()
+        expected.append((low + 0.0, high + 0.0))  # −0 is 0
+    found = list(zip(counts, alternatives, strict=True))
+    pvalues = np.array([pvalue(each, len(draws), side) for each, side in found])
+    evidence = evidence_of_draws(values, alternatives, resolutions)
+    evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is no number says nothing
+    if correction == WESTFALL_YOUNG:
+        test = StepDown.of(evidence[0])
+        together = test.pvalues(test.count(evidence[1:]), len(draws))
+    else:
+        together = adjusted(pvalues, correction)
+    return Answers(
+        values=observed,
+        pvalues=pvalues,
+        intervals=tuple(interval(each, len(draws), side) for each, side in found),
+        adjusted=np.maximum(together, pvalues),
+        expected=tuple(expected),
+        evidence=evidence[0],
+        largest=evidence[1:].max(axis=1) + 0.0,
+    )
+
+
+def tolerated(
+    source: Source,
+    labels: NDArray[np.intp],
+    hypotheses: Sequence[Hypothesis],
+    tolerance: float,
     correction: str,
     n_resamples: int,
     seed: int,
     workers: Workers,
 ) -> Answers:
-    """Return the p-values of all hypotheses."""
-    if tolerance is not None:
-        return tolerated(
-            source, whole.labels, plan.hypotheses, tolerance, correction, n_resamples, seed, workers
+    """Test every hypothesis on both sides; its seed depends on what it is, not on the others."""
+    found = []
+    for look, statistic in hypotheses:
+        own = child_seed(seed, *key_of("tolerance", *look.key, statistic.name))
+        view = source.sample(look, labels)
+        found.append(
+            sided_answer(
+                statistic, MonteCarlo(), view, tolerance, "two-sided", n_resamples, own, workers
+            )
         )
-    drawn = draw_all(source, whole.labels, plan.hypotheses, n_resamples, seed, workers)
-    return answers(drawn, _alternatives(plan, tolerance), correction)
+    pvalues = np.array([each.answer.pvalue for each in found])
+    return Answers(
+        values=np.array([each.value for each in found]),
+        pvalues=pvalues,
+        intervals=tuple(each.answer.pvalue_interval or (0.0, 1.0) for each in found),
+        adjusted=adjusted(pvalues, correction),
+        expected=None,
+        evidence=-np.log(pvalues),
+        largest=None,
+    )
+
+
+# ------------------------------------------------------------------ views
+
+
+_MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
+_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
+_MOST_PICTURED = 30  # reliability diagrams, besides those of views whose error is bounded
+_MOST_BINS = 15
+_ROWS_OF_A_BIN = 20
+_ROUNDING = 1e-12  # of means of probabilities
+
+
+def bounds(
+    source: Source,
+    labels: NDArray[np.intp],
+    looks: Sequence[Look],
+    n_draws: int,
+    alpha: float,
+    seed: int,
+    workers: Workers,
+) -> dict[Look, tuple[float, float]]:
+    """Bound how much too much and too little looks claim, together with confidence 1 − alpha.
+
+    That is Bonferroni's. The draws of a look are its own: another look changes the level only.
+    """
+    found = {}
+    for look in looks:
+        own = child_seed(seed, *key_of("bounds", *look.key))
+        plan = BoundsPlan(alpha / (2 * len(looks)), 2 * len(looks), n_draws, own, workers)
+        view = source.sample(look, labels)
+        lens = None if look.scope.lens is None else look.scope.label
+        each = plan.view(event(lens, view.rows), view, lens)
+        found[look] = (each.over.bound, each.under.bound)
+    return found
 
 
 def _views(
@@ -484,29 +455,41 @@ def _views(
     whole: Sample,
     plan: Plan,
     found: Answers,
-    bounded: dict[Look, Bounded],
+    bounded: Mapping[Look, tuple[float, float]],
     level: float,
 ) -> dict[Look, View]:
     """Describe every look; those with bounds or findings have a reliability diagram.
 
     Bounds are kept where a check of the look found an error; a bound may always be lowered.
     """
-    strongest = [
-        int(h) for h in np.argsort(-found.evidence, kind="stable") if found.adjusted[h] <= level
-    ]
-    pictured = dict.fromkeys(plan.hypotheses[h].look for h in strongest)
-    chosen = {*list(pictured)[:_MOST_PICTURED], *bounded}
-    bands = _bands(source, plan.looks, bounded, chosen, level)
-    kept = {look: each if look in pictured else NOTHING for look, each in bounded.items()}
-    return {
-        look: described(
-            look,
-            source.sample(look, whole.labels),
-            kept.get(look),
-            bands.get(look),
+    order = np.argsort(-found.evidence, kind="stable").tolist()
+    wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
+    bands = _bands(source, plan.looks, bounded, {*list(wrong)[:_MOST_PICTURED], *bounded}, level)
+    views = {}
+    for look in plan.looks:
+        seen = source.sample(look, whole.labels)
+        says = share = over = under = None
+        if look.event is None:  # the entropic calibration difference
+            error = float(seen.rows.surprises()[np.arange(look.n_rows), seen.labels].mean())
+        else:
+            says, share = float(seen.rows.probs[:, 1].mean()), float(seen.labels.mean())
+            error = says - share
+        if look in bounded:
+            over, under = bounded[look] if look in wrong else (0.0, 0.0)
+        errs = not math.isnan(error) and abs(error) > _ROUNDING
+        views[look] = View(
+            lens=look.scope.label,
+            event=look.event,
+            group=look.group,
+            rows=look.n_rows,
+            says=says,
+            share=share,
+            direction=("over" if error > 0.0 else "under") if errs else None,
+            over=over,
+            under=under,
+            reliability=reliability(seen, bands[look]) if look in bands else None,
         )
-        for look in plan.looks
-    }
+    return views
 
 
 def _bands(
@@ -519,75 +502,98 @@ def _bands(
     """Return the bands of the reliability diagrams of the chosen looks.
 
     Looks that are drawn always, which the predictions alone determine, have most of the level; which
-    others are drawn depends on labels, so that all of them share what is left.
+    others are drawn depends on labels, so that all of them share what is left. Of very many rows, each
+    look has an equal part of the level; else what counts leave is shared.
     """
     single = [look for look in looks if look.event is not None]
     first = [look for look in single if look in always]
     rest = [look for look in single if look not in always]
-    share = _OF_ALWAYS if first and rest else 1.0
-    bands = _bands_of(source, first, chosen, (share if first else 0.0) * level)
-    return bands | _bands_of(source, rest, chosen, (1.0 - share if first else 1.0) * level)
+    share = _OF_ALWAYS if first and rest else float(bool(first))
+    bands: dict[Look, ConsistencyBand] = {}
+    for part, alpha in ((first, share * level), (rest, (1.0 - share) * level)):
+        drawn = [look for look in part if look in chosen]
+        if not drawn:
+            continue
+        together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
+        wanted = part if together else drawn
+        probs = [source.at(look).probs for look in wanted]
+        views = [(pair[:, 1], bins_of(pair)) for pair in probs]
+        if together:
+            found = joint_bands(views, alpha)
+        else:
+            own = alpha / len(part)
+            found = [share_bands(scores, cells, own, own)[1] for scores, cells in views]
+        bands |= {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
+    return bands
 
 
-def _bands_of(
-    source: Source, looks: Sequence[Look], chosen: Collection[Look], level: float
-) -> dict[Look, ConsistencyBand]:
-    """Return the bands of those of the looks that are chosen, at a level of all looks together.
+def _binning(n_rows: int) -> EqualMass:
+    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
+    return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
 
-    Of very many rows, each look has an equal part of the level; else what counts leave is shared.
+
+def bins_of(probs: Array) -> NDArray[np.intp]:
+    """Return the bin of every row of two classes, from left to right, as in the diagram."""
+    return _binning(len(probs)).cells(probs)
+
+
+def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
+    """Return the reliability diagram of one probability, with a band of its bins."""
+    probs = sample.rows.probs
+    curve = reliability_curve(probs, sample.labels, _binning(len(probs)))
+    parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
+    return Reliability(*(tuple(part.tolist()) for part in parts))
+
+
+# ------------------------------------------------------------------ a test of one's own
+
+
+@arguments()
+def assert_calibrated(
+    probs: object, labels: object, *, alpha: float = 0.05, rng: Rng = 0, **options: Any
+) -> Audit:
+    """Fail if a model is found to be miscalibrated.
+
+    Parameters
+    ----------
+    probs, labels
+        (n, m) or (n,) probabilities and (n,) labels, as of :func:`caltest.audit`.
+    alpha
+        Level: a calibrated model fails with at most this probability, over all findings together.
+        Default 0.05. In a test that runs often choose a smaller one, with enough draws for it.
+    rng
+        As of :func:`caltest.audit`, but 0 by default: on the same data a test says the same.
+    **options
+        All others of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``, ``tolerance``, ….
+
+    Returns
+    -------
+    Audit
+        If calibration (within the tolerance) is not rejected. That is no proof of it.
+
+    Raises
+    ------
+    AssertionError
+        If it is rejected. The message is the audit's summary, with the call that repeats it.
+    InputError
+        A ValueError. If the input is wrong: that is no finding.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("neural_network")
+    >>> found = caltest.assert_calibrated(digits.probs, digits.labels, lenses=["top_label"])
+    >>> found.pvalue > 0.05
+    True
+
+    >>> forest = caltest.datasets.load_digits_predictions("random_forest")
+    >>> caltest.assert_calibrated(forest.probs, forest.labels, tolerance=0.02, lenses=["top_label"])
+    Traceback (most recent call last):
+    AssertionError: the model is miscalibrated beyond the tolerance of 0.02, p = 0.002 at alpha = 0.05
+    ...
     """
-    drawn = [look for look in looks if look in chosen]
-    if not drawn:
-        return {}
-    together = sum(look.n_rows for look in looks) <= _MOST_IN_BANDS
-    wanted = looks if together else drawn
-    views = []
-    for look in wanted:
-        probs = source.at(look).probs
-        views.append((probs[:, 1], bins_of(probs)))
-    if together:
-        found = joint_bands(views, level)
-    else:
-        part = level / len(looks)
-        found = [share_bands(scores, cells, part, part)[1] for scores, cells in views]
-    return {look: band for look, band in zip(wanted, found, strict=True) if look in chosen}
-
-
-def _checks(plan: Plan, views: dict[Look, View], found: Answers, level: float) -> tuple[Check, ...]:
-    """Return the checks, the strongest evidence first."""
-    order = np.lexsort((-found.evidence, found.pvalues, found.adjusted))
-    checks = []
-    for h in order.tolist():
-        hypothesis = plan.hypotheses[h]
-        checks.append(
-            Check(
-                view=views[hypothesis.look],
-                statistic=hypothesis.statistic.name,
-                measures=hypothesis.statistic.measures,
-                value=float(found.values[h]) + 0.0,  # −0 is 0
-                expected=None if found.expected is None else found.expected[h],
-                pvalue=float(found.pvalues[h]),
-                pvalue_interval=found.intervals[h],
-                adjusted=float(found.adjusted[h]),
-                found=bool(found.adjusted[h] <= level),
-            )
-        )
-    return tuple(checks)
-
-
-def _warnings(
-    whole: Sample, groupings: tuple[Grouping, ...], tolerance: float | None
-) -> tuple[str, ...]:
-    impossible = () if tolerance else impossible_labels(whole)
-    return (*whole.rows.notes, *equal_to_labels(groupings, whole.labels), *impossible)
-
-
-def _class_names(whole: Sample) -> tuple[str, ...]:
-    names = whole.rows.classes
-    return names or tuple(f"class {k}" for k in range(whole.rows.n_classes))
-
-
-def _alternatives(plan: Plan, tolerance: float | None) -> list[Alternative]:
-    if tolerance is None:
-        return [hypothesis.statistic.alternatives[0] for hypothesis in plan.hypotheses]
-    return ["two-sided" for _ in plan.hypotheses]
+    __tracebackhide__ = True  # pytest then shows the line of the test
+    found = audit(probs, labels, alpha=alpha, rng=rng, **options)
+    if found.rejected:
+        raise AssertionError(found._written("failure"))
+    return found

@@ -268,7 +268,27 @@ class Audit(Result):
         """
         import pandas as pd
 
-        return pd.DataFrame([_cells(check) for check in self.checks])
+        rows = []
+        for check in self.checks:
+            view, group = check.view, check.view.group
+            low, high = check.expected or (float("nan"), float("nan"))
+            cells = {
+                "lens": visible(view.lens),
+                "event": None if view.event is None else visible(view.event),
+                "column": visible(group.column) if group else None,
+                "group": visible(group.value) if group else None,
+                "rows": view.rows,
+                "statistic": visible(check.statistic),
+                "value": check.value,
+                "expected_low": low,
+                "expected_high": high,
+                "pvalue": check.pvalue,
+                "pvalue_low": check.pvalue_interval[0],
+                "pvalue_high": check.pvalue_interval[1],
+            }
+            cells |= {"adjusted": check.adjusted, "found": check.found}
+            rows.append(cells | {name: getattr(view, name) for name in _OF_VIEWS})
+        return pd.DataFrame(rows)
 
     @arguments(draws=flag)
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
@@ -284,19 +304,30 @@ class Audit(Result):
         InputError
             If a check is of a view that is not among ``views``.
         """
-        place = {view.key: number for number, view in enumerate(self.views)}
-        data: dict[str, Any] = {"caltest": __version__, "versions": _versions()}
-        data |= {name: getattr(self, name) for name in _PLAIN}
-        data["verdict"] = self.verdict
+        import scipy
+
+        versions = {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        }
+        data: dict[str, Any] = {"caltest": __version__, "versions": versions}
+        data |= {name: getattr(self, name) for name in (*_PLAIN, "verdict")}
         if draws:
             data["null_distribution"] = self.null_distribution
-        data["views"] = self.views
-        data["checks"] = [
-            {"view": _place_of(check, place)}
-            | {each.name: getattr(check, each.name) for each in fields(check) if each.name != "view"}
-            for check in self.checks
-        ]
-        data["skipped"] = self.skipped
+        place = {view.key: number for number, view in enumerate(self.views)}
+        checks = []
+        for check in self.checks:
+            view = check.view
+            if view.key not in place:
+                where = f" in {view.group.label!r}" if view.group else ""
+                raise InputError(
+                    f"a check by {check.statistic!r} looks at {view.lens!r}{where}, which is not among "
+                    "the audit's views; put its view there too."
+                )
+            others = {each.name: getattr(check, each.name) for each in fields(check)}
+            checks.append(others | {"view": place[view.key]})
+        data |= {"views": self.views, "checks": checks, "skipped": self.skipped}
         found: dict[str, Any] = plain(data)
         return found
 
@@ -307,71 +338,7 @@ class Audit(Result):
 
 
 _PLAIN = (
-    "pvalue",
-    "alpha",
-    "rejected",
-    "tolerance",
-    "correction",
-    "confidence",
-    "n_samples",
-    "n_classes",
-    "classes",
-    "lenses",
-    "groups",
-    "n_resamples",
-    "seed",
-    "statistic",
-    "call",
-    "warnings",
-    "impossible",
-)
-
-
-def _place_of(check: Check, place: dict[tuple[str, Group | None], int]) -> int:
-    """Return where the view of a check is, or raise if it is nowhere."""
-    view = check.view
-    if view.key not in place:
-        where = f" in {view.group.label!r}" if view.group else ""
-        raise InputError(
-            f"a check by {check.statistic!r} looks at {view.lens!r}{where}, which is not among the "
-            "audit's views; put its view there too."
-        )
-    return place[view.key]
-
-
-def _versions() -> dict[str, str]:
-    """Return what the numbers were made with."""
-    import scipy
-
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
-
-
-def _cells(check: Check) -> dict[str, Any]:
-    """Return one row of the table of all checks."""
-    view = check.view
-    low, high = check.expected or (float("nan"), float("nan"))
-    return {
-        "lens": visible(view.lens),
-        "event": None if view.event is None else visible(view.event),
-        "column": visible(view.group.column) if view.group else None,
-        "group": visible(view.group.value) if view.group else None,
-        "rows": view.rows,
-        "statistic": visible(check.statistic),
-        "value": check.value,
-        "expected_low": low,
-        "expected_high": high,
-        "pvalue": check.pvalue,
-        "pvalue_low": check.pvalue_interval[0],
-        "pvalue_high": check.pvalue_interval[1],
-        "adjusted": check.adjusted,
-        "found": check.found,
-        "direction": view.direction,
-        "says": view.says,
-        "share": view.share,
-        "over": view.over,
-        "under": view.under,
-    }
+    "pvalue", "alpha", "rejected", "tolerance", "correction", "confidence", "n_samples", "n_classes",
+    "classes", "lenses", "groups", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
+)  # fmt: skip
+_OF_VIEWS = ("direction", "says", "share", "over", "under")

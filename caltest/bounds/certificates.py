@@ -37,9 +37,8 @@ from caltest.bounds.clopper_pearson import (
 )
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, seen
+from caltest.lenses import Lens, event, seen
 from caltest.results import Result
-from caltest.tolerance import event
 
 if TYPE_CHECKING:
     import pandas as pd

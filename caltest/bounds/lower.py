@@ -26,8 +26,7 @@ from caltest.bounds.shifts import (
 from caltest.data import Sample, impossible_labels, sample
 from caltest.exceptions import InputError
 from caltest.forms import Side
-from caltest.lenses import ClassWise, Lens, find_lens, seen
-from caltest.tolerance import event
+from caltest.lenses import ClassWise, Lens, event, find_lens, seen
 
 _DRAWS = 499
 _RESERVE = 5  # times the draws that a bound needs at least, so that luck in the draws costs little

@@ -10,14 +10,11 @@ import typer
 
 from caltest._memory import check_address_space
 from caltest._version import __version__
-from caltest.cli._audit import run_audit
-from caltest.cli._bounds import run_bounds
-from caltest.cli._compare import run_compare
-from caltest.cli._estimate_error import run_estimate_error
-from caltest.cli._one_model import run_estimate, run_test
-from caltest.cli._options import WithChoices, WithLooks
+from caltest.cli._audit import WithLooks, audit
+from caltest.cli._commands import bounds, compare, estimate, estimate_error, test
+from caltest.cli._options import WithChoices
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
-from caltest.cli._power import run_power
+from caltest.cli._power import power
 from caltest.exceptions import InputError
 
 app = typer.Typer(
@@ -72,10 +69,13 @@ def _root(
     pass
 
 
-app.command("audit", cls=WithLooks)(run_audit)
-app.command("test", cls=WithChoices)(run_test)
-app.command("estimate", cls=WithChoices)(run_estimate)
-app.command("estimate-error", cls=WithChoices)(run_estimate_error)
-app.command("compare", cls=WithChoices)(run_compare)
-app.command("bounds", cls=WithChoices)(run_bounds)
-app.command("power", cls=WithChoices)(run_power)
+app.command("audit", cls=WithLooks)(audit)
+for _name, _run in {
+    "test": test,
+    "estimate": estimate,
+    "estimate-error": estimate_error,
+    "compare": compare,
+    "bounds": bounds,
+    "power": power,
+}.items():
+    app.command(_name, cls=WithChoices)(_run)

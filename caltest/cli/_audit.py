@@ -6,9 +6,9 @@ import csv
 import io
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -27,25 +27,31 @@ from caltest.cli._config import (
     text,
     texts,
 )
-from caltest.cli._input import read_sample_with_groups
-from caltest.cli._options import Example, File, Label, Seed, column_names, file_path
+from caltest.cli._options import (
+    Columns,
+    Example,
+    File,
+    Input,
+    Label,
+    Seed,
+    WithChoices,
+    column_names,
+    file_path,
+    option,
+)
 from caltest.cli._output import (
     NOT_REJECTED,
     REJECTED,
+    STANDARD_OUTPUT,
     WRONG_INPUT,
+    check_configured,
+    check_outputs,
     errors_reported,
     note,
     write,
     write_data,
 )
-from caltest.cli._outputs import STANDARD_OUTPUT, check_configured, check_outputs
 from caltest.exceptions import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from caltest.auditing import Audit
-    from caltest.data import Sample
 
 #: Which format an option writes.
 _FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}
@@ -96,28 +102,30 @@ _ARGUMENTS = {
 }
 
 
-def _option(kind: str, help_text: str, *names: str) -> Any:
-    return typer.Option(*names, metavar=kind, help=help_text, show_default=False)
+class WithLooks(WithChoices):
+    """A command whose help lists the lenses that only an audit has, too."""
+
+    def choices(self) -> dict[str, Mapping[str, object]]:
+        """Return what there is, by the parameter that takes it."""
+        found = super().choices()
+        own = {
+            "canonical": "The full probability vector.",
+            "classwise": "Every class by itself.",
+        }
+        return {**found, "lens": {**own, **found["lens"]}}
 
 
-def run_audit(
+def audit(
     file: File = None,
     label: Label = None,
-    columns: Annotated[
-        str | None,
-        _option(
-            "COLS",
-            "The columns of probabilities, separated by commas.  [default: all but the label and the "
-            "groups]",
-        ),
-    ] = None,
+    columns: Columns = None,
     group: Annotated[
         list[str] | None,
-        _option("COL", "A column whose values group the rows; give it once for each column."),
+        option("COL", "A column whose values group the rows; give it once for each column."),
     ] = None,
     lens: Annotated[
         list[str] | None,
-        _option(
+        option(
             "NAME",
             "A view of the predictions, see below; once for each.  [default: canonical, top_label and "
             "classwise]",
@@ -125,55 +133,54 @@ def run_audit(
     ] = None,
     statistic: Annotated[
         list[str] | None,
-        _option(
+        option(
             "NAME",
             "What is computed in every view, see below; once for each.  [default: skce_uq, ecd and ks, "
             "where they fit; with a tolerance, scan]",
         ),
     ] = None,
     alpha: Annotated[
-        float | None, _option("FLOAT", "Level of the whole: of all findings together.  [default: 0.05]")
+        float | None, option("FLOAT", "Level of the whole: of all findings together.  [default: 0.05]")
     ] = None,
     tolerance: Annotated[
         float | None,
-        _option("FLOAT", "An error that is allowed anywhere, 0.02 for 2 points.  [default: none is]"),
+        option("FLOAT", "An error that is allowed anywhere, 0.02 for 2 points.  [default: none is]"),
     ] = None,
     correction: Annotated[
         str | None,
-        _option(
+        option(
             "NAME",
             "For the number of checks: westfall_young, holm, fdr_bh, ….  [default: westfall_young; "
             "with a tolerance, holm]",
         ),
     ] = None,
     min_rows: Annotated[
-        int | None, _option("INT", "Groups with fewer rows are named, not looked at.  [default: 50]")
+        int | None, option("INT", "Groups with fewer rows are named, not looked at.  [default: 50]")
     ] = None,
-    resamples: Annotated[int | None, _option("INT", "Draws of labels.  [default: 999]")] = None,
+    resamples: Annotated[int | None, option("INT", "Draws of labels.  [default: 999]")] = None,
     seed: Seed = None,
     report: Annotated[
-        Path | None, _option("FILE", "Write the report: one .html file, or - for standard output.")
+        Path | None, option("FILE", "Write the report: one .html file, or - for standard output.")
     ] = None,
-    markdown: Annotated[Path | None, _option("FILE", "Write a short report: .md, or -.")] = None,
-    json: Annotated[Path | None, _option("FILE", "Write all numbers: .json, or -.")] = None,
+    markdown: Annotated[Path | None, option("FILE", "Write a short report: .md, or -.")] = None,
+    json: Annotated[Path | None, option("FILE", "Write all numbers: .json, or -.")] = None,
     junit: Annotated[
-        Path | None, _option("FILE", "Write every check as a test case for CI: .xml, or -.")
+        Path | None, option("FILE", "Write every check as a test case for CI: .xml, or -.")
     ] = None,
     fail_on: Annotated[
         str | None,
-        _option("NAME", "When the exit status is 1: reject or never.  [default: reject]"),
+        option("NAME", "When the exit status is 1: reject or never.  [default: reject]"),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "FILE",
+            "Options from this file.  [default: pyproject.toml, if it has [tool.caltest]]",
             parser=file_path,
-            metavar="FILE",
-            help="Options from this file.  [default: pyproject.toml, if it has [tool.caltest]]",
-            show_default=False,
         ),
     ] = None,
     jobs: Annotated[
-        int | None, _option("INT", "Cores to use; -1 is all of them.  [default: -1]")
+        int | None, option("INT", "Cores to use; -1 is all of them.  [default: -1]")
     ] = None,
     example: Example = None,
 ) -> None:
@@ -190,9 +197,15 @@ def run_audit(
 
 
 def _run(file: Path | None, example: str | None, config: Path | None, typed: dict[str, Any]) -> None:
+    from caltest import auditing
     from caltest.report import formats
 
-    loaded, said = load_config(config, OPTIONS), _checked(typed)
+    loaded = load_config(config, OPTIONS)
+    said = {
+        name: OPTIONS[name](f"--{name}", value)
+        for name, value in typed.items()
+        if value is not None and value != []
+    }
     asked = {**loaded.values, **said}
     outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
     suffixes = {option: formats.SUFFIXES[kind] for option, kind in _FORMATS.items()}
@@ -201,41 +214,17 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
     weaker = _weaker(loaded, said)
-    sample, groups = read_sample_with_groups(
+    sample, groups = Input(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
-    )
-
-    audit = _audited(sample, groups, asked)
-    title = str(example if file is None else file.name)
-    command = command_line(file, example, {**asked, "seed": audit.seed})
-    texts_of = {
-        path: formats.rendered(audit, _FORMATS[option], title=title, command=command, gate=weaker)
-        for option, path in outputs.items()
-    }
-    printed = texts_of.pop(STANDARD_OUTPUT, None)
-    problem = _problem(texts_of)
-    status = _status(audit, asked.get("fail-on"), problem)
-    written = [] if problem else _written(texts_of)
-    notes = [*_origin(loaded, said), *written, _decision(audit, status)]
-    first = [weaker] if weaker else []
-    if printed is None:
-        write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
-    else:  # standard output is for a program to read
-        write_data(printed.rstrip("\n"))
-        note("\n".join(map(line, [*first, *notes])))
-    if problem:
-        raise problem
-    raise typer.Exit(status)
-
-
-def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, Any]) -> Audit:
-    from caltest import auditing
-    from caltest.auditing.engine import N_RESAMPLES
+    ).with_groups()
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
-    _announce(sample, given.get("n_resamples", N_RESAMPLES))
+    rows, draws = len(sample.labels), given.get("n_resamples", auditing.engine.N_RESAMPLES)
+    if rows * draws >= _LONG and not sys.stderr.isatty():  # no bar of progress is seen in a log
+        size = f"{rows:,} rows of {sample.rows.n_classes:,} classes, with {draws:,} draws of the labels"
+        note(f"Auditing {size}: this may take minutes.")
     try:
-        return auditing.audit(
+        audit = auditing.audit(
             sample.rows,
             sample.labels,
             groups=groups,
@@ -246,42 +235,39 @@ def _audited(sample: Sample, groups: pd.DataFrame | None, asked: Mapping[str, An
     except InputError as error:  # in the words of who typed it
         raise error.renamed({"n_resamples": "--resamples"}) from error
 
-
-def _announce(sample: Sample, resamples: int) -> None:
-    """Say that it takes long, where no bar of progress is seen: in the log of a job, for instance."""
-    rows, classes = len(sample.labels), sample.rows.n_classes
-    if rows * resamples >= _LONG and not sys.stderr.isatty():
-        size = f"{rows:,} rows of {classes:,} classes, with {resamples:,} draws of the labels"
-        note(f"Auditing {size}: this may take minutes.")
-
-
-def _checked(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was typed, in the form that a configuration has."""
-    return {
-        name: OPTIONS[name](f"--{name}", value)
-        for name, value in typed.items()
-        if value is not None and value != []
+    title = str(example if file is None else file.name)
+    command = command_line(file, example, {**asked, "seed": audit.seed})
+    texts_of = {
+        path: formats.rendered(audit, _FORMATS[option], title=title, command=command, gate=weaker)
+        for option, path in outputs.items()
     }
-
-
-def _problem(texts_of: Mapping[Path, str]) -> InputError | None:
-    """Write the files; return what went wrong, for what was found is to be told first."""
+    printed = texts_of.pop(STANDARD_OUTPUT, None)
+    problem = None
     try:
         write_whole(texts_of)
-    except InputError as error:
-        return error
-    return None
-
-
-def _origin(loaded: Config, typed: Mapping[str, Any]) -> list[str]:
-    """Say which options a file gave."""
-    used = [name for name in loaded.values if name not in typed]
-    return [f"Options from {loaded.place}: {', '.join(used)}."] if used else []
-
-
-def _written(paths: Iterable[Path]) -> list[str]:
-    names = ", ".join(shown(str(path), _PATH) for path in paths)
-    return [f"Written: {names}."] if names else []
+    except InputError as error:  # what was found is told first, with the status that it leads to
+        problem = error
+    status, why = (REJECTED, "") if audit.rejected else (NOT_REJECTED, "")
+    if problem:
+        status, why = WRONG_INPUT, ", for not all could be written"
+    elif audit.rejected and asked.get("fail-on") == "never":
+        status, why = NOT_REJECTED, ", by --fail-on never"
+    notes = []
+    if used := [name for name in loaded.values if name not in said]:
+        notes.append(f"Options from {loaded.place}: {', '.join(used)}.")
+    if texts_of and not problem:
+        notes.append(f"Written: {', '.join(shown(str(path), _PATH) for path in texts_of)}.")
+    verdict = "Rejected" if audit.rejected else "Not rejected"
+    notes.append(f"{verdict} at alpha = {audit.alpha} (exit status {status}{why}).")
+    first = [weaker] if weaker else []
+    if printed is None:
+        write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
+    else:  # standard output is for a program to read
+        write_data(printed.rstrip("\n"))
+        note("\n".join(map(line, [*first, *notes])))
+    if problem:
+        raise problem
+    raise typer.Exit(status)
 
 
 def _weaker(loaded: Config, typed: Mapping[str, Any]) -> str | None:
@@ -307,23 +293,6 @@ def _weaker(loaded: Config, typed: Mapping[str, Any]) -> str | None:
     return f"Less strict than the default, by {loaded.place}: {', '.join(found)}." if found else None
 
 
-def _status(audit: Audit, fail_on: object, problem: InputError | None) -> int:
-    """Return the exit status, which is decided before anything is printed."""
-    if problem:
-        return WRONG_INPUT
-    return REJECTED if audit.rejected and fail_on != "never" else NOT_REJECTED
-
-
-def _decision(audit: Audit, status: int) -> str:
-    verdict = "Rejected" if audit.rejected else "Not rejected"
-    why = ""
-    if status == WRONG_INPUT:
-        why = ", for not all could be written"
-    elif audit.rejected and status == NOT_REJECTED:
-        why = ", by --fail-on never"
-    return f"{verdict} at alpha = {audit.alpha} (exit status {status}{why})."
-
-
 def command_line(file: Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
     """Return the command that repeats the numbers, in the same folder.
 
@@ -342,9 +311,11 @@ def command_line(file: Path | None, example: str | None, asked: Mapping[str, Any
     for name in ("label", "columns", "group", *_ARGUMENTS):
         value = asked.get(name, ())
         if name == "columns" and value:
-            value = (_joined(value),)
-        for each in value if isinstance(value, tuple) else (value,):
-            words += _words(name, str(each))
+            cells = io.StringIO()
+            csv.writer(cells, lineterminator="").writerow(value)
+            value = cells.getvalue()
+        for each in map(str, value if isinstance(value, tuple) else (value,)):
+            words += [f"--{name}={each}"] if each.startswith("-") else [f"--{name}", each]
     return " ".join(map(_quoted, words))
 
 
@@ -369,13 +340,3 @@ def _escaped(character: str) -> str:
     if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is no UTF-8
         return f"\\x{number - 0xDC00:02x}"
     return f"\\x{number:02x}" if number < 0x80 else f"\\U{number:08x}"
-
-
-def _words(name: str, value: str) -> list[str]:
-    return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
-
-
-def _joined(columns: Iterable[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(columns)
-    return line.getvalue()

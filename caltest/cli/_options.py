@@ -1,19 +1,39 @@
-"""What the commands take, and a help that lists what the registries hold."""
+"""The frame of every command: options that all of them have, what they read, and what they return.
+
+A command is a function that takes an `Input` and its own options, and returns a `Found`; its first
+line of documentation is the text of its help.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from inspect import getdoc
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, getdoc
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from caltest._arguments import Kind, confident, count_of_draws, difference, jobs, level
-from caltest.cli._output import WRONG_INPUT, fail
+from caltest._arguments import Kind, choose, confident, count_of_draws, difference, jobs, level
+from caltest.cli._output import (
+    WRONG_INPUT,
+    check_picture,
+    draw,
+    errors_reported,
+    fail,
+    to_json,
+    write,
+    write_data,
+)
 from caltest.exceptions import InputError
+
+if TYPE_CHECKING:
+    from caltest.data import Rows, Sample
+
+# ------------------------------------------------------------------ help
 
 
 class WithChoices(TyperCommand):
@@ -31,34 +51,28 @@ class WithChoices(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         registries = self.choices()
         for parameter in self.params:
-            if parameter.name in registries:
-                with formatter.section(f"Values of --{parameter.name}"):
-                    formatter.write_dl(_entries(registries[parameter.name]))
+            if parameter.name not in registries:
+                continue
+            rows = []
+            for name, of in registries[parameter.name].items():
+                words = getattr(of, "measures", None) or getattr(of, "is_a", None)
+                about = of if isinstance(of, str) else words or (getdoc(of) or "").partition("\n")[0]
+                rows.append((f"{name}…" if name.endswith(":") else name, about))
+            with formatter.section(f"Values of --{parameter.name}"):
+                formatter.write_dl(rows)
 
 
-class WithLooks(WithChoices):
-    """The same, with the lenses that only an audit has."""
-
-    def choices(self) -> dict[str, Mapping[str, object]]:
-        """Return what there is, by the parameter that takes it."""
-        found = super().choices()
-        own = {
-            "canonical": "The full probability vector.",
-            "classwise": "Every class by itself.",
-        }
-        return {**found, "lens": {**own, **found["lens"]}}
+# ------------------------------------------------------------------ options
 
 
-def _entries(registry: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return names and first lines of documentation; a name that ends in a colon wants more."""
-    return [(f"{name}…" if name.endswith(":") else name, _about(of)) for name, of in registry.items()]
+def option(kind: str, help_text: str, *names: str, **more: Any) -> Any:
+    """Return an option whose help says what is taken where it is not given."""
+    return typer.Option(*names, metavar=kind, help=help_text, show_default=False, **more)
 
 
-def _about(of: object) -> str:
-    if isinstance(of, str):
-        return of
-    words = getattr(of, "measures", None) or getattr(of, "is_a", None)
-    return words or (getdoc(of) or "").partition("\n")[0]
+def default(kind: str, help_text: str, *names: str, **more: Any) -> Any:
+    """Return an option whose default stands in the help."""
+    return typer.Option(*names, metavar=kind, help=help_text, **more)
 
 
 def file_path(text: str) -> Path:
@@ -73,77 +87,57 @@ File = Annotated[
     typer.Argument(
         parser=file_path,
         metavar="FILE",
-        help="CSV, Parquet, NPZ or NPY: a column of probabilities a class, and one of labels.",
-        show_default=False,
-    ),
-]
-FileOrFolder = Annotated[
-    Path | None,
-    typer.Argument(
-        parser=file_path,
-        metavar="FILE",
-        help="CSV, Parquet, Arrow, NPZ or NPY, or a directory of Parquet or Arrow files: a column of "
+        help="CSV, Parquet, Arrow, JSON lines, NPZ or NPY, or a directory of tables: a column of "
         "probabilities a class, and one of labels.",
         show_default=False,
     ),
 ]
 Label = Annotated[
     str | None,
-    typer.Option(
-        metavar="COL",
-        help="The column of labels.  [default: label, y, y_true, target or class]",
-        show_default=False,
-    ),
+    option("COL", "The column of labels.  [default: label, y, y_true, target or class]"),
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLS",
-        help="The columns of probabilities, separated by commas.  [default: all but the label]",
-        show_default=False,
+    option(
+        "COLS",
+        "The columns of probabilities, separated by commas.  [default: all but the label and the "
+        "groups]",
     ),
 ]
-StatisticName = Annotated[
-    str, typer.Option("--statistic", metavar="NAME", help="What is computed; see below.")
+Group = Annotated[
+    list[str] | None,
+    option("COL", "A column of groups, for caltest audit: left out here; once for each column."),
 ]
-LensName = Annotated[
-    str | None,
-    typer.Option(
-        "--lens", metavar="NAME", help="A view of the predictions; see below.", show_default=False
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of prose.")]
-Jobs = Annotated[int, typer.Option(metavar="INT", help="Cores to use; -1 is all of them.")]
+StatisticName = Annotated[str, default("NAME", "What is computed; see below.", "--statistic")]
+LensName = Annotated[str | None, option("NAME", "A view of the predictions; see below.", "--lens")]
+Seed = Annotated[int | None, option("INT", "Repeats the numbers.  [default: random]", min=0)]
+Jobs = Annotated[int, default("INT", "Cores to use; -1 is all of them.")]
 Example = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Bundled predictions instead of FILE, for instance digits:naive_bayes.",
-        show_default=False,
-    ),
+    str | None, option("NAME", "Bundled predictions instead of FILE, for instance digits:naive_bayes.")
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        metavar="INT", min=0, help="Repeats the numbers.  [default: random]", show_default=False
-    ),
-]
+_AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of prose.")]
+_Plot = Annotated[Path | None, option("FILE", "Draw it too: .png, .pdf or .svg.", "--plot")]
 
-
-_KINDS: dict[str, Kind] = {
-    "alpha": level,
-    "confidence": confident,
-    "jobs": jobs,
-    "resamples": count_of_draws,
-    "tolerance": difference,
+_FIRST = {
+    "file": (File, None),
+    "label": (Label, None),
+    "columns": (Columns, None),
+    "group": (Group, None),
+}
+_LAST = {
+    "as_json": (_AsJson, False),
+    "plot": (_Plot, None),
+    "jobs": (Jobs, -1),
+    "example": (Example, None),
 }
 
-
-def check_typed(**typed: object) -> None:
-    """Raise if an option is not what its argument in Python has to be; None is not given."""
-    for name, value in typed.items():
-        if value is not None:
-            _KINDS[name](f"--{name}", value)
+_KINDS: dict[str, Kind] = {
+    "jobs": jobs,
+    "alpha": level,
+    "confidence": confident,
+    "tolerance": difference,
+    "resamples": count_of_draws,
+}
 
 
 def column_names(columns: str | None) -> list[str] | None:
@@ -159,3 +153,158 @@ def column_names(columns: str | None) -> list[str] | None:
     except csv.Error as error:
         raise InputError(f"--columns is {columns!r}, which is no list of names: {error}.") from error
     return [name.strip() for cells in rows for name in cells]
+
+
+# ------------------------------------------------------------------ what is read
+
+
+@dataclass(frozen=True)
+class Input:
+    """Whose predictions a command is asked about."""
+
+    file: Path | None
+    label: str | None
+    columns: Sequence[str] | None
+    group: Sequence[str]
+    example: str | None
+
+    @property
+    def source(self) -> dict[str, str | None]:
+        """Where predictions come from, for JSON."""
+        return {"file": None if self.file is None else str(self.file), "example": self.example}
+
+    def sample(self) -> Sample:
+        """Read the file, or load the example."""
+        return self._read("read")  # type: ignore[no-any-return]
+
+    def pilot(self) -> Sample | Rows:
+        """Read the file, which needs no labels, or load the example."""
+        return self._read("read_pilot")  # type: ignore[no-any-return]
+
+    def rows_or_file(self) -> tuple[Any, Any]:
+        """Return predictions and labels; of a file that can be read a block at a time, the file."""
+        from caltest import files
+
+        if self.example is None and self.file is not None and files.can_scan(self.file):
+            return self._read("scan"), None
+        sample = self.sample()
+        return sample.rows, sample.labels
+
+    def with_groups(self) -> tuple[Sample, Any]:
+        """Read the columns of groups too; None without any."""
+        if self.example is not None:
+            return self.sample(), None
+        sample, frame = self._read("read_with_groups")
+        return sample, frame if self.group else None
+
+    def _read(self, how: str) -> Any:
+        if self.example is not None:
+            if self.group:
+                raise InputError(f"--group {self.group[0]} is for a FILE; the examples have no groups.")
+            if self.file is not None:
+                raise InputError(
+                    f"both FILE ({self.file}) and --example ({self.example or 'empty'}) are given; "
+                    "give one."
+                )
+            if self.label is not None:
+                raise InputError(
+                    f"--label {self.label} is for a FILE; the labels of an example are known."
+                )
+            if self.columns:
+                given = ",".join(self.columns)
+                raise InputError(f"--columns {given} is for a FILE; those of an example are known.")
+            from caltest.data import Rows, Sample
+            from caltest.datasets import digits_models, load_digits_predictions
+
+            models = {f"digits:{model}": model for model in digits_models()}
+            digits = load_digits_predictions(choose("example", self.example, models))
+            return Sample(Rows(digits.probs, digits.classes), digits.labels)
+        if self.file is None:
+            raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
+        from caltest import files
+        from caltest.data.containers import NAME_COLUMNS
+
+        try:
+            return getattr(files, how)(self.file, self.label, columns=self.columns, groups=self.group)
+        except InputError as error:  # what is no probability may be meant as a group
+            raise error.changed(
+                lambda fact: f"{fact}, or group by it, with --group" if fact == NAME_COLUMNS else fact
+            ) from error
+
+
+# ------------------------------------------------------------------ commands
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a command found: for a program, for people, as a picture, and the exit status."""
+
+    data: Mapping[str, Any]
+    text: str
+    picture: Callable[[], Any] | None = None
+    status: int | None = None
+
+
+def command(
+    *, plot: bool = False, names: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., Found]], Callable[..., None]]:
+    """Make a function of an `Input` and its own options a command, with those that all have.
+
+    ``names`` are the options that arguments in messages of Python are called here.
+    """
+
+    def framed(run: Callable[..., Found]) -> Callable[..., None]:
+        own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+        by_name = {each.name: each for each in own}
+        first = (
+            {**_FIRST} if "files" not in by_name else {k: v for k, v in _FIRST.items() if k != "file"}
+        )
+        last = {name: value for name, value in _LAST.items() if plot or name != "plot"}
+
+        def shared(given: Mapping[str, tuple[Any, Any]]) -> list[Parameter]:
+            return [
+                by_name.get(name)
+                or Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind, default=value)
+                for name, (kind, value) in given.items()
+            ]
+
+        ahead = [each for each in own if each.name == "files"]
+        middle = [each for each in own if each.name not in (*last, "files")]
+        parameters = [*ahead, *shared(first), *middle, *shared(last)]
+
+        def main(**given: Any) -> None:
+            with errors_reported():
+                for name, kind in _KINDS.items():
+                    if given.get(name) is not None:
+                        kind(f"--{name}", given[name])
+                picture = given.get("plot")
+                check_picture(picture, given.get("file"))
+                asked = Input(
+                    given.get("file"),
+                    given["label"],
+                    column_names(given["columns"]),
+                    tuple(given["group"] or ()),
+                    given["example"],
+                )
+                try:
+                    found = run(asked, **{name: given[name] for name in by_name})
+                except InputError as error:
+                    raise error.renamed(names or {}) from error
+                problem = None
+                if picture is not None and found.picture is not None:
+                    problem = draw(picture, found.picture)
+                if given["as_json"]:
+                    write_data(to_json(found.data))
+                else:
+                    write(found.text)
+                if problem:
+                    raise problem
+                if found.status is not None:
+                    raise typer.Exit(found.status)
+
+        main.__doc__ = run.__doc__
+        main.__annotations__ = {each.name: each.annotation for each in parameters}
+        main.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return main
+
+    return framed

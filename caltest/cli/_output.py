@@ -1,4 +1,4 @@
-"""The door through which the commands speak: standard output, standard error and the exit status.
+"""The door through which the commands speak: standard output, standard error, files, the exit status.
 
 Text for people is made of visible characters and gives no command to what reads it. Data for programs
 is UTF-8, whatever the terminal's encoding. A reader that leaves, or a disk that is full, is no result:
@@ -13,8 +13,9 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import typer
@@ -22,7 +23,10 @@ from typer.core import TyperGroup
 
 from caltest._door import called
 from caltest._visible import message, quoted, visible_page
+from caltest._writing import check_file, is_special, resolved, same_file, write_whole
 from caltest.exceptions import InputError
+
+# ------------------------------------------------------------------ words
 
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
@@ -156,3 +160,145 @@ def _give_up(stream: TextIO, error: OSError) -> NoReturn:
     if stream is sys.stdout:
         note(f"Error: the output cannot be written: {error.strerror}.")
     raise typer.Exit(WRONG_INPUT) from None
+
+
+# ------------------------------------------------------------------ files
+
+STANDARD_OUTPUT = Path("-")
+_LARGEST_PICTURE = 2**24  # bytes
+
+
+def check_outputs(
+    outputs: Mapping[str, Path],
+    suffixes: Mapping[str, tuple[str, ...]],
+    inputs: Iterable[Path | None],
+) -> None:
+    """Raise, before anything is computed, if a file could not be written, or would destroy another.
+
+    By option: where to write ("-" is standard output), and the suffixes that it takes. An output that
+    leads to one of the inputs is refused, whichever links of either kind lead there.
+    """
+    read = [each for each in inputs if each is not None]
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        name = f"{option} is {path}"
+        try:
+            place = path if path == STANDARD_OUTPUT else resolved(path)
+            if place in taken:
+                raise InputError(f"{name}, which is that of {taken[place]} too; give another file.")
+            taken[place] = option
+            if path != STANDARD_OUTPUT:
+                for each in read:
+                    if _is_same(path, each):
+                        raise InputError(
+                            f"{name}, which is the file that is read ({each}); give another file."
+                        )
+                _check_place(name, path, suffixes[option])
+        except OSError as error:
+            raise InputError(
+                f"{name}, which cannot be written: {error.strerror}; give another file."
+            ) from error
+
+
+def check_configured(
+    outputs: Mapping[str, Path], formats: Mapping[str, str], config: Path, place: str, *, named: bool
+) -> None:
+    """Raise if a configuration would have a file written that it has no business to.
+
+    A configuration may come with a folder that someone else wrote. What it names stays below its own
+    folder, or below the working directory if the user named the configuration, and replaces nothing but
+    an older report: what is typed may be anywhere, and replace anything but what is read.
+
+    Outputs and formats of reports are by option; ``place`` is how the configuration is called, and
+    ``named`` whether it was given with --config.
+    """
+    from caltest.report.formats import is_report
+
+    folders = [resolved(config.parent), *([resolved(Path())] if named else [])]
+    for option, path in outputs.items():
+        if path == STANDARD_OUTPUT:
+            continue
+        name = f"{place}: {option[2:]} is {path}"
+        advice = f"or give it on the command line, with {option}"
+        target = resolved(path)
+        if not any(target.is_relative_to(folder) for folder in folders):
+            raise InputError(f"{name}, which is not below {folders[0]}; give a file there, {advice}.")
+        if target.exists() and (is_special(target) or not is_report(target, formats[option])):
+            raise InputError(
+                f"{name}, which is there and no report of that kind; give another file, {advice}."
+            )
+
+
+def _is_same(output: Path, read: Path) -> bool:
+    try:
+        resolved(read)
+    except OSError:  # whoever reads it says so
+        return False
+    return same_file(output, read)
+
+
+def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    if path.is_dir():
+        raise InputError(f"{name}, which is a folder; give a file in it.")
+    new = not path.exists()
+    if (new or path.is_file()) and path.suffix.lower() not in suffixes:
+        *some, last = suffixes
+        either = f"{', '.join(some)} or {last}" if some else last
+        raise InputError(f"{name}; give a file name that ends in {either}.")
+    if new and not path.parent.is_dir():
+        raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
+    if path.is_symlink() and path.is_file() and not _is_ours(path):
+        raise InputError(
+            f"{name}, a link to {resolved(path)}, which is no older one; give that file itself, if it "
+            "may be replaced."
+        )
+    check_file(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file was written by these commands: what a link leads to may be anything."""
+    from caltest.report.formats import SUFFIXES, is_report
+
+    for kind, suffixes in SUFFIXES.items():
+        if path.suffix.lower() in suffixes:
+            return is_report(path, kind)
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_PICTURE)
+    return not content or b"matplotlib" in content.lower()  # as all pictures say that it draws
+
+
+# ------------------------------------------------------------------ pictures
+
+_PICTURES = (".png", ".pdf", ".svg")
+
+
+def check_picture(path: Path | None, file: Path | None) -> None:
+    """Raise, before anything is computed, if no picture can be written, or in place of the input."""
+    if path is None:
+        return
+    if path.suffix.lower() not in _PICTURES:  # of what is no plain file too: it names the format
+        *some, last = _PICTURES
+        raise InputError(
+            f"--plot is {path}; give a file name that ends in {', '.join(some)} or {last}."
+        )
+    check_outputs({"--plot": path}, {"--plot": _PICTURES}, [file])
+
+
+def draw(path: Path, display: Callable[[], Any]) -> InputError | None:
+    """Write the picture of a display; return what went wrong, for results are to be written first."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")  # no screen is needed
+    import matplotlib.pyplot as plt
+
+    figure, picture = display().figure_, io.BytesIO()
+    try:
+        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
+        write_whole({path: picture.getvalue()})
+    except InputError as error:
+        return error
+    except OSError as error:  # of a font's file, for instance
+        return InputError(f"the picture {path} cannot be written: {error.strerror}.")
+    finally:
+        plt.close(figure)
+    return None

@@ -2,64 +2,71 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caltest.cli._input import source
-from caltest.cli._options import (
-    AsJson,
-    Columns,
-    Example,
-    File,
-    Jobs,
-    Label,
-    LensName,
-    Seed,
-    check_typed,
-)
-from caltest.cli._output import errors_reported, to_json, write, write_data
-from caltest.cli._picture import Plot, check_picture, draw
-from caltest.cli._power_model import OPTIONS, find_model
+from caltest._arguments import choose, whole_number
+from caltest._visible import quoted
+from caltest.cli._options import Found, Input, Jobs, LensName, Seed, command, default, option
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
     from caltest.planning import PowerResult, SampleSizeResult
+    from caltest.planning.simulate import ModelLike
+
+#: Generative models, and the option that each of them needs.
+_SIMULATED: dict[str, str | None] = {
+    "m2": None,
+    "m3": None,
+    "tempered": "temperature",
+    "classwise": "bias",
+}
+_MOST_CLASSES = 100_000
+
+_SAME = (
+    "n", "power", "careful", "temperature", "bias", "target", "overconfidence", "recalibration",
+    "alpha", "statistic", "null", "lens", "alternative", "tolerance",
+)  # fmt: skip
+#: What an argument of Python is called here, in messages.
+_OPTIONS = {
+    **{name: f"--{name}" for name in _SAME},
+    "n_resamples": "--resamples",
+    "n_datasets": "--datasets",
+    "min_n": "--min-n",
+    "max_n": "--max-n",
+}
 
 
-def _option(kind: str, help_text: str, *names: str) -> Any:
-    return typer.Option(*names, metavar=kind, help=help_text, show_default=False)
-
-
-def run_power(
-    file: File = None,
-    label: Label = None,
-    columns: Columns = None,
+@command(plot=True, names=_OPTIONS)
+def power(
+    asked: Input,
     n: Annotated[
-        list[int] | None, _option("INT", "Rows of a data set; give it once for each size.", "--n")
+        list[int] | None, option("INT", "Rows of a data set; give it once for each size.", "--n")
     ] = None,
     sample_size: Annotated[
         bool, typer.Option("--sample-size", help="Find how many rows the wanted power takes.")
     ] = False,
     temperature: Annotated[
         float | None,
-        _option(
+        option(
             "FLOAT", "Assume logits divided by this: over-confident below 1, under-confident above."
         ),
     ] = None,
     bias: Annotated[
-        float | None, _option("FLOAT", "Assume the log-odds of --target stated so much too high.")
+        float | None, option("FLOAT", "Assume the log-odds of --target stated so much too high.")
     ] = None,
     target: Annotated[
-        str | None, _option("CLASS", "The class of --bias.  [default: class 1 of two]")
+        str | None, option("CLASS", "The class of --bias.  [default: class 1 of two]")
     ] = None,
     overconfidence: Annotated[
         float | None,
-        _option("FLOAT", "Assume the top class stated too surely by this, 0.05 for 5 points."),
+        option("FLOAT", "Assume the top class stated too surely by this, 0.05 for 5 points."),
     ] = None,
     recalibration: Annotated[
         str | None,
-        _option(
+        option(
             "NAME",
             "Assume the pilot's own error, as estimated by temperature, logistic or isotonic.  "
             "[default, if nothing else is assumed: logistic of two classes, temperature of more]",
@@ -74,39 +81,39 @@ def run_power(
     ] = False,
     simulate: Annotated[
         str | None,
-        _option(
+        option(
             "NAME",
             "A model instead of FILE: m2, m3, tempered (with --temperature), classwise (with --bias).",
         ),
     ] = None,
     classes: Annotated[
-        int | None, _option("INT", "Classes of a model of --simulate.  [default: 10]")
+        int | None, option("INT", "Classes of a model of --simulate.  [default: 10]")
     ] = None,
     statistic: Annotated[
         str | None,
-        _option("NAME", "What is computed; see below.  [default: that of caltest test]"),
+        option("NAME", "What is computed; see below.  [default: that of caltest test]"),
     ] = None,
     null: Annotated[
         str | None,
-        _option("NAME", "Where the p-value comes from; see below.  [default: monte_carlo]"),
+        option("NAME", "Where the p-value comes from; see below.  [default: monte_carlo]"),
     ] = None,
     lens: LensName = None,
     alternative: Annotated[
-        str | None, _option("NAME", "As of caltest test.  [default: the statistic's own]")
+        str | None, option("NAME", "As of caltest test.  [default: the statistic's own]")
     ] = None,
     tolerance: Annotated[
         float | None,
-        _option("FLOAT", "Test whether the model is wrong by more than this.  [default: by anything]"),
+        option("FLOAT", "Test whether the model is wrong by more than this.  [default: by anything]"),
     ] = None,
-    alpha: Annotated[float, typer.Option(metavar="FLOAT", help="Level of the test.")] = 0.05,
+    alpha: Annotated[float, default("FLOAT", "Level of the test.")] = 0.05,
     power: Annotated[
-        float | None, _option("FLOAT", "Power wanted, with --sample-size.  [default: 0.8]")
+        float | None, option("FLOAT", "Power wanted, with --sample-size.  [default: 0.8]")
     ] = None,
     min_n: Annotated[
-        int | None, _option("INT", "Fewest rows, with --sample-size.  [default: 50]")
+        int | None, option("INT", "Fewest rows, with --sample-size.  [default: 50]")
     ] = None,
     max_n: Annotated[
-        int | None, _option("INT", "Most rows, with --sample-size.  [default: 20000]")
+        int | None, option("INT", "Most rows, with --sample-size.  [default: 20000]")
     ] = None,
     under_null: Annotated[
         bool,
@@ -114,23 +121,26 @@ def run_power(
     ] = False,
     datasets: Annotated[
         int,
-        typer.Option(metavar="INT", help="Data sets a size; with --sample-size, near the answer."),
+        default("INT", "Data sets a size; with --sample-size, near the answer."),
     ] = 400,
     resamples: Annotated[
         int | None,
-        _option("INT", "Draws of the null in each test.  [default: 199 for one side at level 0.05]"),
+        option("INT", "Draws of the null in each test.  [default: 199 for one side at level 0.05]"),
     ] = None,
     seed: Seed = None,
-    as_json: AsJson = False,
-    plot: Plot = None,
     jobs: Jobs = -1,
-    example: Example = None,
-) -> None:
+) -> Found:
     """Simulate how often a test finds an error, or find how many rows it takes.
 
     FILE is a pilot set: its predictions are drawn with replacement, and labels as if the model were
     wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
     """
+    search: dict[str, Any] = {
+        name: value
+        for name, value in (("power", power), ("min_n", min_n), ("max_n", max_n))
+        if value is not None
+    }
+    _check_question(n, sample_size, search, under_null)
     assumed: dict[str, Any] = {
         "temperature": temperature,
         "bias": bias,
@@ -139,6 +149,11 @@ def run_power(
         "recalibration": recalibration,
         "careful": careful,
     }
+    model = _model(asked, simulate, classes, assumed)
+
+    from caltest import planning
+    from caltest.plots import PowerDisplay
+
     test: dict[str, Any] = {
         "statistic": statistic,
         "null": null,
@@ -152,33 +167,13 @@ def run_power(
         "n_jobs": jobs,
         "progress": True,
     }
-    only: dict[str, Any] = {"power": power, "min_n": min_n, "max_n": max_n}
-    with errors_reported():
-        check_typed(jobs=jobs, alpha=alpha, tolerance=tolerance, resamples=resamples)
-        check_picture(plot, file)
-        search = {name: value for name, value in only.items() if value is not None}
-        _check_question(n, sample_size, search, under_null)
-        model = find_model(file, label, columns, example, simulate, classes, assumed)
-
-        from caltest import planning
-        from caltest.plots import PowerDisplay
-
-        found: PowerResult | SampleSizeResult
-        try:
-            if sample_size:
-                found = planning.sample_size(model, **search, **test)
-            else:
-                found = planning.power(model, n or [], under_null=under_null, **test)
-        except InputError as error:
-            raise error.renamed(OPTIONS) from error
-        problem = draw(plot, lambda: PowerDisplay.from_result(found))
-        origin = {**source(file, example), "simulate": simulate}
-        if as_json:
-            write_data(to_json({**origin, **found.to_dict()}))
-        else:
-            write(found.summary())
-        if problem:
-            raise problem
+    found: PowerResult | SampleSizeResult
+    if sample_size:
+        found = planning.sample_size(model, **search, **test)
+    else:
+        found = planning.power(model, n or [], under_null=under_null, **test)
+    data = {**asked.source, "simulate": simulate, **found.to_dict()}
+    return Found(data, found.summary(), lambda: PowerDisplay.from_result(found))
 
 
 def _check_question(
@@ -200,3 +195,58 @@ def _check_question(
         )
     if sample_size and under_null:
         raise InputError("--under-null is for --n, and --sample-size is given; leave one out.")
+
+
+def _model(
+    asked: Input, simulate: str | None, classes: int | None, assumed: dict[str, Any]
+) -> ModelLike:
+    """Return the pilot of a file or an example, or the model to simulate."""
+    if simulate is None:
+        if classes is not None:
+            raise InputError(f"--classes {classes} is for --simulate; leave it out.")
+        states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
+        whole = asked.pilot() if states and asked.example is None else asked.sample()
+
+        from caltest.planning import pilot
+
+        return pilot(whole, **assumed)
+    for name, value in {
+        "FILE": asked.file,
+        "--example": asked.example,
+        "--label": asked.label,
+        "--columns": ",".join(asked.columns or ()) or None,
+        "--group": ",".join(asked.group) or None,
+    }.items():
+        if value is not None:
+            raise InputError(f"both {name} ({value}) and --simulate ({simulate}) are given; give one.")
+    return _generated(simulate, 10 if classes is None else classes, assumed)
+
+
+def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLike:
+    """Return a generative model with its one option."""
+    choose("model to simulate", simulate, _SIMULATED)
+    needed = _SIMULATED[simulate]
+    allowed = {needed, "target"} if needed == "bias" else {needed}
+    for name, value in assumed.items():
+        if value is not None and value is not False and name not in allowed:
+            given = f"--{name}" if value is True else f"--{name} {value}"
+            raise InputError(f"{given} does not go with --simulate {simulate}; leave one of them out.")
+    if needed and assumed[needed] is None:
+        raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
+
+    if classes > _MOST_CLASSES:
+        raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
+
+    from caltest import simulation
+    from caltest.simulation import equal
+
+    alpha = equal(classes).tolist()
+    if needed is None:
+        return partial(simulation.m2 if simulate == "m2" else simulation.m3, n_classes=classes)
+    if simulate == "tempered":
+        return partial(simulation.tempered, alpha=alpha, temperature=assumed["temperature"])
+    target = assumed["target"] or "0"
+    column = whole_number(target)
+    if column is None or column >= classes:
+        raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
+    return partial(simulation.classwise, alpha=alpha, target=column, bias=assumed["bias"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -353,15 +353,20 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     return chosen
 
 
-def check_columns(frame: nw.DataFrame[Any], *, given: bool) -> None:
-    """Raise if a column, ``given`` by name or found, can be no class's probability."""
+def check_columns(
+    schema: Mapping[str, nw.dtypes.DType], load: Callable[[str], Sequence[object]], *, given: bool
+) -> None:
+    """Raise if a column, ``given`` by name or found, can be no class's probability.
+
+    ``load`` returns the cells of a column, to say what is wrong with it.
+    """
     advice = Phrase("name the probability columns, {how}", {"how": NAME_COLUMNS})
-    if not frame.columns:
+    if not schema:
         raise InputError("there is no column besides the labels; add the probabilities.")
-    for name, dtype in frame.schema.items():
+    for name, dtype in schema.items():
         if not (dtype.is_float() or dtype.is_integer()):
             left_out = Phrase("leave the column out")
-            raise _not_numbers(name, frame.get_column(name), left_out if given else advice)
+            raise _not_numbers(name, load(name), dtype, left_out if given else advice)
         if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
             raise InputError(
                 "column {column} looks like a row index, no probability; {do}.",
@@ -398,14 +403,13 @@ def check_unique(names: Sequence[str], kind: str = "columns") -> None:
         raise InputError(f"two {kind} have one name ({listed(twice)}); rename one of them.")
 
 
-def _not_numbers(name: str, series: nw.Series[Any], advice: Phrase) -> InputError:
+def _not_numbers(
+    name: str, cells: Sequence[object], dtype: nw.dtypes.DType, advice: Phrase
+) -> InputError:
     """Say what keeps a column from being numbers, and what to do about it."""
-    cells = series.to_list()
-    if not cells:
-        return InputError("there is a header but no row beneath it; save the predictions as rows.")
     culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
     if not culprits:
-        return InputError(f"column {quoted(name)} is of type {series.dtype}; save it as float64.")
+        return InputError(f"column {quoted(name)} is of type {dtype}; save it as float64.")
     row, cell = culprits[0]
     text = cell if isinstance(cell, str) else ""
     others, do = ", nor is any other", advice

@@ -9,6 +9,7 @@ import numpy as np
 
 from caltest.data.containers import Table
 from caltest.exceptions import InputError, Phrase, Row
+from caltest.text.numbers import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,42 @@ class Suspect:
             "found": f"{self.values[row, column]:.6g}",
         }
         return Phrase("{row}{column} is {found}", facts)
+
+
+_FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5  # with one anything is explained; with six nothing need be
+_MOST_OFF = 0.02
+_NOISE = 6.0  # standard errors: files of a thousand blocks are checked block by block
+_SLACK = 0.05  # of the bound, as equal rows are off by equal amounts
+
+
+def looks_rounded(suspect: Suspect) -> bool:
+    """Whether rounding explains why rows do not sum to 1, and no class can be missing that matters.
+
+    With d decimals an entry is off by h = 10⁻ᵈ/2 at most, a zero only downwards. So no row of m
+    entries may be below 1 by more than mh, or above by more than h an entry that is not 0. A missing
+    class makes sums too small on average, where errors of rounding cancel: the mean may be below 1 by
+    half of what zeros could hide, and by noise.
+    """
+    decimals = _decimals(suspect)
+    if not _FEWEST_DECIMALS <= decimals <= _MOST_DECIMALS:
+        return False
+    half, (rows, width) = 0.5 * 10.0**-decimals, suspect.values.shape
+    off, zeros = suspect.sums - 1, (suspect.values == 0).sum(axis=1)
+    allowed = np.where(off > 0, width - zeros, width) * half
+    if np.any(np.abs(off) > np.minimum(allowed, _MOST_OFF) + _multiples_within(suspect)):
+        return False
+    noise = _NOISE * half * np.sqrt((width - zeros.mean()) / 3 / rows) + _SLACK * width * half
+    return bool(-noise - 0.5 * half * zeros.mean() <= off.mean() <= noise)
+
+
+def _decimals(suspect: Suspect) -> int:
+    """Return how many decimals all entries have at most; 0 if more than are looked for."""
+    values, most = suspect.values, _multiples_within(suspect)
+    return next((d for d in range(1, 8) if np.abs(values - np.round(values, d)).max() < most), 0)
+
+
+def _multiples_within(suspect: Suspect) -> float:
+    return 1e-6 if suspect.table.coarse else 1e-9
 
 
 def probs_error(suspect: Suspect) -> InputError:
@@ -162,11 +199,13 @@ def _advice(suspect: Suspect) -> str:
     values, sums = suspect.values, suspect.sums
     rows, columns = values.shape
     off = np.abs(sums - 1)
-    decimals = next((d for d in range(1, 8) if np.abs(values - np.round(values, d)).max() < 1e-9), 0)
-    if decimals and off.max() <= columns * 0.5 * 10.0**-decimals:
+    decimals = _decimals(suspect)
+    if decimals and off.max() <= columns * 0.5 * 10.0**-decimals + 1e-9:
+        if decimals > 1 and off.max() <= _MOST_OFF:
+            return "a class may be missing, so give one column for every class, with more decimals"
         return (
-            f"they look rounded to {decimals} decimals, so save them with more, or divide each row "
-            "by its sum"
+            f"they look rounded to {counted(decimals, 'decimal')}, so save them with more, or divide "
+            "each row by its sum"
         )
     if rows == columns and np.abs(values.sum(axis=0) - 1).max() <= suspect.tolerance:
         return "its columns do, so give probs.T"

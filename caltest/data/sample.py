@@ -14,7 +14,7 @@ from caltest._arguments import arguments, as_float, flag, real_array
 from caltest._sampling import LabelSampler
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed, read_table, shape_of
-from caltest.data.diagnose import Suspect, probs_error
+from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
 from caltest.exceptions import InputError
 from caltest.text.numbers import counted
@@ -115,6 +115,7 @@ class Event(str):
     _SENTENCES: ClassVar[dict[str, str]] = {
         "clipped": "Entries outside [0, 1] were clipped: off by up to {:.1g}.",
         "renormalised": "Rows were renormalised: sums were off by up to {:.1g}.",
+        "rounded": "Rows look rounded, and were renormalised: sums were off by up to {:.1g}.",
     }
     kind: str
     amount: float
@@ -253,8 +254,10 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
         Probabilities of shape (n, m), n ≥ 2 rows that sum to 1, or of shape (n,) or (n, 1), read as
         P(class 1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a
         torch tensor. A row may sum to 1 within 1e-6·m in float64, within 1e-3 in float32 or half;
-        it is then divided by its sum, in float64. Entries as far outside [0, 1] are clipped. A
-        :class:`Rows` object is checked too, but kept as it is.
+        it is then divided by its sum, in float64. So are rows of two to five decimals whose sums
+        are off by no more than rounding explains: half a unit of the last decimal an entry, 0.02 in
+        all, and hardly on average. Entries as far outside [0, 1] are clipped. A :class:`Rows`
+        object is checked too, but kept as it is.
     labels
         The classes that came true, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
         ``probs`` with column names, class names. Names match a column's name, or its name without a
@@ -340,8 +343,11 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     sums = values.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
     if off.max() > tolerance:
-        raise probs_error(Suspect(Table(values, table.names), tolerance))
-    if off.max() > _WORTH_A_NOTE:
+        suspect = Suspect(Table(values, table.names, table.coarse), tolerance)
+        if not looks_rounded(suspect):
+            raise probs_error(suspect)
+        notes.append(Event("rounded", float(off.max())))
+    elif off.max() > _WORTH_A_NOTE:
         notes.append(Event("renormalised", float(off.max())))
     return _renormalised(values, sums), table.names, tuple(notes)
 

@@ -1,33 +1,39 @@
-"""Arrays: NPZ and NPY."""
+"""Arrays: NPY and NPZ. A header, or a directory, is believed only where the file bears it out.
+
+Headers are matched, not evaluated, and nothing is allocated for numbers that are not there. What is
+wrong with the layout is a ValueError with a reason, as of any library that reads.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from io import BufferedReader
+import re
+import struct
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BufferedIOBase, BufferedReader
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from caltest._arguments import whole_number
 from caltest._door import reading, size_of
+from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data.containers import Table, check_unique, chosen_probs, read_table, shape_of
 from caltest.exceptions import InputError
 from caltest.files.content import Content, Roles, check_held, unread_note
-from caltest.files.npy import MAGIC, Header, read_array, read_header
-from caltest.files.npz import Archive
 
-_ZIP = b"PK"
+# ------------------------------------------------------------------ what is read
 
 
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
-    if _begins_with(file, MAGIC):
-        raise InputError("this is a single array, not an NPZ archive; rename it to .npy.")
-    _check_no_columns(roles)
+    _check_kind(file, MAGIC, "a single array, not an NPZ archive; rename it to .npy", roles)
     with Archive(file) as archive:
-        names = archive.names
+        names = list(archive.members)
         key = roles.found(names, chosen_probs)
         others = [name for name in names if name not in (key, "classes")]
         truth = roles.found_label(others, "array")
@@ -39,48 +45,43 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             table = _with_classes(table, archive.array("classes"))
         labels = None if truth is None else archive.array(truth)
         groups = {name: archive.array(name) for name in roles.groups}
-    unread = [name for name in others if name != truth and name not in groups]
-    return Content(table, labels, _frame(groups, len(table.values)), unread_note("arrays", unread))
+    for name, values in groups.items():
+        if values.shape != (rows := len(table.values),):
+            raise InputError(
+                f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
+                f"group needs one value a row, an array of shape ({rows},)."
+            )
+    notes = unread_note("arrays", [name for name in others if name != truth and name not in groups])
+    return Content(table, labels, {name: cells.tolist() for name, cells in groups.items()}, notes)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
     """Read a single array, a table with a column of labels."""
+    header, label = table_header(file, roles)
+    check_held(header.shape[0] if header.shape else 1, math.prod(header.shape[1:]))
+    table = read_array(file, header)
+    if label is None:
+        return Content(table, None, {})
+    return Content(np.delete(table, label, axis=1), table[:, label], {})
+
+
+def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None]:
+    """Read what a single array announces, and say which of its columns holds the labels, if any."""
     if roles.groups:
         raise InputError(
             f"an array has no names, so there is no column {quoted(roles.groups[0])} to group by; "
             "save probs, labels and groups as CSV, Parquet or NPZ."
         )
-    header = array_header(file, roles)
+    _check_kind(file, _ZIP, "an NPZ archive, not a single array; rename it to .npz", roles)
+    header = read_header(file, size_of(file))
     if roles.may_lack_labels:
-        _check_held(header)
-        return Content(read_array(file, header), None, pd.DataFrame())
-    check_table(header)
-    index = column_of_labels(roles.label, header.shape[1])
-    _check_held(header)
-    table = read_array(file, header)
-    groups = _frame({}, len(table))
-    return Content(np.delete(table, index, axis=1), table[:, index], groups)
-
-
-def array_header(file: BufferedReader, roles: Roles) -> Header:
-    """Read what the file of a single array announces."""
-    if _begins_with(file, _ZIP):
-        raise InputError("this is an NPZ archive, not a single array; rename it to .npz.")
-    _check_no_columns(roles)
-    return read_header(file, size_of(file))
-
-
-def check_table(header: Header) -> None:
-    """Raise unless an array is a table of two columns or more."""
+        return header, None
     if len(header.shape) != 2 or header.shape[1] < 2:
         raise InputError(
             f"the array has shape {header.shape}, but must be a table of probabilities and one column "
             "of labels; or save probs and labels in one .npz file."
         )
-
-
-def column_of_labels(label: str | None, width: int) -> int:
-    """Return the index of the column of labels."""
+    width, label = header.shape[1], roles.label
     if label is None:
         raise InputError(
             f"the table has {width} columns without names; say which holds the labels, with "
@@ -93,34 +94,17 @@ def column_of_labels(label: str | None, width: int) -> int:
             f"label is {quoted(label)}, but must be the index of one of the {width} columns, from 0 to "
             f"{width - 1}, or -1 for the last."
         )
-    return index % width
+    return header, index % width
 
 
-def _begins_with(file: BufferedReader, bytes_: bytes) -> bool:
-    found = file.read(len(bytes_)) == bytes_
+def _check_kind(file: BufferedReader, other: bytes, what: str, roles: Roles) -> None:
+    """Raise if the file begins as the other kind of arrays does, or columns are named."""
+    start = file.read(len(other))
     file.seek(0)
-    return found
-
-
-def _check_no_columns(roles: Roles) -> None:
+    if start == other:
+        raise InputError(f"this is {what}.")
     if roles.columns is not None:
-        raise InputError("columns is for CSV and Parquet; leave it out.")
-
-
-def _check_held(header: Header) -> None:
-    rows = header.shape[0] if header.shape else 1
-    check_held(rows, math.prod(header.shape[1:]))
-
-
-def _frame(groups: dict[str, np.ndarray], rows: int) -> pd.DataFrame:
-    for name, values in groups.items():
-        if values.shape != (rows,):
-            raise InputError(
-                f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
-                f"group needs one value a row, an array of shape ({rows},)."
-            )
-    with reading("the groups cannot be read"):
-        return pd.DataFrame(groups, index=pd.RangeIndex(rows))
+        raise InputError("columns is for CSV and other tables with names; leave it out.")
 
 
 def _with_classes(table: Table, classes: np.ndarray) -> Table:
@@ -133,3 +117,221 @@ def _with_classes(table: Table, classes: np.ndarray) -> Table:
     names = tuple(str(name) for name in classes.tolist())
     check_unique(names, "classes")
     return replace(table, names=names)
+
+
+# ------------------------------------------------------------------ NPY
+
+MAGIC, _ZIP = b"\x93NUMPY", b"PK"
+
+_LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}  # of the header, by version
+_LONGEST_HEADER = 10_000  # that of an array of plain numbers takes 128 bytes
+_MOST_DIGITS = 18
+_MOST_AXES = 32
+_CHUNK = 2**20  # bytes asked for at a time
+_LAST_CHARACTER = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
+
+_DESCR = re.compile(r"""["']descr["']\s*:\s*["']([<>|=]?[a-zA-Z]\d{0,9}(?:\[\w{1,9}\])?)["']""")
+_RECORDS = re.compile(r"""["']descr["']\s*:\s*\[""")
+_BY_COLUMNS = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
+_SHAPE = re.compile(r"""["']shape["']\s*:\s*\(([\d\s,L]*)\)""")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an NPY file announces."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    by_columns: bool  # whether the first index varies fastest
+    start: int  # byte at which the numbers begin
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_header(stream: BufferedIOBase, size: int) -> Header:
+    """Read the header of a stream of ``size`` bytes, neither more nor less of which it may announce."""
+    if _exactly(stream, len(MAGIC)) != MAGIC:
+        raise ValueError("it does not begin as an array does")
+    major, minor = _exactly(stream, 2)
+    if (major, minor) not in _LENGTHS:
+        raise ValueError(f"its version {major}.{minor} of the format is unknown")
+    form = _LENGTHS[major, minor]
+    width = struct.calcsize(form)
+    (length,) = struct.unpack(form, _exactly(stream, width))
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"its header is said to be {length} bytes long")
+    text = _exactly(stream, length).decode("utf-8" if major == 3 else "latin-1")
+    if _RECORDS.search(text):
+        raise ValueError("it holds records, not numbers")
+    descr, order, shape = (pattern.search(text) for pattern in (_DESCR, _BY_COLUMNS, _SHAPE))
+    if descr is None or order is None or shape is None:
+        raise ValueError("its header does not say what the array is")
+    header = Header(
+        _dtype(descr[1]), _sizes(shape[1]), order[1] == "True", len(MAGIC) + 2 + width + length
+    )
+    follow = size - header.start
+    if header.nbytes != follow:
+        shown = "(" + ", ".join(map(str, header.shape)) + ("," if len(header.shape) == 1 else "") + ")"
+        raise ValueError(
+            f"an array of shape {shown} and type {header.dtype} takes {header.nbytes} bytes, and "
+            f"{follow} follow its header"
+        )
+    return header
+
+
+def read_array(stream: BufferedIOBase, header: Header) -> np.ndarray:
+    """Read all numbers, in this machine's order of bytes."""
+    if header.by_columns:
+        return _filled(stream, header.dtype, header.shape[::-1]).T
+    return _filled(stream, header.dtype, header.shape)
+
+
+def read_rows(file: BufferedIOBase, header: Header, rows: slice) -> np.ndarray:
+    """Read some rows of a table; the file is read, not mapped, as it may be cut short meanwhile."""
+    n, width = header.shape
+    count, each = rows.stop - rows.start, header.dtype.itemsize
+    if not header.by_columns:
+        file.seek(header.start + rows.start * width * each)
+        return _filled(file, header.dtype, (count, width))
+    table = np.empty((count, width), header.dtype.newbyteorder("="))
+    for column in range(width):
+        file.seek(header.start + (column * n + rows.start) * each)
+        table[:, column] = _filled(file, header.dtype, (count,))
+    return table
+
+
+def _exactly(stream: BufferedIOBase, size: int) -> bytes:
+    found = stream.read(size)
+    if len(found) < size:
+        raise ValueError("it ends within its header")
+    return found
+
+
+def _dtype(descr: str) -> np.dtype[Any]:
+    try:
+        dtype = np.dtype(descr)
+    except TypeError as error:
+        raise ValueError(f"its header names the unknown type {descr!r}") from error
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are not read, for to read them runs programs")
+    return dtype
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    parts = [part.strip().removesuffix("L") for part in text.split(",")]
+    if parts[-1] == "":
+        parts.pop()
+    if len(parts) > _MOST_AXES or not all(
+        part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS for part in parts
+    ):
+        raise ValueError("its header announces a shape that no array has")
+    return tuple(map(int, parts))
+
+
+def _filled(stream: BufferedIOBase, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+    array = np.empty(shape, dtype)
+    if array.nbytes:
+        view, done = array.reshape(-1).view(np.uint8), 0
+        while done < array.nbytes:
+            count = stream.readinto(view[done : done + _CHUNK].data)
+            if not count:
+                raise ValueError(f"it ends after {done} of {array.nbytes} bytes")
+            done += count
+        _check_values(array, dtype)
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _check_values(array: np.ndarray, dtype: np.dtype[Any]) -> None:
+    """Raise if there are bytes that Python takes for no value of the type."""
+    if dtype.kind == "b" and array.view(np.uint8).max() > 1:
+        raise ValueError("it holds truth values that are neither true nor false")
+    if dtype.kind == "U":
+        codes = array.reshape(-1).view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        first, last = _SURROGATES
+        if codes.max() > _LAST_CHARACTER or ((codes >= first) & (codes <= last)).any():
+            raise ValueError("it holds text that is no Unicode")
+
+
+# ------------------------------------------------------------------ NPZ
+
+_MOST_AT_ONCE = 2**22  # bytes; a directory of so many is none of a few arrays
+_ENCRYPTED = 0x1
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes; others unpack without bound
+# Probabilities do not pack better: what does, beyond a size that harms nobody, is made to fill memory.
+_MOST_UNPACKED = 100
+_HARMLESS = 2**26
+_COPIES = 4.0
+
+
+class Archive:
+    """The arrays of an opened NPZ file, by name; nothing is unpacked before its size is believed."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._zip = zipfile.ZipFile(_Sparing(file))
+        members = self._zip.infolist()
+        names = [member.filename.removesuffix(".npy") for member in members]
+        check_unique(names, "arrays")
+        self.members = dict(zip(names, members, strict=True))
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def header(self, name: str) -> Header:
+        """Read what an array announces."""
+        with self._opened(name) as stream:
+            return read_header(stream, self.members[name].file_size)
+
+    def array(self, name: str) -> np.ndarray:
+        """Read an array."""
+        with self._opened(name) as stream:
+            header = read_header(stream, self.members[name].file_size)
+            check_fits(
+                _COPIES * header.nbytes, f"the array {quoted(name)}", "save fewer rows in the file"
+            )
+            array = read_array(stream, header)
+            stream.read(1)  # the end, where the checksum is compared
+            return array
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Any]:
+        with reading(f"the array {quoted(name)} cannot be read"):
+            member = self.members[name]
+            if member.flag_bits & _ENCRYPTED:
+                raise ValueError("it is encrypted")
+            if member.compress_type not in _PACKED:
+                raise ValueError(
+                    f"it is packed in a way that NumPy does not know ({member.compress_type})"
+                )
+            if member.file_size > max(_HARMLESS, _MOST_UNPACKED * member.compress_size):
+                raise InputError(
+                    f"the array {quoted(name)} would unpack from {member.compress_size} bytes to "
+                    f"{member.file_size}, as no predictions do; save it with np.savez, which packs "
+                    "nothing."
+                )
+            with self._zip.open(member) as stream:
+                yield stream
+
+
+class _Sparing:
+    """A file that hands out no more at once than is needed: sizes in it are not believed."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._size = file, size_of(file)
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = self._size - self._file.tell()
+        asked = left if size is None or size < 0 else min(size, left)
+        if asked > _MOST_AT_ONCE:
+            raise InputError(
+                f"the archive's directory takes {asked} bytes, and that of a few arrays hundreds; save "
+                "probs and labels alone, with np.savez."
+            )
+        return self._file.read(max(asked, 0))

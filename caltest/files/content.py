@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from io import BufferedReader
-from typing import Any, TypeAlias
+from typing import Any
 
-import pandas as pd
+import narwhals as nw
 
 from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.containers import chosen_label, likely_labels, listed
+from caltest.data.containers import check_columns, chosen_columns, chosen_label, likely_labels, listed
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
@@ -22,19 +21,7 @@ _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns of a file are what: the names that a user gives.
-
-    Attributes
-    ----------
-    label
-        Of the labels; None to find them.
-    columns
-        Of the probabilities, in class order; None for all but the label and the groups.
-    groups
-        Of the columns that group rows.
-    needs_labels
-        Whether a file without labels is wrong.
-    """
+    """Which columns are what, as the user says: None where they are to be found."""
 
     label: str | None
     columns: tuple[str, ...] | None
@@ -50,12 +37,12 @@ class Roles:
         needs_labels: bool = True,
     ) -> Roles:
         """Take names as users give them; one name is one."""
-        return cls(
-            None if label is None else str(label),
-            None if columns is None else _named(columns),
-            _named(groups),
-            needs_labels,
-        )
+        several = [
+            (each,) if isinstance(each, str) else tuple(map(str, each))
+            for each in (columns or (), groups)
+        ]
+        named = None if columns is None else several[0]
+        return cls(None if label is None else str(label), named, several[1], needs_labels)
 
     @property
     def may_lack_labels(self) -> bool:
@@ -76,17 +63,7 @@ class Roles:
             return find(names)
 
     def check_groups(self, names: Sequence[str], truth: str | None, kind: str) -> None:
-        """Raise unless every group is a column (an array) of its own, neither label nor probability.
-
-        Parameters
-        ----------
-        names
-            Of all columns or arrays in the file.
-        truth
-            Of the one that holds the labels, if any.
-        kind
-            "column" or "array".
-        """
+        """Raise unless every group is a column (an array) of its own, neither label nor probability."""
         for name in self.groups:
             if name not in names:
                 close = closest(name, names)
@@ -110,32 +87,56 @@ class Roles:
                 raise InputError(f"the group {quoted(name)} is given twice; give it once.")
 
 
-Read: TypeAlias = "tuple[Sample, pd.DataFrame]"
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what."""
+
+    label: str | None
+    probs: tuple[str, ...]
+    groups: tuple[str, ...]
+    notes: tuple[str, ...]
+    given: bool  # whether the user names the probabilities
+
+    @classmethod
+    def of(cls, roles: Roles, names: Sequence[str]) -> Columns:
+        """Find them among the names of a table."""
+        truth = roles.found_label(names, "column")
+        roles.check_groups(names, truth, "column")
+        others = [name for name in names if name != truth and name not in roles.groups]
+        chosen = others if roles.columns is None else chosen_columns(others, roles.columns)
+        notes = unread_note("columns", [name for name in others if name not in chosen])
+        return cls(truth, tuple(chosen), roles.groups, notes, roles.columns is not None)
+
+    @property
+    def read(self) -> list[str]:
+        """Names of all columns that are read."""
+        return [*self.probs, *([] if self.label is None else [self.label]), *self.groups]
+
+    def check_kinds(self, schema: Any, load: Callable[[str], Any]) -> None:
+        """Raise if a column of Arrow's schema can be no class's probability; ``load`` loads it."""
+        frame: Any = nw.from_native(schema.empty_table(), eager_only=True)
+        check_columns(frame.select(self.probs).schema, load, given=self.given)
+
+    def content(self, table: Any) -> Content:
+        """Return what is in a table of Arrow, or in a part of its rows."""
+        frame: Any = nw.from_native(table, eager_only=True)
+        probs, where = frame.select(self.probs), listed(self.probs)
+        groups = {name: frame.get_column(name).to_list() for name in self.groups}
+        if self.label is None:
+            return Content(probs, None, groups, self.notes, f"probs were read from {where}")
+        origin = f"labels were read from column {quoted(self.label)}, probs from {where}"
+        return Content(probs, frame.get_column(self.label), groups, self.notes, origin)
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What was read from a file, before it is checked.
-
-    Attributes
-    ----------
-    probs
-        Predictions, in a container that :func:`caltest.data.sample` takes.
-    labels
-        What came true, likewise; None if the file has no labels.
-    groups
-        The columns that group rows.
-    notes
-        What is worth telling of the file.
-    origin
-        From where in the file, as a clause; None if there are no names.
-    """
+    """What was read from a file, before it is checked: labels are None if it has none."""
 
     probs: Any
     labels: Any
-    groups: pd.DataFrame
+    groups: dict[str, list[Any]]
     notes: tuple[str, ...] = ()
-    origin: str | None = None
+    origin: str | None = None  # from where in the file, as a clause; None if there are no names
 
     def checked(self, *, part: bool = False) -> Sample:
         """Check predictions and labels."""
@@ -146,8 +147,7 @@ class Content:
     def checked_predictions(self) -> Rows:
         """Check predictions alone."""
         with self._told():
-            found = predictions(self.probs)
-        return self._noting(found)
+            return self._noting(predictions(self.probs))
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))
@@ -162,16 +162,9 @@ class Content:
             raise error.explained(self.origin) from error
 
 
-Reader: TypeAlias = "Callable[[BufferedReader, Roles], Content]"
-
-
 def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:
     """Note what else is in the file."""
     return (f"{kind.capitalize()} not read: {listed(unread)}.",) if unread else ()
-
-
-def _named(given: Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
 
 
 def check_held(rows: int, width: int) -> None:

@@ -1,50 +1,58 @@
-"""`read` and `read_with_groups`: who reads a file, and in whose name it fails."""
+"""`read` and `scan`: who reads a file, whole or a block at a time, and in whose name it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import numpy as np
 
 from caltest._arguments import arguments, names
-from caltest._door import called, check_file, named, opened, size_of
+from caltest._door import called, check_file, is_folder, named, opened, size_of
 from caltest._visible import quoted
-from caltest.data import Rows, Sample
+from caltest.data import Rows, Sample, sample
+from caltest.data.containers import is_framed, read_table
 from caltest.exceptions import InputError
-from caltest.files.arrays import read_npy, read_npz
-from caltest.files.content import Content, Reader, Roles
-from caltest.files.tables import read_csv, read_parquet
+from caltest.files.arrays import read_npy, read_npz, table_header
+from caltest.files.content import Content, Roles
+from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, stored_table
+from caltest.files.tables import FORMATS
 
-#: By suffix, what a file should be and who reads it.
-_READERS: dict[str, tuple[str, Reader]] = {
-    ".csv": ("CSV", read_csv),
-    ".parquet": ("Parquet", read_parquet),
-    ".pq": ("Parquet", read_parquet),
-    ".npz": ("NumPy", read_npz),
-    ".npy": ("NumPy", read_npy),
-}
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ARRAYS = {".npz": read_npz, ".npy": read_npy}
 
 
-@arguments()
+@arguments(groups=names)
 def read(
-    path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
+    path: str | Path,
+    label: str | int | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[str] = (),
 ) -> Sample:
     r"""Read predictions and the labels that came true from a file, and check them.
 
     Parameters
     ----------
     path
-        ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``: one column of labels, the other
-        columns probabilities, named after the classes; a single one is P(class 1).
-        ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels,
-        and optionally ``classes``. ``.npy``: one table with a column of labels.
+        A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``,
+        ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object a line), or a directory of such
+        files of one kind, read in the order of their names. It has one column of labels, and its
+        other columns are probabilities, named after the classes; a single one is P(class 1).
+        Or ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels,
+        and optionally ``classes``. Or ``.npy``: one array with a column of labels.
     label
         Name of the labels, the column's index for ``.npy``. Default: the one of ``label``,
         ``labels``, ``y``, ``y_true``, ``target``, ``class`` that there is, in any case.
     columns
-        Names of the probability columns of CSV and Parquet, in class order. Default: all but the
-        label; no column is left out silently.
+        Names of the probability columns of a table, in class order. Default: all but the label and the
+        groups; no column is left out silently.
+    groups
+        Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
+        returns them. Default none.
 
     Returns
     -------
@@ -67,7 +75,8 @@ def read(
     ...     read(path).labels
     array([1, 0])
     """
-    return read_with_groups(path, label, columns=columns)[0]
+    with named(called(path)):
+        return _content(path, Roles.of(label, columns, groups)).checked()
 
 
 @arguments(groups=names)
@@ -114,24 +123,32 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with named(called(path)):
-        content = _read(path, Roles.of(label, columns, groups))
-        return content.checked(), content.groups
+        content = _content(path, Roles.of(label, columns, groups))
+        sample = content.checked()
+    import pandas as pd
+
+    columns_of = {name: pd.Series(cells, dtype=object) for name, cells in content.groups.items()}
+    return sample, pd.DataFrame(columns_of, index=pd.RangeIndex(len(sample.labels)))
 
 
-@arguments()
+@arguments(groups=names)
 def read_pilot(
-    path: str | Path, label: str | int | None = None, *, columns: Sequence[str] | None = None
+    path: str | Path,
+    label: str | int | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[str] = (),
 ) -> Sample | Rows:
     r"""Read predictions, and the labels if there are any.
 
     Parameters
     ----------
-    path, label, columns
+    path, label, columns, groups
         As of :func:`read`. Only a label that is named has to be there.
 
     Returns
     -------
-    Sample or Predictions
+    Sample or Rows
         Predictions alone, if the file has no labels.
 
     Raises
@@ -151,21 +168,120 @@ def read_pilot(
     ('dry', 'rain')
     """
     with named(called(path)):
-        content = _read(path, Roles.of(label, columns, needs_labels=False))
+        content = _content(path, Roles.of(label, columns, groups, needs_labels=False))
         return content.checked_predictions() if content.labels is None else content.checked()
 
 
-def _read(path: str | Path, roles: Roles) -> Content:
-    """Let the reader of the file's suffix read it."""
-    check_file(path)
+def _content(path: str | Path, roles: Roles) -> Content:
+    """Read all that is asked for, by the suffix of the file."""
     suffix = Path(path).suffix
-    if suffix.lower() not in _READERS:
+    if path != "" and (suffix.lower() in FORMATS or is_folder(path)):
+        return stored_table(Path(path), roles, whole=True).content()
+    check_file(path)
+    if suffix.lower() not in _ARRAYS:
         raise InputError(
             f"the suffix {quoted(suffix)} is none that can be read; convert the file to "
-            f"{', '.join(_READERS)}."
+            f"{', '.join((*FORMATS, *_ARRAYS))}."
         )
-    kind, reader = _READERS[suffix.lower()]
-    with opened(path, kind) as file:
+    with opened(path, NUMPY) as file:
         if size_of(file) == 0:
             raise InputError("the file is empty; write it anew.")
-        return reader(file, roles)
+        return _ARRAYS[suffix.lower()](file, roles)
+
+
+@arguments(groups=names)
+def scan(
+    path: str | Path,
+    label: str | int | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[str] = (),
+) -> Stored:
+    """Open predictions and labels that are too many to hold in memory.
+
+    Statistics whose sums over rows merge by addition read them in one pass: "omnibus", "ecd",
+    "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks", "kuiper", the ECE family
+    of one probability, and kernel statistics of low rank. Memory then does not depend on the number of
+    rows. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) it fits to a
+    random sample of 8 192 rows, for which the file is gone through once before. Up to 100 000 rows are
+    read into memory, and more for other statistics, if they fit.
+
+    Parameters
+    ----------
+    path
+        A table, or a directory of them, as of :func:`read`, or a ``.npy`` array. CSV and JSON lines
+        are gone through once when they are opened: rows are counted, and columns take one type.
+    label, columns, groups
+        As of :func:`read`.
+
+    Returns
+    -------
+    Stored
+        To be given to :func:`caltest.test` alone, in place of ``probs`` and ``labels``.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or its columns are wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import caltest
+    >>> from caltest.files import scan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/weather.npy", [[0.25, 0.75, 1], [0.5, 0.5, 0]] * 10)
+    ...     stored = scan(f"{folder}/weather.npy", label=-1)
+    ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
+    (20, 0.12)
+    """
+    roles = Roles.of(label, columns, groups)
+    with named(called(path)):
+        if not is_folder(path) or path == "":
+            check_file(path)
+        if Path(path).suffix.lower() != ".npy":
+            return stored_table(Path(path), roles, whole=False)
+        with opened(path, NUMPY) as file:
+            header, column = table_header(file, roles)
+        if header.shape[0] == 0:
+            raise InputError("there are no rows; write them anew.")
+        assert column is not None  # labels are needed
+        return StoredFile(called(path), header.shape[0], Path(path), header, column)
+
+
+def can_scan(path: str | Path) -> bool:
+    """Say whether there is something of a kind that can be read a block at a time."""
+    known = isinstance(path, str | Path) and path != ""
+    return known and (is_folder(path) or Path(path).suffix.lower() in (*FORMATS, ".npy"))
+
+
+def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
+    """Take arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
+    probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
+    if len(probs) != len(labels):
+        raise InputError(
+            f"probs has {len(probs)} rows and labels has {len(labels)}; give one label for every row."
+        )
+    if len(probs) == 0:
+        raise InputError("probs is empty; give one row a sample.")
+    if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
+        sample(probs, labels, part=True)
+    return StoredArrays("probs", len(probs), probs, labels)
+
+
+def _as_array(data: Any, what: str) -> Any:
+    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
+
+    By names labels are matched to columns, and by an index rows are: what has either is refused, since
+    blocks of rows would lose them.
+    """
+    if is_framed(data):
+        raise InputError(
+            f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays; give it "
+            "to caltest.test as it is."
+        )
+    in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
+    if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
+        return data
+    return read_table(data, what).values

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from caltest._door import named
+from caltest._door import called, is_file, is_folder, named, opened, reading, size_of
+from caltest._memory import check_fits
 from caltest._sampling import ROWS
-from caltest.data import Sample, merged_notes
-from caltest.exceptions import InputError
-from caltest.files.content import check_held
+from caltest._tiles import blocks
+from caltest._visible import quoted
+from caltest.data import Sample, sample
+from caltest.data.containers import check_unique, listed
+from caltest.exceptions import InputError, Row
+from caltest.files.arrays import Header, read_header, read_npy, read_rows
+from caltest.files.content import Columns, Content, Roles, check_held
+from caltest.files.tables import FORMATS, Format, Survey, cast, one_schema
+
+NUMPY = "NumPy"
+_COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
+_COPIES = 2.0  # of the bytes of a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +35,7 @@ class Stored(ABC):
     """Predictions and labels that are read a block of rows at a time.
 
     :func:`caltest.test` takes it in place of predictions and labels. Nothing but the layout has been
-    read; rows are checked when they are read.
+    checked; rows are when they are read.
 
     Attributes
     ----------
@@ -48,14 +62,18 @@ class Stored(ABC):
     def width(self) -> int:
         """Numbers in a row."""
 
+    @abstractmethod
+    def content(self) -> Content:
+        """Read all rows, as they are."""
+
     def tasks(self) -> StoredBlocks:
         """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
         return StoredBlocks(self)
 
     @property
-    def checked(self) -> BlockCheck:
-        """What checks a block, given its number and the block."""
-        return BlockCheck(self.name, self.n_samples, self._check)
+    def checked(self) -> _BlockCheck:
+        """What checks a block, given its number and the block; it goes to other processes."""
+        return _BlockCheck(self.name, self._check)
 
     def load(self) -> Sample:
         """Read all rows into memory.
@@ -66,29 +84,14 @@ class Stored(ABC):
             If they do not fit, or are wrong.
         """
         with named(self.name):
-            check_held(self.n_samples, self.width)
-        parts = [self.checked(number, block) for number, block in self.tasks()]
-        probs = np.concatenate([part.rows.probs for part in parts])
-        labels = np.concatenate([part.labels for part in parts])
-        first = parts[0].rows
-        notes = merged_notes(note for part in parts for note in part.rows.notes)
-        return Sample(type(first)(probs, first.classes, notes), labels)
+            return self.content().checked()
 
 
 @dataclass(frozen=True)
-class BlockCheck:
-    """Checks blocks of stored rows. It goes to other processes, where the data are not.
-
-    Attributes
-    ----------
-    name, n_samples
-        As of what is stored.
-    check
-        Takes a block, returns its predictions and labels.
-    """
+class _BlockCheck:
+    """Checks blocks of stored rows, of a name, as ``check`` does, without the data."""
 
     name: str
-    n_samples: int
     check: Callable[[Any], Sample]
 
     def __call__(self, number: int, block: Any) -> Sample:
@@ -101,13 +104,7 @@ class BlockCheck:
 
 @dataclass(frozen=True, eq=False)
 class StoredBlocks:
-    """The blocks of stored rows, with their numbers: as many as it says, read one after the other.
-
-    Attributes
-    ----------
-    stored
-        Where they are.
-    """
+    """The blocks of stored rows, with their numbers: as many as it says, read one after the other."""
 
     stored: Stored
 
@@ -121,8 +118,255 @@ class StoredBlocks:
             if count > self.stored.n_samples:
                 break
             yield number, block
-        if count != self.stored.n_samples:
+        with named(self.stored.name):
+            _check_count(self.stored, count)
+
+
+def _check_count(stored: Stored, count: int) -> None:
+    if count != stored.n_samples:
+        raise InputError(
+            f"there were {stored.n_samples} rows when it was opened, and there is another number of "
+            "them now; do not write to it while it is read."
+        )
+
+
+# ------------------------------------------------------------------ tables
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTable(Stored):
+    """A table in one file, or in several of one kind: what the first look at each of them found."""
+
+    files: tuple[Path, ...]
+    format: Format
+    surveys: tuple[Survey, ...]
+    schema: Any  # of the columns that are read, in Arrow
+    columns: Columns
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return len(self.schema.names)
+
+    def batches(self, schema: Any) -> Iterator[Any]:
+        """Read some columns of all files, a few thousand rows at a time."""
+        several = len(self.files) > 1
+        for path, survey in zip(self.files, self.surveys, strict=True):
+            with _opened(path, self.format, several) as file:
+                for batch in self.format.batches(file, survey, schema):
+                    yield cast(batch, schema)
+
+    def table(self, schema: Any) -> Any:
+        """Read some columns of all rows."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self.batches(schema), schema)
+
+    def _chunks(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        held: list[Any] = []
+        count = 0
+        with named(self.name):
+            for batch in self.batches(self.schema):
+                held.append(batch)
+                count += batch.num_rows
+                if count >= ROWS:
+                    table, start = pa.Table.from_batches(held), 0
+                    for start in range(0, count - ROWS + 1, ROWS):
+                        yield table.slice(start, ROWS)
+                    held, count = table.slice(start + ROWS).to_batches(), count - start - ROWS
+        if count:
+            yield pa.Table.from_batches(held)
+
+    @property
+    def _check(self) -> Callable[[Any], Sample]:
+        return partial(_of_table, self.columns)
+
+    def content(self) -> Content:
+        """Read all rows, as they are."""
+        check_held(self.n_samples, self.width)
+        size = _COPIES * sum(survey.nbytes for survey in self.surveys)
+        check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
+        table = self.table(self.schema)
+        _check_count(self, table.num_rows)
+        return self.columns.content(table)
+
+
+def _of_table(columns: Columns, block: Any) -> Sample:
+    return columns.content(block).checked(part=True)
+
+
+def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
+    """Look at the files of a table, which is to be read as a whole or a block at a time."""
+    import pyarrow as pa
+
+    files, kind = _files(path)
+    if whole and kind.is_text:
+        with _opened(files[0], kind, len(files) > 1) as file:
+            size = size_of(file) * len(files)
+        what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
+        check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
+    surveys = []
+    for each in files:
+        with _opened(each, kind, len(files) > 1) as file:
+            if size_of(file) == 0:
+                raise InputError("the file is empty; write it anew.")
+            surveys.append(kind.look(file))
+    names = surveys[0].schema.names
+    for each, survey in zip(files, surveys, strict=True):
+        if sorted(survey.schema.names) != sorted(names):
             raise InputError(
-                f"{self.stored.name}: there were {self.stored.n_samples} rows when it was opened, and "
-                "there is another number of them now; do not write to it while it is read."
+                f"{called(each)} has the columns {listed(survey.schema.names)}, and the first file has "
+                f"{listed(names)}; give files with the same columns."
             )
+    check_unique(names)
+    rows = sum(survey.rows for survey in surveys)
+    if rows == 0:
+        raise InputError("there are no rows; write them anew.")
+    columns = Columns.of(roles, names)
+    notes = [*columns.notes]
+    for survey in surveys:
+        for name, row in survey.swallowed.items():
+            if name in columns.read:
+                raise InputError(
+                    "the cell of column {column} at {row} seems to hold further rows, as if a quote "
+                    "were not closed; correct it, or take the line breaks out of the cell.",
+                    column=quoted(name),
+                    row=row,
+                )
+            notes.append(
+                f"A cell of column {quoted(name)} seems to hold further rows, the first in {Row(row)}: "
+                "if a quote is not closed there, rows are missing."
+            )
+    found = one_schema([survey.schema for survey in surveys])
+    raw = columns.groups if kind.is_text else ()
+    schema = pa.schema([(n, pa.string() if n in raw else found.field(n).type) for n in columns.read])
+    stored = StoredTable(
+        called(path),
+        rows,
+        tuple(files),
+        kind,
+        tuple(surveys),
+        schema,
+        replace(columns, notes=tuple(notes)),
+    )
+    columns.check_kinds(
+        schema, lambda name: stored.table(pa.schema([schema.field(name)])).column(0).to_pylist()
+    )
+    return stored
+
+
+@contextmanager
+def _opened(path: Path, kind: Format, several: bool) -> Iterator[BufferedReader]:
+    """Open one of the files; of several, it is named."""
+    with ExitStack() as stack:
+        if several:
+            stack.enter_context(named(called(path)))
+        yield stack.enter_context(opened(path, kind.kind))
+
+
+def _files(path: Path) -> tuple[list[Path], Format]:
+    """Return the files of a table in the order of their names, and their format.
+
+    Names that begin with "." or "_" are what systems keep beside data.
+    """
+    files, folder = [path], is_folder(path)
+    if folder:
+        with reading("the directory cannot be read"):
+            files = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+    for kind in dict.fromkeys(FORMATS.values()):
+        suffixes = [suffix for suffix, each in FORMATS.items() if each is kind]
+        found = [
+            each for each in files if each.suffix.lower() in suffixes and (is_file(each) or not folder)
+        ]
+        others = [each.name for each in files if each not in found]
+        if found and others:
+            raise InputError(
+                f"besides {suffixes[0][1:]} files the directory holds {listed(others, 3)}; give a "
+                "directory of files of one kind and nothing else."
+            )
+        if found:
+            return found, kind
+    where = "this directory holds no such files" if folder else f"this is {quoted(path.suffix)}"
+    advice = "give another" if folder else "convert it, or read it with caltest.files.read"
+    raise InputError(
+        f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files, and {where}; "
+        f"{advice}."
+    )
+
+
+# ------------------------------------------------------------------ arrays
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFile(Stored):
+    """A table in an NPY file. It is read, not mapped: where a mapped file is cut short, Python dies."""
+
+    path: Path
+    header: Header  # what it announced when it was opened first
+    label: int
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return self.header.shape[1]
+
+    @contextmanager
+    def _opened(self) -> Iterator[BufferedReader]:
+        with opened(self.path, NUMPY) as file:
+            if read_header(file, size_of(file)) != self.header:
+                raise InputError(
+                    "it is another table now than when it was opened; do not write to it while it is "
+                    "read."
+                )
+            yield file
+
+    def _chunks(self) -> Iterator[Any]:
+        with named(self.name), self._opened() as file:
+            for rows in blocks(self.n_samples, ROWS):
+                yield read_rows(file, self.header, rows), self.label
+
+    @property
+    def _check(self) -> Callable[[Any], Sample]:
+        return _of_arrays
+
+    def content(self) -> Content:
+        """Read all rows, as they are."""
+        with self._opened() as file:
+            file.seek(0)
+            return read_npy(file, Roles.of(self.label, None))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredArrays(Stored):
+    """Arrays that may be memory-mapped: (n, m) or (n,) predictions, and (n,) labels."""
+
+    probs: Any
+    labels: Any
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return int(np.prod(self.probs.shape[1:]))
+
+    def _chunks(self) -> Iterator[Any]:
+        for rows in blocks(self.n_samples, ROWS):
+            # Read here, in the order of the file.
+            yield np.array(self.probs[rows]), np.array(self.labels[rows])
+
+    @property
+    def _check(self) -> Callable[[Any], Sample]:
+        return _of_arrays
+
+    def content(self) -> Content:
+        """Read all rows, as they are."""
+        check_held(self.n_samples, self.width)
+        return Content(np.array(self.probs), np.array(self.labels), {})
+
+
+def _of_arrays(block: Any) -> Sample:
+    table, labels = block
+    if isinstance(labels, int):
+        table, labels = np.delete(table, labels, axis=1), table[:, labels]
+    return sample(table, labels, part=True)

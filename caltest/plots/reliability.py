@@ -1,38 +1,117 @@
-"""Reliability diagrams with exact consistency bands."""
+"""Reliability diagrams with exact consistency bands: what is computed, and how it is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.stats import rankdata
 
-from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
+from caltest._arguments import anything, arguments, axes, check_draws, choose, has, level_of_confidence
 from caltest._parallel import Workers
-from caltest._sampling import Rng, seed_of
+from caltest._sampling import DRAWS, LabelSampler, Rng, seed_of
+from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.binning import Binning, EqualWidth
-from caltest.data import Rows, sample
+from caltest.binning import Binning, ConsistencyBand, EqualWidth, reliability_curve, share_bands
+from caltest.data import Rows, Sample, sample
+from caltest.data.containers import read_table
 from caltest.exceptions import InputError
-from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
-from caltest.plots.drawing import add_legend, add_legend_inside, draw_panel, grid_of_axes
-from caltest.plots.panel import Panel, PanelPlan
-from caltest.plots.style import is_narrow
+from caltest.lenses import ClassWise, Lens, TopK, TopLabel, find_lens
+from caltest.plots.display import (
+    BLUE,
+    CLAUSE,
+    DASHED,
+    FAINT,
+    INSIDE,
+    NARROW_BAND,
+    OUTSIDE,
+    SMALL,
+    WIDE_BAND,
+    Display,
+    heading,
+    inches,
+    is_narrow,
+    lettering,
+    reliability_axes,
+    rows_of,
+    short,
+    tidy,
+    wrapped,
+)
+from caltest.results import CalibrationResult
+from caltest.statistics import ECE, BrierMCB
+from caltest.testing import test
 from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from typing import Self
 
+    from matplotlib.axes import Axes
+
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
 Curve: TypeAlias = Literal["binned", "corp"]
 
 _CURVES = dict.fromkeys(("binned", "corp"), True)
+_STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
 _MOST_PANELS = 20
+_GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
+_BARS = 20  # of the histogram, where the binning does not say
+_ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
+_DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDisplay:
+class Panel:
+    """A reliability curve, its bands, and the test that goes with it.
+
+    Attributes
+    ----------
+    title
+        Which probability this is about.
+    predicted_label, observed_label
+        The axes, in words.
+    predicted
+        (K,) mean prediction of every bin; for the isotonic curve, the scores of a grid.
+    observed
+        (K,) share of events in every bin; for the isotonic curve, the fit at the grid.
+    counts
+        (K,) rows of every bin; None for the isotonic curve.
+    line
+        For the isotonic curve, both ends of all its level pieces, (scores, values); else None.
+    pointwise, simultaneous
+        Bands with arrays ``low`` and ``high`` (K,), both ends inside.
+    histogram
+        Numbers of predictions, and the edges between which they are counted.
+    result
+        The test whose statistic is the distance of this curve from the diagonal.
+    """
+
+    title: str
+    predicted_label: str
+    observed_label: str
+    predicted: Array = field(repr=False)
+    observed: Array = field(repr=False)
+    counts: Indices | None = field(repr=False)
+    line: tuple[Array, Array] | None = field(repr=False)
+    pointwise: ConsistencyBand = field(repr=False)
+    simultaneous: ConsistencyBand = field(repr=False)
+    histogram: tuple[Indices, Array] = field(repr=False)
+    result: CalibrationResult = field(repr=False)
+
+    @property
+    def outside(self) -> NDArray[np.bool_]:
+        """Which points the simultaneous band leaves out, (K,)."""
+        return self.simultaneous.leaves_out(self.observed)
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDisplay(Display):
     """Reliability diagram with exact consistency bands. Make it with :meth:`from_predictions`.
 
     The bands show where the curve lies if the model is calibrated: labels are drawn from the
@@ -48,8 +127,6 @@ class ReliabilityDisplay:
         "binned" or "corp".
     confidence
         Of the bands.
-    figure_, axes_
-        The picture: the figure, and the panels' main axes; None before :meth:`plot`.
 
     Examples
     --------
@@ -64,8 +141,7 @@ class ReliabilityDisplay:
     panels: tuple[Panel, ...]
     curve: Curve
     confidence: float
-    figure_: Figure | None = field(default=None, init=False, repr=False)
-    axes_: tuple[Axes, ...] | None = field(default=None, init=False, repr=False)
+    _parts = ": one for each panel"
 
     @classmethod
     @arguments(ax=axes)
@@ -83,7 +159,7 @@ class ReliabilityDisplay:
         rng: Rng = None,
         n_jobs: int | None = None,
         ax: Axes | Sequence[Axes] | None = None,
-    ) -> ReliabilityDisplay:
+    ) -> Self:
         """Compute and draw the reliability diagram of predictions and labels.
 
         Parameters
@@ -130,7 +206,7 @@ class ReliabilityDisplay:
         -----
         Binned: the count of a bin is a Poisson binomial, and bins are independent, so both bands
         are exact without a draw. Isotonic: order statistics of drawn curves, and the hull of those
-        least extreme (:mod:`caltest.plots.bands`).
+        least extreme (:func:`caltest.plots.reliability.curve_bands`).
 
         References
         ----------
@@ -151,58 +227,131 @@ class ReliabilityDisplay:
         >>> plt.close(display.figure_)
         """
         choose("curve", curve, _CURVES)
-        check_draws("n_resamples", n_resamples, level_of_confidence(confidence))
-        checked = sample(probs, labels)
-        lenses = _lenses(lens, classes, checked.rows)
         alpha = level_of_confidence(confidence)
-        plan = PanelPlan(
-            binning=_binning(binning, curve),
-            alpha=alpha,
-            joint=alpha / len(lenses),
-            n_resamples=n_resamples,
-            seed=seed_of(rng),
-            workers=Workers(n_jobs),
-        )
-        display = cls(tuple(plan.panel(checked, each) for each in lenses), curve, confidence)
-        return display.plot(ax)
+        check_draws("n_resamples", n_resamples, alpha)
+        whole = sample(probs, labels)
+        lenses = _lenses(lens, classes, whole.rows)
+        if curve == "corp" and binning is not None:
+            raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
+        if curve == "binned" and binning is None:
+            binning = EqualWidth(15)
+        levels, draws = (alpha, alpha / len(lenses)), (n_resamples, seed_of(rng), Workers(n_jobs))
+        panels = tuple(_panel(whole, each, binning, levels, *draws) for each in lenses)
+        return cls(panels, curve, confidence).plot(ax)
 
-    @arguments(ax=axes)
-    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> ReliabilityDisplay:
-        """Draw the panels.
+    @classmethod
+    @arguments(model=anything)
+    def from_estimator(cls, model: Any, X: object, y: object, **options: Any) -> Self:
+        """Compute and draw the reliability diagram of a fitted classifier, on rows held out.
 
         Parameters
         ----------
-        ax
+        model
+            Fitted, with ``predict_proba`` and, as in scikit-learn, ``classes_``.
+        X, y
+            Rows that the model takes, and their labels, of shape (n,), as ``classes_`` has them.
+        **options
             As in :meth:`from_predictions`.
 
         Returns
         -------
         ReliabilityDisplay
-            Itself, with ``figure_`` and ``axes_`` set.
+            Drawn.
+
+        Raises
+        ------
+        InputError
+            If the model says no probabilities, a label is none of its classes, or as
+            :meth:`from_predictions`.
+
+        Examples
+        --------
+        >>> import caltest, matplotlib.pyplot as plt
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GaussianNB().fit(X[::2], y[::2])
+        >>> display = caltest.ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], rng=0)
+        >>> display.panels[0].result.n_samples
+        75
+        >>> plt.close(display.figure_)
         """
-        if not self.panels:
+        if isinstance(model, type) or not has(model, "predict_proba"):
+            do = "give a fitted classifier with predict_proba"
+            raise InputError(argument="model", found=quoted(model), do=do)
+        table, known = read_table(model.predict_proba(X), "probs"), getattr(model, "classes_", None)
+        if known is None or len(known) != table.values.shape[-1]:
+            return cls.from_predictions(table, y, **options)
+        names = {value: str(value) for value in np.asarray(known).tolist()}
+        labels = np.ravel(read_table(y, "y").values).tolist()
+        for row, label in enumerate(labels):
+            if label not in names:
+                raise InputError(
+                    "{argument} holds {found} in {row}, which is no class of the model; leave such "
+                    "rows out, or fit the model with them.",
+                    argument="y",
+                    row=row,
+                    found=quoted(label),
+                )
+        named = replace(table, names=tuple(names.values()))
+        return cls.from_predictions(named, [names[label] for label in labels], **options)
+
+    def _grid(self) -> dict[str, Any]:
+        """Return one panel, or the three to five columns that leave fewest places empty."""
+        count = len(self.panels)
+        if not count:
             raise InputError("there are no panels; make the display with from_predictions.")
-        single, given = len(self.panels) == 1, ax is not None
-        axes = np.ravel(np.asarray(ax, dtype=object)) if given else grid_of_axes(len(self.panels))
-        if len(axes) != len(self.panels):
-            raise InputError(
-                f"panels: {len(self.panels)}, axes: {len(axes)}; give axes for each panel."
-            )
-        narrow = given and is_narrow(axes[0])  # before the counts take a part of them
-        for each, panel in zip(axes, self.panels, strict=True):
-            draw_panel(each, panel, small=narrow or not single, labelled=single or given)
-        figure: Any = axes[0].figure
-        percent = confidence_text(self.confidence)
-        if given:
-            add_legend_inside(axes[0], self.panels, percent, short=narrow)
-        else:
-            add_legend(figure, self.panels, percent)
-        if not (single or given):
+        if count == 1:
+            return {"figsize": (6, 7.2)}
+        columns = count if count <= 5 else min((5, 4, 3), key=lambda c: -count % c)
+        mosaic = rows_of(count, columns)
+        return {"mosaic": mosaic, "figsize": (2.5 * columns + 0.5, 3.15 * len(mosaic) + 0.9)}
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
+        for ax, panel in zip(axes, self.panels, strict=True):
+            _draw_panel(ax, panel, small=narrow or not single, labelled=single or not new)
+        first, percent = self.panels[0], confidence_text(self.confidence)
+        entries = self._legend(f"{percent} band if calibrated:")
+        if not new:  # in the emptier corner
+            for entry, words in zip(entries, ("each alone", "all together"), strict=False):
+                if narrow:
+                    entry.set_label(f"{percent}, {words}")
+            above = float((first.observed - first.predicted).sum()) > 0
+            corner = "lower right" if above else "upper left"
+            axes[0].legend(handles=entries[: 2 if narrow else None], loc=corner, fontsize="x-small")
+            return
+        # Several panels share a label below, where a legend would cover it.
+        where, columns = ("lower", 2) if single else ("upper", 3)
+        figure = axes[0].figure
+        figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **SMALL)
+        if not single:
             figure.supxlabel("predicted probability of the class", size="medium")
             figure.supylabel("share in the class", size="medium")
-        object.__setattr__(self, "figure_", figure)
-        object.__setattr__(self, "axes_", tuple(axes))
-        return self
+
+    def _legend(self, band: str) -> list[Any]:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        curve = self.panels[0].line is not None
+        point = "point" if curve else "bin"
+        every = f"all {point}s" + (" of all panels" if len(self.panels) > 1 else " together")
+        line: dict[str, Any] = {"color": BLUE, "linewidth": 2.0, "label": "isotonic regression"}
+        points = {"linestyle": "none", "label": "bin", **INSIDE}
+        entries: list[Any] = [
+            Patch(color=NARROW_BAND, label=f"{band} each {point} alone"),
+            Patch(color=WIDE_BAND, label=f"{band} {every}"),
+            Line2D([], [], **DASHED, label="share as predicted"),
+        ]
+        if curve or not all(panel.outside.all() for panel in self.panels):
+            entries.append(Line2D([], [], **(line if curve else points)))
+        if any(panel.outside.any() for panel in self.panels):
+            label = f"{'' if curve else 'bin '}outside the lighter band"
+            entries.append(Line2D([], [], linestyle="none", label=label, **OUTSIDE))
+        return entries
+
+
+# ------------------------------------------------------------------ what is computed
 
 
 def _lenses(
@@ -214,7 +363,9 @@ def _lenses(
             raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
         found = find_lens(lens)
         return [TopLabel() if found is None and predictions.n_classes > 2 else found]
-    chosen = range(predictions.n_classes) if classes is None else classes
+    # By name: columns "1", "2", … are not those of these numbers.
+    every = predictions.classes or range(predictions.n_classes)
+    chosen: Sequence[int | str] = every if classes is None else classes
     if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
         raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
     if not 1 <= len(chosen) <= _MOST_PANELS:
@@ -225,9 +376,213 @@ def _lenses(
     return [ClassWise(which) for which in chosen]
 
 
-def _binning(binning: Binning | None, curve: Curve) -> Binning | None:
-    if curve == "corp":
-        if binning is not None:
-            raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
-        return None
-    return EqualWidth(15) if binning is None else binning
+def _panel(
+    whole: Sample,
+    lens: Lens | None,
+    binning: Binning | None,
+    levels: tuple[float, float],
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> Panel:
+    """Compute the panel of one view; of the isotonic curve without a binning."""
+    view = lens.view(whole) if lens else whole
+    if view.rows.n_classes != 2:
+        raise InputError(
+            f"a reliability diagram shows one probability, and there are {view.rows.n_classes} classes "
+            "through this lens; give 'top_label', 'classwise', 'class:0' or 'top:5'."
+        )
+    result = test(
+        whole.rows,
+        whole.labels,
+        ECE(binning) if binning else BrierMCB(),
+        lens=lens,
+        n_resamples=n_resamples,
+        rng=seed,
+        n_jobs=workers.n_jobs,
+    )
+    probs, scores = view.rows.probs, view.rows.probs[:, 1]
+    bars = binning if isinstance(binning, EqualWidth) else EqualWidth(_BARS)
+    bins = np.bincount(bars.cells_of_scores(scores), minlength=bars.n_bins)
+    shown = _words(view, lens)
+    last: dict[str, Any] = {"histogram": (bins, bars.edges_of(scores)), "result": result}
+    if binning:
+        curve = reliability_curve(probs, view.labels, binning)
+        bands = share_bands(scores, curve.cells, *levels)
+        return Panel(*shown, curve.predicted, curve.observed, curve.counts, None, *bands, **last)
+    values, group = np.unique(scores, return_inverse=True)
+    group = group.reshape(-1)
+    sizes = np.bincount(group).astype(np.float64)
+    grid = np.arange(len(values))
+    if len(values) > 2 * _GRID:  # evenly by rank, and evenly along the axis
+        ranks = np.linspace(0, len(values) - 1, _GRID).round().astype(np.intp)
+        places = np.searchsorted(values, np.linspace(values[0], values[-1], _GRID))
+        grid = np.unique(np.concatenate([ranks, places]))
+    fit = _fit(group, sizes, view.labels)
+    curves = partial(_drawn_curves, LabelSampler.of(probs, seed), group, sizes, grid)
+    tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
+    draws = np.concatenate(list(workers.map(curves, tasks, "label draws")))
+    bands = curve_bands(fit[grid], draws, *levels)
+    steps = np.flatnonzero(np.diff(np.round(fit, _DECIMALS)))
+    ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
+    fitted = np.round(fit[grid], _DECIMALS)
+    return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
+
+
+def _words(view: Sample, lens: Lens | None) -> tuple[str, str, str]:
+    """Return the title and the axes' labels."""
+    if isinstance(lens, TopLabel):
+        return "Top class", "predicted probability that the top class is right", "share that was right"
+    if isinstance(lens, TopK):
+        inside = f"the label among the top {lens.k}"
+        return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
+    name = view.rows.classes[1] if view.rows.classes else "class 1"
+    if not name.startswith("class ") and isinstance(lens, ClassWise | None):
+        name = f"class {name}"
+    return name[:1].upper() + name[1:], f"predicted probability of {name}", f"share in {name}"
+
+
+def _fit(group: Indices, sizes: Array, labels: NDArray[np.integer]) -> Array:
+    """Return the isotonic regression of the labels on the scores, tied scores pooled."""
+    events = np.bincount(group, weights=labels, minlength=len(sizes))
+    return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
+
+
+def _drawn_curves(
+    sampler: LabelSampler, group: Indices, sizes: Array, grid: Indices, start: int, stop: int
+) -> Array:
+    return np.stack([_fit(group, sizes, labels)[grid] for labels in sampler.draw(start, stop)])
+
+
+def curve_bands(
+    observed: Array, draws: Array, alpha: float, joint: float
+) -> tuple[ConsistencyBand, ConsistencyBand]:
+    """Return the pointwise and the simultaneous band of a curve, from drawn curves.
+
+    As :func:`caltest.binning.share_bands`, for curves that are no shares of bins. The observed curve
+    and the B drawn ones are exchangeable under H0. Pointwise: the observed value lies beyond the k-th
+    smallest, or largest, of the draws with probability at most k/(B + 1) each. Simultaneous: all B + 1
+    curves are ordered by how extreme they are, and the band is the hull of those that are not among the
+    most extreme share α. Being defined symmetrically in all B + 1, this leaves the observed curve out
+    with probability at most α. A curve is as extreme as its most extreme pointwise rank; ties are
+    decided by the next one, and so on (extreme rank lengths).
+
+    Parameters
+    ----------
+    observed
+        The curve on a grid, (K,).
+    draws
+        The curves of drawn labels, (B, K).
+    alpha, joint
+        As in :func:`caltest.binning.share_bands`.
+
+    Raises
+    ------
+    InputError
+        If there are too few draws for a level.
+
+    References
+    ----------
+    Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope tests for spatial processes",
+    Journal of the Royal Statistical Society B 79 (2017).
+    """
+    total = len(draws) + 1
+    most = min(alpha / 2, joint)
+    if total * most < 1 - _ROUNDING:
+        raise InputError(
+            f"n_resamples is {len(draws)}, too few for the bands of this picture; "
+            f"give at least {int(np.ceil(1 / most - _ROUNDING)) - 1}."
+        )
+    curves = np.round(np.vstack([observed, draws]), _DECIMALS)
+    ordered = np.sort(curves[1:], axis=0)
+    k = int(total * alpha / 2 + _ROUNDING)
+    point = ConsistencyBand(ordered[k - 1], ordered[-k])
+    below, above = (rankdata(each, method="max", axis=0) for each in (curves, -curves))
+    ranks = np.sort(np.minimum(below, above), axis=1)
+    groups, sizes = np.unique(ranks, axis=0, return_inverse=True, return_counts=True)[1:]
+    shares = np.cumsum(sizes)[groups.reshape(-1)] / total  # of curves that are as extreme, or more so
+    kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
+    low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
+    return point, ConsistencyBand(low, high)
+
+
+# ------------------------------------------------------------------ how it is drawn
+
+
+def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
+    """Draw diagonal, bands, curve and counts; ``labelled``: name the axes."""
+    predicted, observed = (lettering(w, CLAUSE) for w in (panel.predicted_label, panel.observed_label))
+    ticks = reliability_axes(ax, "", observed if labelled else "", few=small)
+    ax.tick_params(labelsize="small", labelbottom=False)
+    bands = (panel.simultaneous, WIDE_BAND, 1), (panel.pointwise, NARROW_BAND, 2)
+    if panel.line is None:
+        wide = 5.0 if small else 9.0
+        for band, colour, order in bands:
+            ax.vlines(panel.predicted, *band, color=colour, linewidth=wide, zorder=order)
+            for end in band:  # a band of no height is seen by its ends
+                ax.plot(panel.predicted, end, "_", color=colour, markersize=wide, zorder=order)
+        marks: list[Any] = [(~panel.outside, INSIDE), (panel.outside, OUTSIDE)]
+        size = 0.62 * wide + 0.5
+    else:
+        for band, colour, order in bands:
+            x, low, high = panel.predicted, *band
+            if len(x) > 1:  # curve and band increase: between points, as far as from one to the next
+                x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
+            ax.fill_between(x, low, high, color=colour, linewidth=0.8, zorder=order)
+        ax.plot(*panel.line, color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
+        outside = np.flatnonzero(panel.outside)  # of those in one stretch of the axis, the first
+        stretch = (panel.predicted[outside] * (10 if small else 20)).astype(int)
+        spread = outside[np.unique(stretch, return_index=True)[1]]
+        marks, size = [(spread, OUTSIDE)], 5.0
+        if len(panel.predicted) == 1:  # one score has no line
+            marks.append((~panel.outside, INSIDE))
+    for chosen, look in marks:
+        x, y = panel.predicted[chosen], panel.observed[chosen]
+        if len(x):  # a line of no points, not clipped, would make the layout reserve room for a corner
+            ax.plot(x, y, linestyle="none", markersize=size, zorder=5, clip_on=False, **look)
+    result, title = panel.result, lettering(panel.title)
+    name, p = _STATISTICS[result.name], f"p = {result.pvalue:.3g}"
+    size_of_text = "small" if small else "medium"
+    lines = title, f"{name} {result.statistic:.2g}, {p}"
+    if not small:
+        lines = f"{title}, n = {result.n_samples:,}", f"{name} {result.statistic:.3g}, {p} (exact)"
+    heading(ax, *lines, size=size_of_text)
+    ax.yaxis.label.set_size(size_of_text)
+    below = _draw_counts(ax, panel.histogram, small=small)
+    below.set_xticks(ticks)
+    if labelled:
+        label = wrapped(predicted, inches(ax)[0], small=True) if small else predicted
+        below.set_xlabel(label, size=size_of_text)
+
+
+def _draw_counts(ax: Any, histogram: tuple[Indices, Array], *, small: bool) -> Any:
+    """Draw the histogram of the predictions beneath, on a log scale: rare ones matter here."""
+    from matplotlib.ticker import NullLocator
+
+    place = ax.get_subplotspec()
+    if place is None:  # outside any grid
+        below = ax.inset_axes([0.0, -0.25, 1.0, 0.2], sharex=ax)
+    else:
+        upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
+        ax.set_subplotspec(upper)
+        below = ax.figure.add_subplot(lower, sharex=ax)
+    counted, edges = histogram
+    used, top = counted > 0, float(counted.max())
+    left, width = edges[:-1][used], np.diff(edges)[used]
+    look = {"align": "edge", "color": FAINT, "edgecolor": "white"}
+    below.bar(left, counted[used] - 0.5, width, bottom=0.5, **look)
+    below.set_yscale("log")
+    below.set_ylim(0.5, (2 * top) ** (1.0 if small else 1.45))
+    ticks = [t for t in (1, 10, 100, 1000, 10**4, 10**5, 10**6) if t <= top]
+    below.set_yticks(ticks[:: max(1, len(ticks) // 2)], minor=False)
+    below.yaxis.set_major_formatter(lambda value, _: short(value))
+    below.yaxis.set_minor_locator(NullLocator())
+    below.tick_params(labelsize="small", labelbottom=True)
+    tidy(below)
+    if not small:
+        below.set_ylabel("predictions\n(log scale)", size="small")
+        over = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "size": "x-small"}
+        for x, wide, number in zip(left, width, counted[used], strict=True):
+            if len(counted) <= _BARS:
+                below.annotate(short(number), (x + wide / 2, number), **over)
+    return below

@@ -1,24 +1,30 @@
-"""The formats of a report, by the suffix of its file."""
+"""The formats of a report, by the suffix of its file: HTML, Markdown, JSON and JUnit's XML."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import arguments
-from caltest._visible import quoted
+from caltest._visible import line, quoted, visible
 from caltest._writing import write_whole
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, Check
 from caltest.exceptions import InputError
-from caltest.report import junit
-from caltest.report._templates import render
-from caltest.report.summary import summarise
+from caltest.report.summary import sentence, summarise
+from caltest.text import audit as words
+from caltest.text.numbers import counted
+from caltest.text.vocabulary import lens_name
 
 #: The suffixes of every format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
@@ -37,6 +43,13 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
     "json": re.compile(rb'\{\s*"caltest":\s*"'),
     "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
 }
+_TEMPLATES = {"html": "report.html.j2", "markdown": "report.md.j2"}
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
+_LIST = re.compile(r"^(\s*\d*)([-+.)])")
+# What calls someone (@name), or is a link to whoever shows it: #1, !1, GH-1, www.name.org, https://…
+_LINKED = re.compile(r"([@#!](?=\w)|(?<![^\W_])(?:GH-(?=\d)|www(?=\.))|:(?=//))", re.IGNORECASE)
+_WORD_JOINER = "\N{WORD JOINER}"  # invisible: what it breaks is text
 
 
 @arguments()
@@ -67,7 +80,7 @@ def to_html(audit: Audit, *, title: str | None = None, command: str | None = Non
     >>> "<title>Rejected: Random forest</title>" in page
     True
     """
-    return render("report.html.j2", summarise(audit, title=title, command=command))
+    return rendered(audit, "html", title=title, command=command)
 
 
 @arguments()
@@ -93,7 +106,7 @@ def to_markdown(audit: Audit, *, title: str | None = None, command: str | None =
     >>> print(caltest.report.to_markdown(audit, title="Random forest").splitlines()[0])
     ## ✗ Rejected: Random forest
     """
-    return render("report.md.j2", summarise(audit, title=title, command=command))
+    return rendered(audit, "markdown", title=title, command=command)
 
 
 @arguments()
@@ -145,7 +158,7 @@ def to_junit(audit: Audit) -> str:
     >>> caltest.report.to_junit(audit).count("<testcase") == len(audit.checks)
     True
     """
-    return junit.document(audit)
+    return _junit(audit)
 
 
 @arguments()
@@ -230,22 +243,136 @@ def rendered(
     ``gate`` is a sentence of what lets more pass than the defaults; it stands first in the report, and
     in JSON among the warnings.
     """
-    if kind in ("html", "markdown"):
-        template = "report.html.j2" if kind == "html" else "report.md.j2"
-        return render(template, summarise(audit, title=title, command=command, gate=gate))
+    if kind in _TEMPLATES:
+        report = summarise(audit, title=title, command=command, gate=gate)
+        return _environment().get_template(_TEMPLATES[kind]).render(report=report)
     if gate is not None:
         audit = replace(audit, warnings=(gate, *audit.warnings))
     return to_json(audit) if kind == "json" else to_junit(audit)
 
 
 def is_report(path: Path, kind: str) -> bool:
-    """Whether a file is an older report of a format, or empty: nothing is lost if it is replaced.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """Whether a file is an older report of a format, or empty: nothing is lost if it is replaced."""
     with path.open("rb") as file:
         start = file.read(4096)
     return not start or _BEGINNINGS[kind].match(start) is not None
+
+
+# ------------------------------------------------------------------ HTML and Markdown
+
+
+@cache
+def _environment() -> Environment:
+    """HTML is escaped by itself, whatever a template forgets; Markdown by its filters."""
+    environment = Environment(
+        loader=PackageLoader("caltest.report"),
+        autoescape=lambda name: name is None or not name.endswith(".md.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters = {"markdown": markdown, "code": _code, "fenced": _fenced, "thousands": "{:,}".format}
+    environment.filters.update(filters)
+    return environment
+
+
+def markdown(text: str) -> str:
+    r"""Return a text that Markdown shows as it is; no one is called, nothing is linked.
+
+    >>> print(markdown("a|b <c> *d*"))
+    a\|b \<c\> \*d\*
+    """
+    escaped = _LIST.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", visible(text)))
+    return _LINKED.sub(rf"\1{_WORD_JOINER}", escaped)
+
+
+def _code(text: str) -> str:
+    """Return a text as a code span of Markdown, which fits into a table."""
+    shown = line(text).replace("|", "\\|")
+    fence = "`" * (1 + _longest_run(shown))
+    space = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) or not shown else ""
+    return f"{fence}{space}{shown}{space}{fence}"
+
+
+def _fenced(text: str, language: str) -> str:
+    """Return a block of code of Markdown."""
+    fence = "`" * max(3, 1 + _longest_run(text))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+# ------------------------------------------------------------------ JUnit
+
+
+def _junit(audit: Audit) -> str:
+    """Return one test suite, with a test case for each hypothesis and for what was skipped."""
+    settled = 1 if audit.impossible else 0
+    counts = {
+        "tests": str(settled + len(audit.checks) + len(audit.skipped)),
+        "failures": str(settled + len(audit.found)),
+        "errors": "0",
+        "skipped": str(len(audit.skipped)),
+    }
+    suites = Element("testsuites", {"name": "caltest", **counts})
+    suite = SubElement(suites, "testsuite", {"name": "caltest audit", **counts})
+    properties = SubElement(suite, "properties")
+    for name, value in (
+        ("pvalue", repr(audit.pvalue)),
+        ("alpha", repr(audit.alpha)),
+        ("rejected", str(audit.rejected).lower()),
+        ("tolerance", "none" if audit.tolerance is None else repr(audit.tolerance)),
+        ("correction", audit.correction),
+        ("n_resamples", str(audit.n_resamples)),
+        ("seed", str(audit.seed)),
+        *(("warning", sentence(text)) for text in audit.warnings),
+    ):
+        SubElement(properties, "property", {"name": name, "value": value})
+    times: Counter[tuple[str, str]] = Counter()
+
+    def case(classname: str, name: str) -> Element:
+        """Add a case; one whose name has been given is numbered."""
+        both = visible(classname), visible(name)
+        times[both] += 1
+        number = f" [{times[both]}]" if times[both] > 1 else ""
+        return SubElement(suite, "testcase", {"classname": both[0], "name": f"{both[1]}{number}"})
+
+    def fail(where: Element, message: str) -> Element:
+        return SubElement(where, "failure", {"type": "miscalibration", "message": message})
+
+    if settled:  # without it, a rejection by such labels alone would pass
+        rows = counted(audit.impossible, "row")
+        where = case("caltest.labels", "no label has probability 0")
+        fail(where, f"{rows}: a label came true that has probability 0")
+    for check in audit.checks:
+        where = case(f"caltest.{check.view.lens}", _case_name(check))
+        if check.found:
+            fail(where, sentence(words.finding(check))).text = (
+                f"{visible(check.statistic)} = {check.value:.6g} ({visible(check.measures)})\n"
+                f"p = {check.pvalue:.6g}, adjusted for all hypotheses {check.adjusted:.6g}, "
+                f"alpha = {audit.alpha:g}"
+            )
+    for each in audit.skipped:
+        rows = "" if each.rows is None else f" ({each.rows:,} rows)"
+        where = case("caltest.skipped", f"{each.what}{rows}")
+        SubElement(where, "skipped", {"message": sentence(each.reason)})
+    SubElement(suite, "system-out").text = sentence(words.verdict(audit))
+    indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, "unicode")}\n'
+
+
+def _case_name(check: Check) -> str:
+    """Return the name of a case: no two checks have the same one, whatever groups are called."""
+
+    def apart(text: str, mark: str | None = None) -> str:
+        """Quote a name that hides something, or holds the mark that is to follow or to precede it."""
+        plain = visible(text) == text and "\\" not in text and not text.startswith(("'", '"'))
+        return text if plain and not (mark and mark in text) else repr(text)
+
+    name, group = lens_name(check.view), check.view.group
+    if group:
+        name += f" in {apart(group.column, '=')} = {apart(group.value)}"
+    return f"{name}: {apart(check.statistic, ': ')}"

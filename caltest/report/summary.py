@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import NamedTuple
 
-from caltest._visible import visible, visible_page
-from caltest.auditing.result import Audit, Check, View
-from caltest.report._text import Name, sentence
-from caltest.report.charts import Histogram, histogram
-from caltest.report.views import (
-    Looked,
-    Picture,
-    ViewRow,
-    named,
-    picture,
-    scale_of,
-    view_row,
-    with_diagram,
-    worst_first,
-)
+from caltest._visible import shortened, visible, visible_page
+from caltest.auditing.result import Audit, Check, Group, View
+from caltest.forms import Side
+from caltest.report.charts import diagram, gauge, histogram
 from caltest.text import audit as words
-from caltest.text.audit import advice
-from caltest.text.numbers import confidence_text, number, points, pvalue
-from caltest.text.vocabulary import Fact, facts, findings_counted
+from caltest.text.audit import facts, findings_counted
+from caltest.text.numbers import (
+    confidence_text,
+    counted,
+    number,
+    percents,
+    points,
+    pvalue,
+    signed_points,
+)
+from caltest.text.vocabulary import (
+    TOO,
+    lens_name,
+    narrow_name,
+    shown_directions,
+)
 
 _WORST = 4  # views in words, on the first screen
 _GAUGES = 20
@@ -31,181 +34,213 @@ _LISTED = 10  # views with a finding, in a comment
 _ROWS = 200  # of the table of hypotheses
 _SKIPPED = 50
 _NAMED = 12  # of what is left out
-_WHAT = 200  # characters of what was skipped, a clause that may hold names
+_DIAGRAMS = 6
+_NAME = 48  # characters of a name that are shown
+_WHAT = 200  # of what was skipped, a clause that may hold names
+_SENTENCE = 1500
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the line of a gauge
+_CLAIMS = {"over": "▲ claims too much", "under": "▼ claims too little"}
 
 
-@dataclass(frozen=True)
-class CheckRow:
-    """A hypothesis: what was measured, and how sure it is."""
+def sentence(text: str) -> str:
+    """Return a sentence with names in it as it is shown: nothing hidden in it, and not endless."""
+    return shortened(visible(text), _SENTENCE)
 
-    name: Name
-    rows: str
-    statistic: str
-    value: str
-    expected: str
-    pvalue: str
-    interval: str
-    adjusted: str
+
+def name(text: str, most: int = _NAME) -> SimpleNamespace:
+    """Return a name as it is shown, ``short``, and in ``full`` where that is more, else None."""
+    shown = visible(text)
+    short = shortened(shown, most)
+    return SimpleNamespace(short=short, full=None if short == shown else shown)
+
+
+class _Looked(NamedTuple):
+    """A view, its strongest check and the one that is told, any finding, and which way is shown."""
+
+    view: View
+    check: Check
+    told: Check
     found: bool
+    direction: Side | None
 
+    @property
+    def gap(self) -> float | None:
+        """What is said less what came true."""
+        view = self.view
+        return None if view.says is None or view.share is None else view.says - view.share
 
-@dataclass(frozen=True)
-class Some:
-    """Names of what is not shown in full, and how many more there are."""
-
-    names: tuple[Name, ...]
-    more: int
-
-
-@dataclass(frozen=True)
-class Report:
-    """All that a report says.
-
-    Attributes
-    ----------
-    title, verdict, advice
-        Sentences of the first screen.
-    gate
-        What lets more pass than the defaults, as a sentence; None if nothing does.
-    rejected
-        Whether the verdict is "rejected".
-    facts
-        How sure it is.
-    impossible
-        In how many rows a label of probability 0 came true, as a sentence; None if in none.
-    findings, more_findings
-        The worst views in words, and number of others with a finding.
-    found_views, more_found_views
-        The views with a finding in numbers, and number of others.
-    worst, more_worst
-        The views of one probability in numbers, the worst first, and number of others.
-    scale
-        Where the gauges of ``worst`` end, in points.
-    pictures, not_pictured
-        Reliability diagrams, and the views with a finding that have one which is not shown.
-    null
-        The null distribution; None where p-values are not jointly drawn.
-    found, others, left_out
-        The checks with a finding, the others, and number of those not in either.
-    tolerance, correction
-        The error that is allowed, if any is, and how p-values were adjusted.
-    counted
-        How many checks there are, and how many findings, as a sentence.
-    measures
-        What every statistic measures.
-    skipped, more_skipped
-        What was not looked at: name, rows and reason; and number of others.
-    notes
-        What a reader should know.
-    call, command, settings, versions
-        What repeats the audit.
-    confidence
-        With which all bounds hold together, as text.
-    """
-
-    title: str
-    verdict: str
-    advice: tuple[str, ...]
-    gate: str | None
-    rejected: bool
-    facts: tuple[Fact, ...]
-    impossible: str | None
-    findings: tuple[str, ...]
-    more_findings: int
-    found_views: tuple[ViewRow, ...]
-    more_found_views: int
-    worst: tuple[ViewRow, ...]
-    more_worst: int
-    scale: str
-    pictures: tuple[Picture, ...]
-    not_pictured: Some
-    null: Histogram | None
-    found: tuple[CheckRow, ...]
-    others: tuple[CheckRow, ...]
-    left_out: int
-    tolerance: str | None
-    correction: str
-    counted: str
-    measures: tuple[tuple[str, str], ...]
-    skipped: tuple[tuple[Name, str, str], ...]
-    more_skipped: int
-    notes: tuple[str, ...]
-    call: str
-    command: str | None
-    settings: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-    confidence: str
+    @property
+    def error(self) -> float:
+        """What is proved, or the gap."""
+        return max(self.view.over or 0.0, self.view.under or 0.0, abs(self.gap or 0.0))
 
 
 def summarise(
     audit: Audit, *, title: str | None, command: str | None, gate: str | None = None
-) -> Report:
-    """Return what a report says of an audit.
-
-    Parameters
-    ----------
-    audit
-        The audit.
-    title
-        What the report is about; by default, "Calibration audit".
-    command
-        The shell command that repeats the audit, if there is one.
-    gate
-        What lets more pass than the defaults, as a sentence.
-    """
-    looked = worst_first(audit)
+) -> SimpleNamespace:
+    """Return what a report says of an audit; ``gate``: what lets more pass than the defaults."""
+    looked = _worst_first(audit)
     found = [each for each in looked if each.found]
     single = [each for each in looked if each.view.says is not None]
-    shown, scale = single[:_GAUGES], scale_of(single[:_GAUGES])
-    pictured, not_pictured = with_diagram(looked)
+    worst = single[:_GAUGES]
+    largest = max((each.error for each in worst), default=0.0)
+    scale = next((end for end in _ENDS if end >= largest), 1.0)
+    pictured = _pictured(looked)
+    kept = {id(each) for each in pictured}
+    unpictured = [_named(each.view) for each in single if each.found and id(each) not in kept]
     checks = sorted(audit.checks, key=lambda check: not check.found)[:_ROWS]
-    return Report(
+    measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
+    tolerance = None if audit.tolerance is None else points(audit.tolerance)
+    versions = audit.to_dict()
+    return SimpleNamespace(
+        # The first screen.
         title=visible(title) if title else "Calibration audit",
         verdict=sentence(words.verdict(audit)),
-        advice=tuple(sentence(text) for text in advice(audit)),
+        advice=[sentence(text) for text in words.advice(audit)],
         gate=None if gate is None else sentence(gate),
         rejected=audit.rejected,
         facts=facts(audit),
         impossible=words.impossible(audit),
-        findings=tuple(_finding(each, audit) for each in found[:_WORST]),
+        findings=[
+            sentence(" ".join(filter(None, told)))
+            for told in (
+                (words.finding(each.told), words.proved(each.view, audit.confidence))
+                for each in found[:_WORST]
+            )
+        ],
         more_findings=max(len(found) - _WORST, 0),
-        found_views=tuple(view_row(each, audit, scale) for each in found[:_LISTED]),
+        # Views in numbers: with a finding; of one probability, the worst first.
+        found_views=[_view_row(each, audit, scale) for each in found[:_LISTED]],
         more_found_views=max(len(found) - _LISTED, 0),
-        worst=tuple(view_row(each, audit, scale) for each in shown),
-        more_worst=len(single) - len(shown),
+        worst=[_view_row(each, audit, scale) for each in worst],
+        more_worst=len(single) - len(worst),
         scale=points(scale),
-        pictures=tuple(picture(k, each) for k, each in enumerate(pictured, 1)),
-        not_pictured=_some([each.view for each in not_pictured]),
+        # Pictures, and the views with a finding that have none.
+        pictures=[_picture(k, each.view) for k, each in enumerate(pictured, 1)],
+        not_pictured=unpictured[:_NAMED],
+        more_not_pictured=max(len(unpictured) - _NAMED, 0),
         null=histogram(audit),
-        found=tuple(_check_row(check, audit) for check in checks if check.found),
-        others=tuple(_check_row(check, audit) for check in checks if not check.found),
+        # Checks.
+        found=[_check_row(check, audit) for check in checks if check.found],
+        others=[_check_row(check, audit) for check in checks if not check.found],
         left_out=len(audit.checks) - len(checks),
-        tolerance=None if audit.tolerance is None else points(audit.tolerance),
-        correction=audit.correction,
         counted=findings_counted(audit),
-        measures=_measures(audit),
-        skipped=_skipped(audit),
+        measures=[(name(statistic).short, sentence(text)) for statistic, text in measures],
+        tolerance=tolerance,
+        correction=audit.correction,
+        confidence=confidence_text(audit.confidence),
+        # The rest.
+        skipped=[
+            (
+                name(each.what, _WHAT),
+                "" if each.rows is None else f"{each.rows:,}",
+                sentence(each.reason),
+            )
+            for each in audit.skipped[:_SKIPPED]
+        ],
         more_skipped=max(len(audit.skipped) - _SKIPPED, 0),
-        notes=tuple(sentence(text) for text in audit.warnings),
+        notes=[sentence(text) for text in audit.warnings],
         call=visible_page(audit.call),
         command=None if command is None else visible_page(command),
-        settings=_settings(audit),
-        versions=_versions(audit),
-        confidence=confidence_text(audit.confidence),
+        settings=[
+            ("seed", str(audit.seed)),
+            ("label draws", f"{audit.n_resamples:,}"),
+            ("alpha", f"{audit.alpha:g}"),
+            ("tolerance", tolerance or "none"),
+            ("correction", audit.correction),
+            ("lenses", sentence(", ".join(audit.lenses))),
+            ("groups", sentence(", ".join(audit.groups)) or "none"),
+        ],
+        versions=[("caltest", versions["caltest"]), *versions["versions"].items()],
     )
 
 
-def _finding(each: Looked, audit: Audit) -> str:
-    proved = words.proved(each.view, audit.confidence)
-    return sentence(" ".join(text for text in (words.finding(each.told), proved) if text))
+def _worst_first(audit: Audit) -> list[_Looked]:
+    """Return the views with a finding, of one probability, by their error; others, by evidence."""
+    checks: dict[tuple[str, Group | None], list[Check]] = {}
+    for check in audit.checks:
+        checks.setdefault(check.view.key, []).append(check)
+    shown = shown_directions(audit)
+    looked = [
+        _Looked(each[0].view, each[0], words.telling(each), any(c.found for c in each), shown.get(key))
+        for key, each in checks.items()
+    ]
+    return sorted(
+        looked,
+        key=lambda each: (not each.found, each.view.says is None, -each.error if each.found else 0.0),
+    )
 
 
-def _check_row(check: Check, audit: Audit) -> CheckRow:
+def _pictured(looked: Sequence[_Looked]) -> list[_Looked]:
+    """Choose the diagrams: that of the top label on all rows, then the worst."""
+    drawable = [each for each in looked if each.view.reliability is not None]
+    whole = [each for each in drawable if each.view.group is None]
+    first = [each for each in whole if each.view.lens == "top_label"][:1] or whole[:1]
+    return [*first, *(each for each in drawable if each not in first)][:_DIAGRAMS]
+
+
+def _named(view: View) -> SimpleNamespace:
+    """Return what is looked at, as a heading or the head of a row.
+
+    What is too long is shortened part by part: of a class and of a group something is always seen.
+    """
+    what = lens_name(view)
+    if what.startswith("class ") and view.event:
+        what = f"class {view.event.removeprefix('the label is ').removeprefix('class ')}"
+    whole = visible(f"{what} in {view.group.label}" if view.group else what)
+    short = narrow_name(view, _NAME)
+    full = None if short == whole else whole[:1].upper() + whole[1:]
+    return SimpleNamespace(short=short[:1].upper() + short[1:], full=full)
+
+
+def _view_row(each: _Looked, audit: Audit, scale: float) -> SimpleNamespace:
+    view, gap = each.view, each.gap
+    says, share = ("", "") if gap is None else percents(view.says or 0.0, view.share or 0.0, 1)
+    proved = "not sought"
+    if view.over is not None or view.under is not None:
+        sides = (("over", view.over), ("under", view.under))
+        proved = "; ".join(f"{points(bound)} {TOO[side]}" for side, bound in sides if bound)
+    return SimpleNamespace(
+        name=_named(view),
+        rows=f"{view.rows:,}",
+        found=each.found,
+        direction=_CLAIMS.get(str(each.direction), "cannot be told" if each.found else ""),
+        says=says,
+        share=share,
+        gap="" if gap is None else signed_points(gap),
+        proved=proved or "not shown",
+        adjusted=pvalue(each.check.adjusted, audit.alpha),
+        gauge=gauge(gap, view.over, view.under, scale),
+    )
+
+
+def _picture(place: int, view: View) -> SimpleNamespace:
+    """Return the reliability diagram of a view that has one, and its numbers."""
+    r = view.reliability
+    assert r is not None
+    drawn = diagram(r)
+    bins = [
+        (f"{rows:,}", *percents(says, share, 1), " to ".join(percents(low, high, 1)), point.outside)
+        for rows, says, share, low, high, point in zip(
+            r.rows, r.says, r.share, r.low, r.high, drawn.points, strict=True
+        )
+    ]
+    return SimpleNamespace(
+        number=place,
+        name=_named(view),
+        rows=counted(view.rows, "row"),
+        seen=f"{drawn.outside} of {counted(len(bins), 'bin')} outside the band",
+        diagram=drawn,
+        bins=bins,
+    )
+
+
+def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
     low, high = check.pvalue_interval
-    return CheckRow(
-        name=named(check.view),
+    return SimpleNamespace(
+        name=_named(check.view),
         rows=f"{check.view.rows:,}",
-        statistic=Name.of(check.statistic).short,
+        statistic=name(check.statistic).short,
         value=number(check.value),
         expected="" if check.expected is None else " to ".join(number(end) for end in check.expected),
         pvalue=pvalue(check.pvalue, audit.alpha),
@@ -213,42 +248,3 @@ def _check_row(check: Check, audit: Audit) -> CheckRow:
         adjusted=pvalue(check.adjusted, audit.alpha),
         found=check.found,
     )
-
-
-def _measures(audit: Audit) -> tuple[tuple[str, str], ...]:
-    each = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
-    return tuple((Name.of(statistic).short, sentence(measures)) for statistic, measures in each)
-
-
-def _skipped(audit: Audit) -> tuple[tuple[Name, str, str], ...]:
-    return tuple(
-        (
-            Name.of(each.what, _WHAT),
-            "" if each.rows is None else f"{each.rows:,}",
-            sentence(each.reason),
-        )
-        for each in audit.skipped[:_SKIPPED]
-    )
-
-
-def _some(views: Sequence[View]) -> Some:
-    names = tuple(named(view) for view in views[:_NAMED])
-    return Some(names, len(views) - len(names))
-
-
-def _settings(audit: Audit) -> tuple[tuple[str, str], ...]:
-    tolerance = "none" if audit.tolerance is None else points(audit.tolerance)
-    return (
-        ("seed", str(audit.seed)),
-        ("label draws", f"{audit.n_resamples:,}"),
-        ("alpha", f"{audit.alpha:g}"),
-        ("tolerance", tolerance),
-        ("correction", audit.correction),
-        ("lenses", sentence(", ".join(audit.lenses))),
-        ("groups", sentence(", ".join(audit.groups)) or "none"),
-    )
-
-
-def _versions(audit: Audit) -> tuple[tuple[str, str], ...]:
-    data = audit.to_dict()
-    return ("caltest", data["caltest"]), *data["versions"].items()

@@ -1,37 +1,35 @@
 """All sentences that users read of results, and only here.
 
 A result does not import its words. When it is printed it asks :func:`written`, which finds them by the
-name of its class: a new result has its file here, and its line in the table.
+name of its class: a new result has its function here, and its line in the table.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-#: By the name of a result's class: which module here writes of it.
-_MODULES = {
-    "Audit": "audit",
-    "CalibrationResult": "calibration",
-    "Certificate": "certificate",
-    "Comparison": "comparison",
-    "MiscalibrationBounds": "bounds",
-    "Recalibration": "recalibration",
-    "Simulation": "planning",
-    "SquaredErrorEstimate": "estimation",
-    "Witness": "localisation",
+#: By the name of a result's class: the module here, and the function in it, that sums it up.
+SUMMARIES = {
+    "Audit": "audit.summary",
+    "CalibrationResult": "calibration.summary",
+    "ChiSquareTest": "calibration.chi_square",
+    "Certificate": "bounds.certificate",
+    "Comparison": "comparison.summary",
+    "MiscalibrationBounds": "bounds.summary",
+    "Recalibration": "calibration.recalibration",
+    "Simulation": "planning.summary",
+    "SquaredErrorEstimate": "estimation.summary",
+    "Witness": "localisation.summary",
 }
 
 
 def written(result: object, what: str) -> str:
-    """Return what is written of a result.
+    """Return what is written of a result: "summary", or another function of its module.
 
-    Parameters
-    ----------
-    result
-        The result; one of a derived class is written of as its base is.
-    what
-        The function of its module: "summary", of an audit also "verdict".
+    A result of a derived class is written of as its base is.
     """
-    name = next(each.__name__ for each in type(result).__mro__ if each.__name__ in _MODULES)
-    text: str = getattr(import_module(f"caltest.text.{_MODULES[name]}"), what)(result)
+    name = next(each.__name__ for each in type(result).__mro__ if each.__name__ in SUMMARIES)
+    module, _, summary = SUMMARIES[name].partition(".")
+    write = getattr(import_module(f"caltest.text.{module}"), summary if what == "summary" else what)
+    text: str = write(result)
     return text

@@ -1,10 +1,9 @@
-"""An audit in words: its verdict, how sure it is, what was found, and the page."""
+"""An audit in words: its verdict, how sure it is, what was found, what to do, and the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from scipy.special import ndtri
 
@@ -21,7 +20,6 @@ from caltest.text.numbers import (
     points,
     pvalue,
     row,
-    table,
 )
 from caltest.text.vocabulary import (
     DEVIATIONS,
@@ -33,86 +31,17 @@ from caltest.text.vocabulary import (
     group_name,
     lens_name,
     narrow_name,
-    of_class,
     shown_direction,
     shown_directions,
     signed,
     view_name,
 )
 
-# ------------------------------------------------------------------ audit
+# ------------------------------------------------------------------ what was found
 
 
-MOST_FINDINGS = 10
-_WIDTH = 100  # of a line of a table
-_NARROWEST = 16  # of a view's name there
-_SKIPPED = 8  # lines
 MOST_WORST = 5
-
 _NOT_TOLD = "these means are not told apart"
-
-
-def gap(view: View) -> str | None:
-    """Return what is said and what came true, as a clause; None without an event.
-
-    Examples
-    --------
-    >>> gap(View("top_label", "the top class is right", None, 100, says=0.91, share=0.84))
-    'it says 91.0% on average, and 84.0% came true'
-    """
-    if view.says is None or view.share is None:
-        return None
-    says, share = percents(view.says, view.share)
-    return f"it says {says} on average, and {share} came true"
-
-
-def proved(view: View, confidence: float) -> str | None:
-    """Return what is proved of a view in units of probability, as a sentence; None if nothing is.
-
-    Examples
-    --------
-    >>> proved(View("top_label", "", None, 9, over=0.062, under=0.0), 0.95)
-    'With 95% confidence it claims at least 6.2 points too much somewhere.'
-    """
-    sides = [("over", view.over), ("under", view.under)]
-    texts = [f"at least {points(bound)} {TOO[side]}" for side, bound in sides if bound]
-    if not texts:
-        return None
-    return f"With {confidence_text(confidence)} confidence it claims {' and '.join(texts)} somewhere."
-
-
-def finding(check: Check) -> str:
-    """Return what one check found, as a sentence.
-
-    Examples
-    --------
-    >>> view = View("top_label", "the top class is right", None, 900, 0.91, 0.84, "over")
-    >>> print(finding(Check(view, "ks", "error", 0.1, (0.0, 0.05), 0.001, (0.0, 0.004), 0.002, True)))
-    The top label (900 rows): it says 91.0% on average, and 84.0% came true; over-confident on average
-    ('ks', adjusted p = 0.002).
-    """
-    view = check.view
-    parts = [text for text in (gap(view), _tendency(check)) if text]
-    name = view_name(view)
-    return (
-        f"{name[:1].upper()}{name[1:]} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
-        f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
-    )
-
-
-def _tendency(check: Check) -> str:
-    """Return which way a view errs, where that is shown; it does not say that there is none."""
-    view = check.view
-    if view.says is None:
-        side = signed(check)
-        return f"{TENDS[side]} on average" if side else "wrong, which way this check does not say"
-    side = shown_direction(view)
-    if side is not None:
-        words = TENDS if view.lens == "top_label" else TOO
-        return f"{words[side]} on average"
-    if check.found and check.statistic == SIGNED and check.value:
-        return f"{_NOT_TOLD}, but it is too {'sure' if check.value > 0.0 else 'timid'}"
-    return _NOT_TOLD
 
 
 def verdict(audit: Audit) -> str:
@@ -125,17 +54,16 @@ def verdict(audit: Audit) -> str:
         wrong = f"The model is wrong {by}".rstrip()
         right = f"It was not shown that the model is wrong {by}".rstrip()
     p = pvalue(audit.pvalue, audit.alpha)
-    found = f"{len(audit.found):,} of {n_checks} found an error"
-    if audit.rejected and audit.impossible:
-        rows = counted(audit.impossible, "row")
+    if not audit.rejected:
         return (
-            f"{wrong}: a label came true that the model calls impossible, in {rows}; {found} (p = {p})."
+            f"{right}: the smallest adjusted p-value of {n_checks} is {p}, above the level "
+            f"{audit.alpha:g}."
         )
-    if audit.rejected:
-        return f"{wrong}: {found} (p = {p})."
-    return (
-        f"{right}: the smallest adjusted p-value of {n_checks} is {p}, above the level {audit.alpha:g}."
-    )
+    impossible = ""
+    if audit.impossible:
+        rows = counted(audit.impossible, "row")
+        impossible = f"a label came true that the model calls impossible, in {rows}; "
+    return f"{wrong}: {impossible}{len(audit.found):,} of {n_checks} found an error (p = {p})."
 
 
 def impossible(audit: Audit) -> str | None:
@@ -151,24 +79,51 @@ def certainty(audit: Audit) -> str:
     true = "calibrated" if audit.tolerance is None else "within the tolerance"
     true += " in every group" if audit.groups else ""
     controls = CORRECTIONS.get(audit.correction, "")
+    adjusted = f"Adjusted by {audit.correction!r}, which controls the {controls}: "
     if controls.startswith("false discovery rate"):
         return (
-            f"Adjusted by {audit.correction!r}, which controls the {controls}: of the errors found, a "
-            f"share of at most {audit.alpha:g} is then false on average."
+            f"{adjusted}of the errors found, a share of at most {audit.alpha:g} is then false on "
+            "average."
         )
     draws = f"{audit.n_resamples:,} draws of the labels"
     chance = f"the chance of finding any error would be at most {audit.alpha:g}"
+    many = "however many checks and rows there are"
     if ", of " in controls:
-        return (
-            f"Adjusted by {audit.correction!r}, which controls the {controls}: if the model were "
-            f"{true}, {chance} then, however many checks and rows there are ({draws})."
-        )
-    how = (
-        f"ranked among {draws} from the predictions, all checks on the same draws"
-        if audit.correction == "westfall_young"
-        else f"adjusted by {audit.correction!r}, {draws}"
+        return f"{adjusted}if the model were {true}, {chance} then, {many} ({draws})."
+    how = f"adjusted by {audit.correction!r}, {draws}"
+    if audit.correction == "westfall_young":
+        how = f"ranked among {draws} from the predictions, all checks on the same draws"
+    return f"If the model were {true}, {chance}, {many} ({how})."
+
+
+def finding(check: Check) -> str:
+    """Return what one check found, as a sentence; it does not say that there is no direction."""
+    view, parts = check.view, []
+    if view.says is None or view.share is None:
+        side = signed(check)
+        tendency = f"{TENDS[side]} on average" if side else "wrong, which way this check does not say"
+    else:
+        says, share = percents(view.says, view.share)
+        parts.append(f"it says {says} on average, and {share} came true")
+        side, tendency = shown_direction(view), _NOT_TOLD
+        if side is not None:
+            tendency = f"{(TENDS if view.lens == 'top_label' else TOO)[side]} on average"
+        elif check.found and check.statistic == SIGNED and check.value:
+            tendency += f", but it is too {'sure' if check.value > 0.0 else 'timid'}"
+    name = view_name(view)
+    return (
+        f"{name[:1].upper()}{name[1:]} ({counted(view.rows, 'row')}): "
+        f"{'; '.join([*parts, tendency])} ({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
     )
-    return f"If the model were {true}, {chance}, however many checks and rows there are ({how})."
+
+
+def proved(view: View, confidence: float) -> str | None:
+    """Return what is proved of a view in units of probability, as a sentence; None if nothing is."""
+    sides = [("over", view.over), ("under", view.under)]
+    texts = [f"at least {points(bound)} {TOO[side]}" for side, bound in sides if bound]
+    if not texts:
+        return None
+    return f"With {confidence_text(confidence)} confidence it claims {' and '.join(texts)} somewhere."
 
 
 def worst(audit: Audit) -> tuple[Check, ...]:
@@ -179,9 +134,14 @@ def worst(audit: Audit) -> tuple[Check, ...]:
     checks: dict[tuple[str, Group | None], list[Check]] = {}
     for check in audit.found:
         checks.setdefault(check.view.key, []).append(check)
-    best = [telling(each) for each in checks.values()]
-    ordered = sorted(best, key=lambda check: (check.view.event is None, -_size(check.view)))
-    return tuple(ordered[:MOST_WORST])
+
+    def order(check: Check) -> tuple[bool, float]:
+        view, size = check.view, 0.0
+        if view.says is not None and view.share is not None:
+            size = max(abs(view.says - view.share), view.over or 0.0, view.under or 0.0)
+        return view.event is None, -size
+
+    return tuple(sorted(map(telling, checks.values()), key=order)[:MOST_WORST])
 
 
 def telling(checks: Sequence[Check]) -> Check:
@@ -193,116 +153,76 @@ def telling(checks: Sequence[Check]) -> Check:
     return next(telling_sides, checks[0])
 
 
-def _size(view: View) -> float:
-    if view.says is None or view.share is None:
-        return 0.0
-    return max(abs(view.says - view.share), view.over or 0.0, view.under or 0.0)
-
-
 # ------------------------------------------------------------------ the page
 
 
-@dataclass(frozen=True)
-class _Finding:
-    """One finding, as cells of a table but for the view's name, which takes what room is left."""
-
-    rows: str
-    statistic: str
-    says: str
-    share: str
-    adjusted: str
-    at_least: str
-
-
-_HEAD = _Finding("rows", "by", "says", "true", "adj. p", "points at least")
-
-
-def _cells(check: Check, alpha: float) -> _Finding:
-    """Return the cells of one check."""
-    view = check.view
-    says, share = ("–", "–")
-    if view.says is not None and view.share is not None:
-        says, share = percents(view.says, view.share)
-    bounds = [f"{100.0 * bound:.4g} {side}" for side, bound in _sides(view) if bound]
-    return _Finding(
-        rows=f"{view.rows:,}",
-        statistic=shortened(visible(check.statistic), 10),
-        says=says,
-        share=share,
-        adjusted=pvalue(check.adjusted, alpha),
-        at_least=", ".join(bounds) or ("–" if view.over is None else "not shown"),
-    )
-
-
-def _sides(view: View) -> tuple[tuple[str, float | None], tuple[str, float | None]]:
-    return ("over", view.over), ("under", view.under)
+MOST_FINDINGS = 10
+_WIDTH = 100  # of a line of a table
+_NARROWEST = 16  # of a view's name there
+_SKIPPED = 8  # lines
 
 
 def summary(audit: Audit) -> str:
     """Return the verdict, how sure it is, where the model is wrong, and what to do next."""
     lenses = ", ".join(map(shown, audit.lenses))
+    n_views = counted(len(audit.views), "view")
     rows = [
         (
             "looked at",
             f"{audit.n_samples:,} predictions of {audit.n_classes} classes, through {lenses}",
         ),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
-        (
-            "checks",
-            f"{len(audit.checks):,} in {counted(len(audit.views), 'view')}, together at level "
-            f"{audit.alpha:g}",
-        ),
+        ("checks", f"{len(audit.checks):,} in {n_views}, together at level {audit.alpha:g}"),
     ]
-    lines = ["Calibration audit", *table(rows), ""]
-    lines += [*paragraph(verdict(audit)), *paragraph(certainty(audit))]
-    for check in worst(audit):
-        text = " ".join(t for t in (finding(check), proved(check.view, audit.confidence)) if t)
-        lines += ["", *paragraph(text)]
-    if audit.found:
-        lines += ["", *_table(audit)]
-    lines += ["", "What to do next"]
-    for text in advice(audit):
-        lines += row("", text)
-    lines += _skipped(audit)
-    for warning in audit.warnings:
-        lines += ["", *paragraph(f"Note: {warning}")]
-    return page(lines)
+    found = [
+        " ".join(text for text in (finding(check), proved(check.view, audit.confidence)) if text)
+        for check in worst(audit)
+    ]
+    todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
+    skipped = ["Not looked at"] if audit.skipped else []
+    for entry in audit.skipped[:_SKIPPED]:
+        many = f" ({entry.rows:,} rows)" if entry.rows is not None else ""
+        skipped += row("", f"{entry.what}{many}: {entry.reason}")
+    if (more := len(audit.skipped) - _SKIPPED) > 0:
+        skipped += row("", f"and {more:,} more, in skipped")
+    answer = paragraph(verdict(audit)) + paragraph(certainty(audit))
+    blocks = [answer, *found, _table(audit), todo, skipped]
+    return page("Calibration audit", rows, *blocks, notes=audit.warnings)
 
 
 def _table(audit: Audit) -> list[str]:
-    shown = audit.found[:MOST_FINDINGS]
-    cells = _aligned([_HEAD, *(_cells(check, audit.alpha) for check in shown)])
-    room = max(_NARROWEST, _WIDTH - 4 - max(map(len, cells)))
-    names = ["found", *(narrow_name(check.view, room) for check in shown)]
-    width = max(map(len, names))
-    lines = [f"  {name:<{width}}  {each}" for name, each in zip(names, cells, strict=True)]
-    more = len(audit.found) - MOST_FINDINGS
-    if more > 0:
-        lines.append(f"  and {more:,} more, in to_frame()")
-    return lines
-
-
-def _aligned(lines: Sequence[_Finding]) -> list[str]:
-    """Lay cells out in columns: numbers to the right, text to the left, nothing after the last."""
-    columns = list(zip(*(astuple(each) for each in lines), strict=True))
-    padded = []
-    for name, column in zip((each.name for each in fields(_Finding)), columns, strict=True):
-        width = max(map(len, column))
-        text = name == "statistic"
-        padded.append([cell.ljust(width) if text else cell.rjust(width) for cell in column])
-    padded[-1] = list(columns[-1])
-    return ["  ".join(row) for row in zip(*padded, strict=True)]
-
-
-def _skipped(audit: Audit) -> list[str]:
-    if not audit.skipped:
+    """Lay out the findings: the name of each view in what room the other columns leave."""
+    if not audit.found:
         return []
-    lines = ["", "Not looked at"]
-    for each in audit.skipped[:_SKIPPED]:
-        rows = f" ({each.rows:,} rows)" if each.rows is not None else ""
-        lines += row("", f"{each.what}{rows}: {each.reason}")
-    more = len(audit.skipped) - _SKIPPED
-    return lines + (row("", f"and {more:,} more, in skipped") if more > 0 else [])
+    table = [("rows", "by", "says", "true", "adj. p", "points at least")]
+    for check in audit.found[:MOST_FINDINGS]:
+        view = check.view
+        says, share = ("–", "–")
+        if view.says is not None and view.share is not None:
+            says, share = percents(view.says, view.share)
+        sides = (("over", view.over), ("under", view.under))
+        bounds = ", ".join(f"{100.0 * bound:.4g} {side}" for side, bound in sides if bound)
+        table.append(
+            (
+                f"{view.rows:,}",
+                shortened(visible(check.statistic), 10),
+                says,
+                share,
+                pvalue(check.adjusted, audit.alpha),
+                bounds or ("–" if view.over is None else "not shown"),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    room = max(_NARROWEST, _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1))
+    names = [narrow_name(check.view, room) for check in audit.found[:MOST_FINDINGS]]
+    width = max(map(len, ["found", *names]))
+    lines = []
+    for name, (rows, statistic, *numbers, least) in zip(["found", *names], table, strict=True):
+        right = [f"{each:>{w}}" for each, w in zip(numbers, widths[2:-1], strict=True)]
+        cells = [f"{rows:>{widths[0]}}", f"{statistic:<{widths[1]}}", *right, least]
+        lines.append(f"  {name:<{width}}  {'  '.join(cells)}")
+    more = len(audit.found) - MOST_FINDINGS
+    return lines + ([f"  and {more:,} more, in to_frame()"] if more > 0 else [])
 
 
 def failure(audit: Audit) -> str:
@@ -313,7 +233,7 @@ def failure(audit: Audit) -> str:
     return f"{verdict}\n\n{audit.summary().rstrip()}\n\nTo repeat it: {line(audit.call)}"
 
 
-# ------------------------------------------------------------------ audit advice
+# ------------------------------------------------------------------ what to do
 
 
 _Directions: TypeAlias = dict[tuple[str, Group | None], Side | None]
@@ -328,15 +248,32 @@ _OFTEN = {"over": "too often", "under": "too seldom"}
 def advice(audit: Audit) -> tuple[str, ...]:
     """Return what to do next, a sentence or two each."""
     if not audit.rejected:
-        return (*_what_could_hide(audit), *_more_rows(audit))
+        return tuple(_what_could_hide(audit))
     found = [check.view for check in audit.found]
     directions = shown_directions(audit)
     overall = [view for view in found if view.group is None]
-    if audit.n_classes == 2:
-        recalibrate = _of_two_classes(audit, overall)
-    else:
-        recalibrate = _of_more_classes(overall, directions)
-    texts = [*_impossible(audit), *recalibrate, *_groups(found, directions)]
+    texts = []
+    if audit.impossible:
+        texts.append(
+            "Look at the rows whose label has probability 0 (rounded away, a class that was not in the "
+            "training data, a wrong label?); a temperature does not mend a probability of 0."
+        )
+    if audit.n_classes == 2 and overall:
+        texts.append(_of_two_classes(audit))
+    elif audit.n_classes != 2:
+        texts += _of_more_classes(overall, directions)
+    whole = {view.lens: view for view in overall}
+    groups = [
+        group_name(view.group)
+        for view in found
+        if view.group and _apart(view, whole.get(view.lens), directions)
+    ]
+    if groups:
+        texts.append(
+            f"Look at the data of {_names(groups)}: labels, missing inputs, what differs from the rows "
+            "that the model was fitted to. A recalibration of all rows alike does not mend a group "
+            "that differs."
+        )
     if not texts:
         texts.append(
             "The error is in how probability is shared among the classes, for which no one class or "
@@ -348,78 +285,60 @@ def advice(audit: Audit) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _impossible(audit: Audit) -> Iterable[str]:
-    if audit.impossible:
-        yield (
-            "Look at the rows whose label has probability 0 (rounded away, a class that was not in the "
-            "training data, a wrong label?); a temperature does not mend a probability of 0."
-        )
-
-
-def _of_two_classes(audit: Audit, overall: list[View]) -> Iterable[str]:
+def _of_two_classes(audit: Audit) -> str:
     """Advise by the line that fits: an intercept is an error no temperature mends, a slope is one."""
-    if not overall:
-        return
-    line, name = audit.recalibration, _second(audit)
+    fit, name = audit.recalibration, audit.classes[1]
+    name = name if name == "class 1" else repr(name)
+    name = lens_name(View("canonical", f"the label is {name}", None, audit.n_samples))
     otherwise = "or by isotonic regression if there are thousands of them"
     logistic = f"{_HELD_OUT} by logistic recalibration (intercept and slope), {otherwise}."
-    if line is None:
-        yield f"On all rows the probabilities are off: {logistic}"
-        return
-    slope, intercept = _text(line.slope, line.slope_se), _text(line.intercept, line.intercept_se)
-    if _told(line.slope - 1.0, line.slope_se) and _told(line.intercept, line.intercept_se):
-        yield (
+    if fit is None:
+        return f"On all rows the probabilities are off: {logistic}"
+
+    def text(value: float, error: float) -> str:
+        return f"{value:.2f} (standard error {error:.2g})"
+
+    # Where the data do not tell, a number is NaN, and not beyond any.
+    bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
+    slope, intercept = text(fit.slope, fit.slope_se), text(fit.intercept, fit.intercept_se)
+    if bent and abs(fit.intercept) > DEVIATIONS * fit.intercept_se:
+        return (
             f"On all rows the logit of {name} needs a slope of {slope} and an intercept of "
             f"{intercept}, of which a temperature mends the slope alone: {logistic}"
         )
-    elif _told(line.slope - 1.0, line.slope_se):
-        too = "extreme" if line.slope < 1.0 else "timid"
-        yield (
+    if bent:
+        too = "extreme" if fit.slope < 1.0 else "timid"
+        return (
             f"On all rows the probabilities are too {too}: the logit needs a slope of {slope}, and no "
             f"intercept that could be told from 0. A temperature is such a slope: {_HELD_OUT} by "
             f"temperature scaling, {otherwise}."
         )
-    elif _told(line.in_the_large, line.in_the_large_se):
-        often = _OFTEN["over" if line.in_the_large < 0.0 else "under"]
-        large = _text(line.in_the_large, line.in_the_large_se)
-        yield (
-            f"On all rows {name} is said {often}: its logit needs an intercept of {large}, and its "
-            "slope could not be told from 1. "
+    if abs(fit.in_the_large) > DEVIATIONS * fit.in_the_large_se:
+        often = _OFTEN["over" if fit.in_the_large < 0.0 else "under"]
+        return (
+            f"On all rows {name} is said {often}: its logit needs an intercept of "
+            f"{text(fit.in_the_large, fit.in_the_large_se)}, and its slope could not be told from 1. "
             f"No temperature mends an intercept: {logistic}"
         )
-    else:
-        yield (
-            "On all rows the probabilities are off, by no intercept and no slope of the logit that "
-            "could be told from 0 and 1: the reliability diagram shows where; isotonic regression on "
-            "held-out rows, if there are thousands of them, mends more than a line can."
-        )
-
-
-def _second(audit: Audit) -> str:
-    """Return what the class is called whose probability the line recalibrates."""
-    name = audit.classes[1]
-    told = name if name == "class 1" else repr(name)
-    return lens_name(View("canonical", f"the label is {told}", None, audit.n_samples))
-
-
-def _told(difference: float, error: float) -> bool:
-    """Return whether a difference is told from none; where the data do not tell, NaN, it is not."""
-    return abs(difference) > DEVIATIONS * error
-
-
-def _text(value: float, error: float) -> str:
-    return f"{value:.2f} (standard error {error:.2g})"
+    return (
+        "On all rows the probabilities are off, by no intercept and no slope of the logit that "
+        "could be told from 0 and 1: the reliability diagram shows where; isotonic regression on "
+        "held-out rows, if there are thousands of them, mends more than a line can."
+    )
 
 
 def _of_more_classes(overall: list[View], directions: _Directions) -> Iterable[str]:
     """Advise one temperature only where no class is said too often or too seldom."""
-    tops = [view for view in overall if not of_class(view)]
-    classes = [view for view in overall if of_class(view)]
+    tops = [view for view in overall if not view.lens.startswith("class:")]
+    classes = [view for view in overall if view.lens.startswith("class:")]
     sure = [view for view in tops if view.lens == "top_label" or view.event is None]
     sides = {side for view in sure if (side := directions[view.key])}
     side = sides.pop() if len(sides) == 1 else None
-    off = _said_wrongly(classes, directions)
-    names = _names(map(lens_name, classes))
+    wrongly = {
+        often: _names(lens_name(view) for view in classes if directions[view.key] == one)
+        for one, often in _OFTEN.items()
+    }
+    off = ", and ".join(f"{names} {often}" for often, names in wrongly.items() if names)
     if off and side:
         yield (
             f"On all rows the model is {TENDS[side]}, and on average it says {off}: {_HELD_OUT}, by a "
@@ -444,33 +363,11 @@ def _of_more_classes(overall: list[View], directions: _Directions) -> Iterable[s
             f"{_HELD_OUT}, by more than one temperature (isotonic regression if there are thousands of "
             "them)."
         )
-    if names and not off:
+    if classes and not off:
         yield (
-            f"One temperature for all classes may not mend {names}: recalibrate class by class (vector "
-            "scaling, or isotonic regression of each class), and look at how these are labelled."
-        )
-
-
-def _said_wrongly(classes: list[View], directions: _Directions) -> str:
-    """Return which classes are said too often or too seldom on average, where that is told."""
-    parts = []
-    for side, often in _OFTEN.items():
-        names = _names(lens_name(view) for view in classes if directions[view.key] == side)
-        parts += [f"{names} {often}"] if names else []
-    return ", and ".join(parts)
-
-
-def _groups(found: list[View], directions: _Directions) -> Iterable[str]:
-    overall = {view.lens: view for view in found if view.group is None}
-    names = _names(
-        group_name(view.group)
-        for view in found
-        if view.group and _apart(view, overall.get(view.lens), directions)
-    )
-    if names:
-        yield (
-            f"Look at the data of {names}: labels, missing inputs, what differs from the rows that the "
-            "model was fitted to. A recalibration of all rows alike does not mend a group that differs."
+            f"One temperature for all classes may not mend {_names(map(lens_name, classes))}: "
+            "recalibrate class by class (vector scaling, or isotonic regression of each class), and "
+            "look at how these are labelled."
         )
 
 
@@ -502,31 +399,91 @@ def hidden(audit: Audit, view: View) -> float | None:
 
 
 def _what_could_hide(audit: Audit) -> Iterable[str]:
+    def missed(view: View) -> str:
+        error = min(1.0, (hidden(audit, view) or 0.0) + (audit.tolerance or 0.0))
+        return points(float(f"{error:.2g}"))
+
     goal = "of calibration" if audit.tolerance is None else "that errors are within the tolerance"
     views = [view for view in audit.views if hidden(audit, view)]
-    if not views:
+    if views:
+        first = views[0]
+        text = view_name(first) if first.group else f"{lens_name(first)} on all rows"
+        yield (
+            f"This is no proof {goal}: with so many checks, an average error of some "
+            f"{missed(first)} of {text} would be missed in about one case of five."
+        )
+    else:
         yield f"This is no proof {goal}: an error may be too small for this many rows."
-        return
-    first = views[0]
-    text = view_name(first) if first.group else f"{lens_name(first)} on all rows"
-    yield (
-        f"This is no proof {goal}: with so many checks, an average error of some "
-        f"{_missed(audit, first)} of {text} would be missed in about one case of five."
-    )
-    groups = [view for view in views if view.group]
-    if groups:
+    if groups := [view for view in views if view.group]:
         small = min(groups, key=lambda view: view.rows)
         name = f"{view_name(small)} ({counted(small.rows, 'row')})"
-        yield f"In small groups more can hide: some {_missed(audit, small)} of {name}."
-
-
-def _missed(audit: Audit, view: View) -> str:
-    error = min(1.0, (hidden(audit, view) or 0.0) + (audit.tolerance or 0.0))
-    return points(float(f"{error:.2g}"))
-
-
-def _more_rows(audit: Audit) -> Iterable[str]:
+        yield f"In small groups more can hide: some {missed(small)} of {name}."
     yield (
         "Audit again with more rows, or fewer looks, if such errors matter; caltest.certificate says "
         "how far the probabilities can be off at most."
+    )
+
+
+# ------------------------------------------------------------------ facts of a report
+
+
+class Fact(NamedTuple):
+    """A term, what it is here, and what that means."""
+
+    term: str
+    value: str
+    note: str
+
+
+def facts(audit: Audit) -> tuple[Fact, ...]:
+    """Return the p-value, what is controlled, why it is exact, and what was looked at."""
+    side = f"{'At or below' if audit.rejected else 'Above'} alpha = {audit.alpha:g}"
+    draws, checks = counted(audit.n_resamples, "draw"), counted(len(audit.checks), "check")
+    if audit.pvalue <= (1.0 + 1e-9) / (audit.n_resamples + 1):
+        side += f"; the smallest that {draws} can show"
+    if audit.rejected and audit.impossible:
+        side += "; a label of probability 0 came true"
+
+    told = CORRECTIONS.get(audit.correction, "").partition(", ")[2]
+    condition = told if told.startswith("of ") else ""  # else it is valid however tests depend
+    proviso = f" That is proved {condition} only." if condition else ""
+    chance = f"at most {confidence_text(audit.alpha)}"
+    claim = f"the model were calibrated{' in every group' if audit.groups else ''}"
+    if audit.tolerance:
+        claim = f"no probability looked at were wrong by more than {points(audit.tolerance)}"
+    controlled = "family-wise error"
+    control = f"If {claim}, the chance of any finding among {checks} would be {chance}.{proviso}"
+    if audit.correction.startswith("fdr"):
+        controlled = "false discovery rate"
+        control = f"Of what is found by {checks}, a share of {chance} is false on average.{proviso}"
+
+    exact = audit.correction == "westfall_young" and audit.tolerance is None
+    model = "the model" if audit.tolerance is None else "the worst model within the tolerance"
+    guarantee = "exact" if exact else "valid"
+    why = (
+        f"By {draws} of the labels from {model}: for any number of rows, if they are independent and "
+        "not training data"
+    )
+    if condition:
+        guarantee = "conditional"
+        why += ". Each check by itself is valid; all together are if they depend as “Controlled” says"
+
+    rows = f"{counted(audit.n_samples, 'prediction')} of {counted(audit.n_classes, 'class', 'classes')}"
+    skipped = f"; {len(audit.skipped):,} skipped" if audit.skipped else ""
+    return (
+        Fact("p-value of the whole", pvalue(audit.pvalue, audit.alpha), f"{side}."),
+        Fact("Controlled", controlled, control),
+        Fact("Guarantee", guarantee, f"{why}."),
+        Fact("Looked at", checks, f"{counted(len(audit.views), 'view')} of {rows}{skipped}."),
+    )
+
+
+def findings_counted(audit: Audit) -> str:
+    """Return how many checks there are, and how many found an error."""
+    found = len(audit.found)
+    right = "calibrated" if audit.tolerance is None else "within the tolerance"
+    return (
+        f"A check is one hypothesis: that what is looked at is {right}, by one statistic. "
+        f"Of {counted(len(audit.checks), 'check')}, {found:,} found an error: the adjusted p-value "
+        f"is at or below alpha = {audit.alpha:g}."
     )

@@ -1,124 +1,230 @@
-"""Bounds in plain language."""
+"""Bounds and certificates in plain language."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from caltest._visible import CLAUSE, shortened, shown, visible
-from caltest.bounds.result import MiscalibrationBounds, Place, SideBound, ViewBounds
-from caltest.text.numbers import confidence_text, page, paragraph, percents, points, table
+from caltest.bounds.certificates import CHANCE, SHARE, Certificate
+from caltest.bounds.result import MiscalibrationBounds, SideBound
+from caltest.text.numbers import confidence_text, page, percents, points, through
 from caltest.text.vocabulary import TENDS, TOO
+
+# ------------------------------------------------------------------ at least
+
 
 _NAMED = 5  # places of a side
 _CLASSES_DESCRIBED = 3  # of many, those with the largest bounds
 
 
-def summary(bounds: MiscalibrationBounds) -> str:
+def summary(b: MiscalibrationBounds) -> str:
     """Return what was looked at, what is proved of either side, where, and what is not proved."""
-    b = bounds
-    about = _about(b.views[0]) if len(b.views) == 1 else f"each of the {len(b.views)} classes by itself"
-    both = "both bounds" if len(b.views) == 1 else f"all {2 * len(b.views)} bounds"
-    rows = [
-        ("looked at", f"{b.n_samples:,} predictions of {b.n_classes} classes: {about}"),
-        ("confidence", f"{confidence_text(b.confidence)} for {both} together"),
-        ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
-    ]
-    lines = ["Miscalibration, at least", *table(rows), ""]
-    lines += _one(b) if len(b.views) == 1 else _many(b)
-    lines += ["", *paragraph(_caution(b))]
-    for warning in b.warnings:
-        lines += ["", *paragraph(f"Note: {warning}")]
-    return page(lines)
-
-
-def sentence(side: SideBound, confidence: float) -> str:
-    """Return what is proved of one side, in one or two sentences."""
-    sure = f"With {confidence_text(confidence)} confidence"
-    if not side.found:
-        return (
-            f"The scan does not show that the model claims {TOO[side.side]} anywhere "
-            f"(p = {side.pvalue:.2g})."
-        )
-    if side.bound == 0.0:
-        text = f"{sure}, the model claims {TOO[side.side]} somewhere; by how much is not shown."
+    blocks: list[Sequence[str]] = []
+    if len(b.views) == 1:
+        view = b.views[0]
+        about, both = f"the probability that {shown(view.event, CLAUSE)}", "both bounds"
+        for side in view.sides:
+            blocks.append(f"{TENDS[side.side].capitalize()}: {_sentence(side, b.confidence)}")
+            if sum(place.named for place in side.places) > 1:
+                blocks.append(_places(side))
     else:
-        text = f"{sure}, the model claims at least {points(side.bound)} {TOO[side.side]} somewhere."
-    if side.places:
-        text += f" {_place(side, side.places[0])}."
-    return text
-
-
-def _about(view: ViewBounds) -> str:
-    return f"the probability that {shown(view.event, CLAUSE)}"
-
-
-def _place(side: SideBound, place: Place) -> str:
-    low, high = percents(place.low, place.high, 1)
-    where = f"between {low} and {high}" if place.low < place.high else f"at {low}"
-    says, share = percents(place.says, place.share, 1)
-    text = f"in {place.rows:,} predictions it says {says} on average, and {share} came true"
-    if place.somewhere_by == 0.0:
-        return f"It shows most {where}: {text}"
-    amount = f"somewhere there by at least {points(place.somewhere_by)} {TOO[side.side]}"
-    return f"Proved worst {where}, {amount}: {text}"
-
-
-def _one(b: MiscalibrationBounds) -> list[str]:
-    (view,) = b.views
-    lines: list[str] = []
-    for side in view.sides:
-        lines += ["", *paragraph(f"{TENDS[side.side].capitalize()}: {sentence(side, b.confidence)}")]
-        named = [place for place in side.places if place.named]
-        if len(named) > 1:
-            lines += ["", *_places(side, named)]
-    return lines[1:]
-
-
-def _places(side: SideBound, named: list[Place]) -> list[str]:
-    """Lay out the places as a table, from low to high probability."""
-    shown = sorted(named[:_NAMED], key=lambda place: place.low)
-    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'says':>8}  {'came true':>9}  somewhere by"]
-    for place in shown:
-        low, high = percents(place.low, place.high, 1)
-        says, share = percents(place.says, place.share, 1)
-        least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
-        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {says:>8}  {share:>9}  {least}")
-    if len(named) > len(shown):
-        lines.append(f"  and {len(named) - len(shown)} more, in where()")
-    return lines
-
-
-def _many(b: MiscalibrationBounds) -> list[str]:
-    lines = [f"  {'':<24}  {'claims too much':>18}  {'claims too little':>18}"]
-    for view in b.views:
-        over, under = (_cell(side) for side in view.sides)
-        lines.append(f"  {_name(view.event):<24}  {over:>18}  {under:>18}")
-    found = [(side.bound, view, side) for view in b.views for side in view.sides if side.found]
-    found.sort(key=lambda each: -each[0])
-    for _, view, side in found[:_CLASSES_DESCRIBED]:
-        lines += ["", *paragraph(f"Where {shown(view.event, CLAUSE)}: {sentence(side, b.confidence)}")]
-    if not found:
-        lines += ["", "The scan does not show that the model is wrong anywhere."]
-    return lines
-
-
-def _cell(side: SideBound) -> str:
-    if not side.found:
-        return "not shown"
-    return points(side.bound) if side.bound > 0.0 else "yes"
-
-
-def _name(event: str) -> str:
-    return shortened(visible(event.removeprefix("the label is ")), 24)
-
-
-def _caution(b: MiscalibrationBounds) -> str:
-    text = (
+        about = f"each of the {len(b.views)} classes by itself"
+        both = f"all {2 * len(b.views)} bounds"
+        lines = [f"  {'':<24}  {'claims too much':>18}  {'claims too little':>18}"]
+        for view in b.views:
+            name = shortened(visible(view.event.removeprefix("the label is ")), 24)
+            over, under = (
+                (points(side.bound) if side.bound > 0.0 else "yes") if side.found else "not shown"
+                for side in view.sides
+            )
+            lines.append(f"  {name:<24}  {over:>18}  {under:>18}")
+        blocks.append(lines)
+        found = [(side, view.event) for view in b.views for side in view.sides if side.found]
+        found.sort(key=lambda each: -each[0].bound)
+        for side, event in found[:_CLASSES_DESCRIBED]:
+            blocks.append(f"Where {shown(event, CLAUSE)}: {_sentence(side, b.confidence)}")
+        if not found:
+            blocks.append("The scan does not show that the model is wrong anywhere.")
+    caution = (
         "Points are percentage points. These are lower bounds: the truth may be worse, and what is not "
         "shown is no proof of calibration. They hold whatever the number of rows, if rows are "
         "independent and the labels were not used to fit the model."
     )
     if any(side.places for view in b.views for side in view.sides):
-        text += (
+        caution += (
             " What is said of places holds for all of them together, with the same confidence; how far "
             "it is off there is proved of some of its rows, not of their average."
         )
-    return text
+    rows = [
+        ("looked at", f"{b.n_samples:,} predictions of {b.n_classes} classes: {about}"),
+        ("confidence", f"{confidence_text(b.confidence)} for {both} together"),
+        ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
+    ]
+    return page("Miscalibration, at least", rows, *blocks, caution, notes=b.warnings)
+
+
+def _sentence(side: SideBound, confidence: float) -> str:
+    """Return what is proved of one side, in one or two sentences."""
+    if not side.found:
+        return (
+            f"The scan does not show that the model claims {TOO[side.side]} anywhere "
+            f"(p = {side.pvalue:.2g})."
+        )
+    text = f"With {confidence_text(confidence)} confidence, the model claims "
+    if side.bound == 0.0:
+        text += f"{TOO[side.side]} somewhere; by how much is not shown."
+    else:
+        text += f"at least {points(side.bound)} {TOO[side.side]} somewhere."
+    if not side.places:
+        return text
+    place = side.places[0]
+    low, high = percents(place.low, place.high, 1)
+    where = f"between {low} and {high}" if place.low < place.high else f"at {low}"
+    says, share = percents(place.says, place.share, 1)
+    if place.somewhere_by == 0.0:
+        text += f" It shows most {where}: "
+    else:
+        amount = f"somewhere there by at least {points(place.somewhere_by)} {TOO[side.side]}"
+        text += f" Proved worst {where}, {amount}: "
+    return f"{text}in {place.rows:,} predictions it says {says} on average, and {share} came true."
+
+
+def _places(side: SideBound) -> list[str]:
+    """Lay out the named places as a table, from low to high probability."""
+    named = [place for place in side.places if place.named]
+    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'says':>8}  {'came true':>9}  somewhere by"]
+    for place in sorted(named[:_NAMED], key=lambda place: place.low):
+        low, high = percents(place.low, place.high, 1)
+        says, share = percents(place.says, place.share, 1)
+        least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
+        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {says:>8}  {share:>9}  {least}")
+    if len(named) > _NAMED:
+        lines.append(f"  and {len(named) - _NAMED} more, in where()")
+    return lines
+
+
+# ------------------------------------------------------------------ at most
+
+
+_NAMED_RANGES = 6
+_SHARES = (0.9, 0.5)
+_METHODS = {
+    "bins": "simultaneous Clopper–Pearson bounds of the mean probability in every bin",
+    "isotonic": "isotonic band (Dimitriadis et al.), if the probability never falls as the score rises",
+}
+
+
+def certificate(c: Certificate) -> str:
+    """Return what is certified, what is proved wrong, and what more rows would do."""
+    bins = c.method == "bins"
+    parts = f"{len(c.counts)} {'bin' if bins else 'cell'}{'s' * (len(c.counts) > 1)}"
+    where = "on average over each bin" if bins else "at every score among the rows"
+    certified = f"within ±{at_most(c.distance)} points, {where}"
+    rows = [
+        ("rows", f"{c.n_samples:,}{through(c.lens)}, in {parts} by what the model says"),
+        ("method", _METHODS[c.method]),
+        ("certified", "nothing: the bounds cross" if c.crossings else certified),
+        ("confidence", f"{confidence_text(c.confidence)}, of all statements here together"),
+    ]
+    proofs = "No miscalibration is proved: the diagonal lies within the band."
+    if c.crossings:
+        proofs = ""  # where it is wrong cannot be told without what is disproved
+    elif c.miscalibrated:
+        named = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_NAMED_RANGES])
+        texts = [
+            f"{scores_between(each.low, each.high)} {TENDS[each.direction]} by "
+            f"{at_least(each.at_least)} ({each.rows:,} row{'s' * (each.rows != 1)})"
+            for each in named
+        ]
+        if rest := len(c.miscalibrated) - len(named):
+            texts.append(f"and {rest} smaller")
+        somewhere = "on average over the bin" if bins else "somewhere in the range"
+        proofs = (
+            f"Miscalibration is proved ({somewhere} by at least so much), for scores "
+            f"{'; '.join(texts)}."
+        )
+    texts = [_what_is_certified(c), proofs, _what_was_wanted(c)]
+    return page("Certificate of calibration", rows, *texts, notes=c.warnings)
+
+
+def _what_is_certified(c: Certificate) -> str:
+    if c.crossings:
+        ranges = [f"for scores {scores_between(*each)}" for each in c.crossings[:_NAMED_RANGES]]
+        if (rest := len(c.crossings) - _NAMED_RANGES) > 0:
+            ranges.append(f"and {rest} more ranges")
+        return (
+            f"The lower bound is above the upper one {', '.join(ranges)}: that the probability "
+            "never falls as the score rises is disproved at this confidence, and the isotonic method "
+            "certifies nothing; method 'bins' does not assume it. A calibrated model's would not fall, "
+            "so miscalibration is proved."
+        )
+    sides = (
+        f"{TENDS['over']} by at most {at_most(c.over)} points, "
+        f"{TENDS['under']} by at most {at_most(c.under)}"
+    )
+    event = shown(c.event, CLAUSE)
+    k = int(c.distances.argmax())
+    place = scores_between(float(c.starts[k]), float(c.ends[k]))
+    if c.method == "bins":
+        return (
+            f"In every bin, the mean probability that {event} is within {at_most(c.distance)} points "
+            f"of the mean that the model states: {sides}. The bound is largest for scores {place}. "
+            "These are averages: errors that cancel within a bin do not show."
+        )
+    parts = [
+        f"±{at_most(c.distance_for(share))} for {100 * share:.0f}% of the rows" for share in _SHARES
+    ]
+    low, high = float(c.starts[0]), float(c.ends[-1])
+    return (
+        f"At every score among the rows, {scores_between(low, high)}, the probability that {event} "
+        f"is within {at_most(c.distance)} points of the score: {sides}; {' and '.join(parts)}. The "
+        f"bound is largest for scores {place}. Near the ends of the scores, and where rows are few, "
+        "little can be certified."
+    )
+
+
+def _what_was_wanted(c: Certificate) -> str:
+    if c.wanted is None:
+        return ""
+    text = f"The distance wanted, ±{100 * c.wanted:.4g} points, is "
+    if c.reached:
+        part = "" if c.distance <= c.wanted else f" for {100 * SHARE:.0f}% of the rows"
+        return f"{text}certified{part}."
+    if c.samples_wanted is None:
+        return f"{text}not certified, and no number of rows will do it."
+    if c.samples_wanted <= c.n_samples:
+        return (
+            f"{text}not certified. As a rule these rows are enough, if the model is calibrated: it is "
+            "not, or chance was against it."
+        )
+    step = int(10 ** max(0, len(str(c.samples_wanted)) - 2))  # two digits: a plan is no better
+    aim = f"for {100 * SHARE:.0f}% of the rows"
+    if c.method == "bins":
+        aim = f"with so many bins and a chance of {100 * CHANCE:.0f}%"
+    return (
+        f"{text}not certified; it would take about {-(-c.samples_wanted // step) * step:,} rows if the "
+        f"model were calibrated ({aim}), more if it is not."
+    )
+
+
+def scores_between(low: float, high: float) -> str:
+    """Name a range of scores."""
+    for digits in range(4, 18):
+        first, last = f"{low:.{digits}g}", f"{high:.{digits}g}"
+        certain = [text for value, text in ((low, first), (high, last)) if value < 1.0 and text == "1"]
+        if not certain and (first != last or low == high):
+            break
+    return f"of {first}" if first == last else f"{first} to {last}"
+
+
+def at_most(distance: float) -> str:
+    """Write a distance in points, rounded up."""
+    scale = 10 if distance >= 0.01 else 100
+    return f"{math.ceil(100.0 * distance * scale * (1.0 - 1e-9)) / scale:g}"
+
+
+def at_least(distance: float) -> str:
+    """Write a distance in points, rounded down."""
+    scale = 10 if distance >= 0.01 else 100
+    return f"{math.floor(100.0 * distance * scale * (1.0 + 1e-9)) / scale:g}"

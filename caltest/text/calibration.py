@@ -1,14 +1,18 @@
-"""A test in words: what was tested, found, and may be concluded."""
+"""A test in words: what was tested, found, and may be concluded; and the line that recalibrates."""
 
 from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+
 from caltest._visible import shown
-from caltest.nulls import GUARANTEES, Part
+from caltest.cox import ChiSquareTest, Interval, Recalibration
+from caltest.nulls import GUARANTEES
 from caltest.pvalues import Alternative
 from caltest.results import CalibrationResult
-from caltest.text.numbers import page, paragraph, short, table
+from caltest.text.numbers import page, paragraph, short, through
+from caltest.text.vocabulary import TENDS
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
 
@@ -21,8 +25,7 @@ _COUNTS_AGAINST: dict[Alternative, str] = {
 
 def summary(result: CalibrationResult) -> str:
     """Return the result in plain language: what was tested, found, and may be concluded."""
-    view = f", seen through the lens {shown(result.lens)}" if result.lens else ""
-    tested = f"{result.n_samples} predictions of {result.n_classes} classes{view}"
+    tested = f"{result.n_samples} predictions of {result.n_classes} classes{through(result.lens)}"
     if result.n_classes is None:
         tested = f"{result.n_samples} predicted distributions of numbers"
     rows = [
@@ -32,25 +35,44 @@ def summary(result: CalibrationResult) -> str:
     if result.parameters:
         rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in result.parameters.items())))
     rows.append(("null", f"{result.null}, {result.guarantee}: {GUARANTEES[result.guarantee]}"))
-    rows.append(("p-value", _pvalue(result)))
-    rows += [("" if number else "parts", _part(part)) for number, part in enumerate(result.parts)]
-    lines = ["Calibration test", *table(rows), ""]
-    lines += paragraph(_reading(result))
-    for warning in result.warnings:
-        lines += ["", *paragraph(f"Note: {warning}")]
-    return page(lines)
+    p = f"{result.pvalue:.4g}"
+    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
+        p = f"below {_UNRESOLVED:g}"
+    elif result.pvalue_interval is not None and result.n_resamples is not None:
+        low, high = result.pvalue_interval
+        p += (
+            f"  ({result.n_resamples} resamples; with more of them between {low:.2g} and {high:.2g}, "
+            "95% interval)"
+        )
+    rows.append(("p-value", p))
+    for number, part in enumerate(result.parts):
+        text = f"p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
+        rows.append(("" if number else "parts", f"{shown(part.name)} = {part.value:.4g}: {text}"))
+    return page("Calibration test", rows, _reading(result), notes=result.warnings)
 
 
 def _reading(result: CalibrationResult) -> str:
+    p = f"at most {result.pvalue:.3g}" if result.guarantee == "bound" else f"{result.pvalue:.3g}"
+    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
+        p = f"below {_UNRESOLVED:g}"
     if result.claim is not None:
-        return _reading_of_claim(result, result.claim)
+        more = "by more than that" if result.parameters.get("tolerance") else "that way"
+        if result.alternative == "two-sided" and not result.parameters.get("tolerance"):
+            more = "somewhere"
+        return (
+            f"The claim tested (H0): {result.claim}. If that were so, evidence against it as strong as "
+            f"here would occur with probability {p} at most (rows independent, labels not used to fit "
+            "the model). If p is at or below the level chosen beforehand, the model is wrong "
+            f"{more}, at that risk of a false alarm. If p is above, the data do not show it, which is "
+            "no proof of the claim."
+        )
     claim, truth = "the probabilities mean what they say", "labels"
     if result.n_classes is None:
         claim, truth = "outcomes are draws from the predicted distributions", "outcomes"
     return (
         f"The claim tested (H0): {claim}. If that were so, a value "
         f"{_COUNTS_AGAINST[cast('Alternative', result.alternative)]} would occur with probability "
-        f"{_probability(result)} (rows independent, {truth} not used "
+        f"{p} (rows independent, {truth} not used "
         "to fit the model). If p is at or below the level chosen beforehand, the model is "
         "miscalibrated, at that risk of a false alarm; p does not say by how much. "
         "If p is above, the data do not show it, which is no proof of calibration: "
@@ -58,37 +80,48 @@ def _reading(result: CalibrationResult) -> str:
     )
 
 
-def _reading_of_claim(result: CalibrationResult, claim: str) -> str:
-    more = "by more than that" if result.parameters.get("tolerance") else "that way"
-    if result.alternative == "two-sided" and not result.parameters.get("tolerance"):
-        more = "somewhere"
-    return (
-        f"The claim tested (H0): {claim}. If that were so, evidence against it as strong as here "
-        f"would occur with probability {_probability(result)} at most (rows "
-        "independent, labels not used to fit the model). If p is at or below the level chosen "
-        f"beforehand, the model is wrong {more}, at that risk of a false alarm. If p is above, the "
-        "data do not show it, which is no proof of the claim."
-    )
+# ------------------------------------------------------------------ recalibration
 
 
-def _probability(result: CalibrationResult) -> str:
-    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
-        return f"below {_UNRESOLVED:g}"
-    return f"at most {result.pvalue:.3g}" if result.guarantee == "bound" else f"{result.pvalue:.3g}"
+_ADVICE = (
+    "The p-values are those of likelihood ratios, valid only as the number of rows grows; "
+    "caltest.test(…, 'cox') has an exact one."
+)
 
 
-def _part(part: Part) -> str:
-    name = shown(part.name)
-    return f"{name} = {part.value:.4g}: p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
+def recalibration(result: Recalibration) -> str:
+    """Return the fit in plain language."""
+    lens = through(result.lens)
+    rows = [
+        ("fitted", f"logit P(y = 1) = intercept + slope · logit p, {result.n_samples} rows{lens}"),
+        ("intercept", _estimate(result.intercept, result.intercept_interval)),
+        ("slope", _estimate(result.slope, result.slope_interval)),
+        ("at slope 1", f"intercept {_estimate(result.in_the_large, result.in_the_large_interval)}"),
+        ("tests", f"intercept 0 and slope 1: {chi_square(result.test_both)}"),
+        ("", f"intercept 0 at slope 1: {chi_square(result.test_in_the_large)}"),
+        ("", f"slope 1: {chi_square(result.test_slope)}"),
+    ]
+    low, high = result.slope_interval
+    reading = "These data do not tell the slope from 1."
+    if np.isnan(result.slope):
+        reading = "These data do not tell the slope."
+    elif high < 1.0:
+        reading = f"The slope is below 1: predictions are too extreme, the model is {TENDS['over']}."
+    elif low > 1.0:
+        reading = f"The slope is above 1: predictions are too timid, the model is {TENDS['under']}."
+    text = paragraph(f"A calibrated model has intercept 0 and slope 1. {reading}") + paragraph(_ADVICE)
+    return page("Logistic recalibration", rows, text, notes=result.warnings)
 
 
-def _pvalue(result: CalibrationResult) -> str:
-    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
-        return f"below {_UNRESOLVED:g}"
-    if result.pvalue_interval is None or result.n_resamples is None:
-        return f"{result.pvalue:.4g}"
-    low, high = result.pvalue_interval
-    return (
-        f"{result.pvalue:.4g}  ({result.n_resamples} resamples; with more of them "
-        f"between {low:.2g} and {high:.2g}, 95% interval)"
-    )
+def _estimate(value: float, interval: Interval) -> str:
+    if np.isnan(value):
+        return "not determined by these data"
+    return f"{value:.4g}  (95% interval {interval[0]:.4g} to {interval[1]:.4g})"
+
+
+def chi_square(test: ChiSquareTest) -> str:
+    """Write a likelihood-ratio test."""
+    if test.degrees == 0:
+        return "a certain prediction was wrong" if test.statistic else "nothing to test"
+    freedom = f"{test.degrees} degree{'' if test.degrees == 1 else 's'} of freedom"
+    return f"χ² = {test.statistic:.4g}, {freedom}, p = {test.pvalue:.3g}"

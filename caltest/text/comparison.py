@@ -10,7 +10,7 @@ import numpy as np
 from caltest._arguments import level_of_confidence
 from caltest._visible import shown
 from caltest.comparison.result import Comparison
-from caltest.text.numbers import confidence_text, page, paragraph, percent, short, table
+from caltest.text.numbers import confidence_text, page, percent, short, through
 
 _NAMED_PAIRS = 12
 _NAME = 32  # characters of a model's name
@@ -23,34 +23,36 @@ _ERRORS = {
 }
 
 
-def summary(comparison: Comparison) -> str:
+def summary(c: Comparison) -> str:
     """Return what was compared, the ranking, how sure it is, and which pairs are told apart."""
-    c = comparison
-    view = f", seen through the lens {shown(c.lens)}" if c.lens else ""
     rows = [
-        ("compared", f"{len(c.names)} models on {c.n_samples} rows of {c.n_classes} classes{view}"),
+        (
+            "compared",
+            f"{len(c.names)} models on {c.n_samples} rows of {c.n_classes} classes{through(c.lens)}",
+        ),
         ("statistic", f"{shown(c.statistic)}  ({c.measures}); smallest first"),
     ]
-    if options := _options(c):
-        rows.append(("with", options))
-    rows.append(("errors", _ERRORS[c.errors_from]))
-    lines = ["Comparison of calibration", *table(rows), ""]
-    lines += [*_ranking(c), ""]
-    for text in (_how_sure(c), _told_apart(c), _caution(c)):
-        lines += [*paragraph(text), ""]
-    for warning in c.warnings:
-        lines += [*paragraph(f"Note: {warning}"), ""]
-    return page(lines[:-1])
-
-
-def _options(c: Comparison) -> str:
-    """Name the options that all models share, then those that differ."""
     first, *others = (c.parameters[name] for name in c.names)
     shared = [key for key in first if all(each.get(key) == first[key] for each in others)]
-    own = [key for key in first if key not in shared]
-    texts = [f"{key} {short(first[key])}" for key in shared]
-    texts += [f"{key} of its own for each model" for key in own]
-    return ", ".join(texts)
+    options = [f"{key} {short(first[key])}" for key in shared]
+    options += [f"{key} of its own for each model" for key in first if key not in shared]
+    if options:
+        rows.append(("with", ", ".join(options)))
+    rows.append(("errors", _ERRORS[c.errors_from]))
+    caution = "Smallest is not calibrated: whether a model is, caltest.test says."
+    if c.errors_from != "u_statistic":
+        caution += (
+            " The column 'if calibrated' is the size that a calibrated model with these predictions "
+            "would show on average"
+        )
+        caution += (
+            "."
+            if c.signed
+            else ", a bias: it is in the values, by which the ranking is, and in their intervals; in "
+            "the tests a difference counts only as far as it exceeds the biases."
+        )
+    texts = [_ranking(c), _how_sure(c), _told_apart(c), caution]
+    return page("Comparison of calibration", rows, *texts, notes=c.warnings)
 
 
 def _ranking(c: Comparison) -> list[str]:
@@ -92,6 +94,17 @@ def _how_sure(c: Comparison) -> str:
 
 
 def _told_apart(c: Comparison) -> str:
+    names = shown_names(c)
+
+    def listed(pairs: Sequence[tuple[int, int]]) -> str:
+        each = []
+        for i, j in pairs[:_NAMED_PAIRS]:
+            p = float(c.adjusted_pvalues[i, j])
+            size = f"p < {_SMALLEST_PRINTED:g}" if p < _SMALLEST_PRINTED else f"p = {p:.2g}"
+            each.append(f"{names[i]} and {names[j]} ({size})")
+        rest = len(pairs) - len(each)
+        return ", ".join(each) + (f", and {rest} more" if rest else "")
+
     alpha = level_of_confidence(c.confidence)
     pairs = list(combinations(c.order, 2))
     tested = [pair for pair in pairs if np.isfinite(c.difference_errors[pair])]
@@ -106,44 +119,14 @@ def _told_apart(c: Comparison) -> str:
     if len(tested) < len(pairs):
         text += f"{len(tested)} of {len(pairs)} pairs could be tested; "
     if not together:
-        return f"{text}all told apart, the better one first: {_listed(c, apart)}."
+        return f"{text}all told apart, the better one first: {listed(apart)}."
     proof = "Not to be told apart is no proof of being equal."
     if not apart:
-        return f"{text}none told apart: {_listed(c, together)}. {proof}"
+        return f"{text}none told apart: {listed(together)}. {proof}"
     text += f"{len(apart)} of {len(tested)} told apart"
     if len(apart) <= len(together):
-        return f"{text}, the better one first: {_listed(c, apart)}. {proof}"
-    return f"{text}, all but {_listed(c, together)}. {proof}"
-
-
-def _caution(c: Comparison) -> str:
-    text = "Smallest is not calibrated: whether a model is, caltest.test says."
-    if c.errors_from != "u_statistic":
-        text += (
-            " The column 'if calibrated' is the size that a calibrated model with these predictions "
-            "would show on average"
-        )
-        text += (
-            "."
-            if c.signed
-            else ", a bias: it is in the values, by which the ranking is, and in their intervals; in "
-            "the tests a difference counts only as far as it exceeds the biases."
-        )
-    return text
-
-
-def _listed(c: Comparison, pairs: Sequence[tuple[int, int]]) -> str:
-    names = shown_names(c)
-    named = [
-        f"{names[i]} and {names[j]} ({_p(float(c.adjusted_pvalues[i, j]))})"
-        for i, j in pairs[:_NAMED_PAIRS]
-    ]
-    rest = len(pairs) - len(named)
-    return ", ".join(named) + (f", and {rest} more" if rest else "")
-
-
-def _p(pvalue: float) -> str:
-    return f"p < {_SMALLEST_PRINTED:g}" if pvalue < _SMALLEST_PRINTED else f"p = {pvalue:.2g}"
+        return f"{text}, the better one first: {listed(apart)}. {proof}"
+    return f"{text}, all but {listed(together)}. {proof}"
 
 
 def resamples_of(c: Comparison) -> str:
@@ -166,9 +149,5 @@ def _between(interval: Sequence[float]) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write a share in percent, with a digit near none and all.
-
-    >>> _percent(0.93), _percent(0.9996), _percent(1.0), _percent(0.004)
-    ('93%', '>99.9%', '100%', '0.4%')
-    """
+    """Write a share in percent, with a digit near none and all."""
     return percent(share, 0 if 0.01 <= share <= 0.99 else 1)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from caltest._visible import line, message
+from caltest._visible import line, message, shown
 
 # ------------------------------------------------------------------ numbers
 
 
 _MOST_DIGITS = 4  # of percentages
+_STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 
 def short(value: Any) -> str:
@@ -21,13 +22,7 @@ def short(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number with four digits.
-
-    Examples
-    --------
-    >>> number(0.012345), number(-2.0), number(-0.0), number(float("inf"))
-    ('0.01235', '−2', '0', '∞')
-    """
+    """Write a number with four digits."""
     if math.isnan(value):
         return "undefined"
     if math.isinf(value):
@@ -36,25 +31,13 @@ def number(value: float) -> str:
 
 
 def points(error: float) -> str:
-    """Write a difference of probabilities in percentage points.
-
-    Examples
-    --------
-    >>> points(0.062), points(0.01), points(0.0001)
-    ('6.2 points', '1 point', '0.01 points')
-    """
+    """Write a difference of probabilities in percentage points."""
     number = f"{100.0 * error:.4g}"
     return f"{number} point{'' if number == '1' else 's'}"
 
 
 def signed_points(gap: float) -> str:
-    """Write a difference of probabilities in percentage points, with its sign.
-
-    Examples
-    --------
-    >>> signed_points(0.0423), signed_points(-0.11), signed_points(0.0), signed_points(0.0001)
-    ('+4.2', '−11.0', '0.0', '+0.01')
-    """
+    """Write a difference of probabilities in percentage points, with its sign."""
     for digits in (1, 2, 3):
         text = f"{100.0 * gap:+.{digits}f}"
         if float(text) != 0.0:
@@ -63,13 +46,7 @@ def signed_points(gap: float) -> str:
 
 
 def percent(share: float, digits: int) -> str:
-    """Write a share; one that is not quite all or nothing does not look as if it were.
-
-    Examples
-    --------
-    >>> percent(0.52, 0), percent(0.00002, 1), percent(0.99999, 1), percent(0.0, 1), percent(1.0, 0)
-    ('52%', '<0.1%', '>99.9%', '0%', '100%')
-    """
+    """Write a share; one that is not quite all or nothing does not look as if it were."""
     if share in (0.0, 1.0):
         return f"{100 * share:.0f}%"
     smallest = 10.0**-digits
@@ -80,19 +57,7 @@ def percent(share: float, digits: int) -> str:
 
 
 def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
-    """Write two shares in percent, with as many digits as it takes to tell them apart, or ``least``.
-
-    Examples
-    --------
-    >>> percents(0.52, 0.4), percents(0.9931, 0.8968), percents(0.50001, 0.50012)
-    (('52%', '40%'), ('99.3%', '89.7%'), ('50.001%', '50.012%'))
-    >>> percents(0.8, 0.8), percents(1e-12, 3e-9), percents(1 - 1e-9, 1.0)
-    (('80%', '80%'), ('1e-10%', '3e-07%'), ('>99.9%', '100%'))
-    >>> percents(0.58, 0.25, 1)
-    ('58.0%', '25.0%')
-    >>> percents(1 - 1e-9, 1 - 1e-12)
-    ('100% − 1e-07%', '100% − 1e-10%')
-    """
+    """Write two shares in percent, with as many digits as it takes to tell them apart, or ``least``."""
     first = max(least, 1 if min(one, other) < 0.1 or max(one, other) > 0.9 else 0)
     for digits in range(first, _MOST_DIGITS + 1):
         texts = percent(one, digits), percent(other, digits)
@@ -107,13 +72,7 @@ def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
 
 
 def confidence_text(confidence: float) -> str:
-    """Write a confidence in percent, which never is 100.
-
-    Examples
-    --------
-    >>> confidence_text(0.95), confidence_text(0.975), confidence_text(0.99999), confidence_text(2 / 3)
-    ('95%', '97.5%', '99.999%', '66.67%')
-    """
+    """Write a confidence in percent, which never is 100."""
     for digits in range(4, 18):
         text = f"{100.0 * confidence:.{digits}g}"
         if float(text) < 100.0:
@@ -122,13 +81,7 @@ def confidence_text(confidence: float) -> str:
 
 
 def pvalue(value: float, alpha: float) -> str:
-    """Write a p-value so that it is seen on which side of alpha it lies.
-
-    Examples
-    --------
-    >>> pvalue(0.0384, 0.05), pvalue(0.0500004, 0.05), pvalue(0.05, 0.05), pvalue(1.0, 0.05)
-    ('0.038', '0.0500004', '0.05', '1')
-    """
+    """Write a p-value so that it is seen on which side of alpha it lies."""
     for digits in range(2, 17):
         text = f"{value:.{digits}g}"
         if (float(text) <= alpha) == (value <= alpha):
@@ -137,14 +90,28 @@ def pvalue(value: float, alpha: float) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things.
+    """Write a number of things."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
+    """Return the marks of an axis of probabilities, which begins at the first and ends at the last.
+
+    It is no longer than what is shown on it needs, and its marks leave ``most`` spaces between them, or
+    fewer.
 
     Examples
     --------
-    >>> counted(1, "check"), counted(12345, "row"), counted(2, "hypothesis", "hypotheses")
-    ('1 check', '12,345 rows', '2 hypotheses')
+    >>> probability_axis(), probability_axis(most=2), probability_axis(0.91, 0.99)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 0.5, 1.0], [0.9, 0.92, 0.94, 0.96, 0.98, 1.0])
     """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    for step in reversed(_STEPS):
+        low, high = math.floor(smallest / step + 1e-9), math.ceil(largest / step - 1e-9)
+        if high == low:
+            low, high = (low, high + 1) if low == 0 else (low - 1, high)
+        if high - low <= most:
+            break
+    return [round(k * step, 9) for k in range(low, high + 1)]
 
 
 # ------------------------------------------------------------------ layout
@@ -154,11 +121,22 @@ _WIDTH = 96
 _PARAGRAPH = 4000  # characters
 
 
-def page(lines: Iterable[str]) -> str:
-    """Return a text of these lines, each of which is one line to whatever shows it.
+def page(
+    title: str,
+    rows: Iterable[tuple[str, str]],
+    *blocks: Sequence[str],
+    notes: Iterable[str] = (),
+) -> str:
+    """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
 
-    Every summary is made here, so no name that comes with the data is obeyed by a terminal or a log.
+    A block is a paragraph, or lines; empty ones are left out. Every summary is made here, and every
+    line is one to whatever shows it, so that no name that comes with the data is obeyed by a terminal
+    or a log.
     """
+    lines = [title, *(each for name, text in rows for each in row(name, text))]
+    for block in (*blocks, *(f"Note: {note}" for note in notes)):
+        if block:
+            lines += ["", *(paragraph(block) if isinstance(block, str) else block)]
     return "\n".join(map(line, lines))
 
 
@@ -168,11 +146,11 @@ def row(name: str, text: str) -> list[str]:
     return textwrap.wrap(whole, _WIDTH, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
 
 
-def table(rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the lines of a table of names and texts."""
-    return [each for name, text in rows for each in row(name, text)]
-
-
 def paragraph(text: str) -> list[str]:
     """Return the lines of a paragraph."""
     return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH)
+
+
+def through(lens: str | None) -> str:
+    """Say through which lens something was seen, after a noun."""
+    return f", seen through the lens {shown(lens)}" if lens else ""

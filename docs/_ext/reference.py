@@ -28,12 +28,12 @@ FOR_ADDING = (
     "forms",
     "forms.base",
     "resampling",
-    "multiplicity",
-    "evidence",
+    "pvalues",
     "tolerance",
     "kernels.bandwidth",
     "kernels.radial",
-    "plots.bands",
+    "plots.display",
+    "plots.reliability",
     "planning.curve",
 )
 

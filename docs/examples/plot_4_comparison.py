@@ -18,4 +18,4 @@ print(comparison)
 
 # %%
 
-caltest.ComparisonDisplay.from_comparison(comparison)
+caltest.ComparisonDisplay.from_result(comparison)

@@ -18,7 +18,7 @@ print(least)
 # %%
 # The stretches in which it is proved:
 
-caltest.BoundsDisplay.from_bounds(least)
+caltest.BoundsDisplay.from_result(least)
 
 # %%
 # A certificate of the network. No bin's mean statement is further from the truth than this:
@@ -26,4 +26,4 @@ caltest.BoundsDisplay.from_bounds(least)
 network = caltest.datasets.load_digits_predictions("neural_network")
 most = caltest.certificate(network.probs, network.labels)
 print(f"{math.ceil(1000 * most.distance) / 1000:.1%}")  # an upper bound, so rounded up
-caltest.CertificateDisplay.from_certificate(most)
+caltest.CertificateDisplay.from_result(most)

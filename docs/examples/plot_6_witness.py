@@ -15,4 +15,4 @@ print(witness)
 
 # %%
 
-caltest.WitnessDisplay.from_witness(witness)
+caltest.WitnessDisplay.from_result(witness)

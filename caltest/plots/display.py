@@ -1,0 +1,322 @@
+"""What all pictures share: the base of displays, how axes look, colours, and names fit to be drawn.
+
+A new display is one file: a class whose `_grid` says which axes it needs, and whose `_draw` draws.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from caltest._arguments import arguments, axes
+from caltest._visible import escaped, shown
+from caltest._writing import write_whole
+from caltest.exceptions import InputError
+from caltest.text.numbers import probability_axis
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
+BLUE, VERMILION, BLACK = "#0072B2", "#D55E00", "#222222"
+WIDE_BAND, NARROW_BAND, PALE, FAINT = "#DADADA", "#A3A3A3", "#C4C4C4", "#777777"
+BY_SIDE = {"over": VERMILION, "under": BLUE}
+INSIDE: dict[str, Any] = {
+    "marker": "o",
+    "color": BLUE,
+    "markeredgecolor": BLACK,
+    "markeredgewidth": 0.6,
+}
+OUTSIDE: dict[str, Any] = {
+    "marker": "D",
+    "color": "white",
+    "markeredgecolor": VERMILION,
+    "markeredgewidth": 1.8,
+}
+DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
+SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
+
+NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
+_NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
+_MOST_LEGEND = 1.25  # of the width of narrow axes; a wider legend is left out
+_LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
+_SUFFIXES = (".png", ".pdf", ".svg")
+
+
+@dataclass(frozen=True, eq=False)
+class Display(ABC):
+    """A picture: what is shown, and, once it is drawn, where.
+
+    Attributes
+    ----------
+    figure_
+        The figure; None before :meth:`plot`.
+    axes_
+        The axes that are drawn in; none before :meth:`plot`.
+
+    Examples
+    --------
+    >>> import caltest, matplotlib.pyplot as plt
+    >>> display = caltest.ReliabilityDisplay.from_predictions([0.2, 0.7, 0.9], [0, 1, 1], rng=0)
+    >>> isinstance(display, caltest.plots.Display), display.ax_ is display.axes_[0]
+    (True, True)
+    >>> plt.close(display.figure_)
+    """
+
+    figure_: Figure | None = field(default=None, init=False, repr=False)
+    axes_: tuple[Axes, ...] = field(default=(), init=False, repr=False)
+
+    @property
+    def ax_(self) -> Axes | None:
+        """The first of the axes; None before :meth:`plot`."""
+        return self.axes_[0] if self.axes_ else None
+
+    @arguments(ax=axes)
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
+        """Draw it, once more if it has been drawn.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw in, as many as there are parts; text is less and smaller in narrow ones. Give
+            their figure a layout that makes room for labels, such as "constrained". Default: a new
+            figure.
+
+        Returns
+        -------
+        Display
+            Itself, with ``figure_`` and ``axes_`` of this picture.
+
+        Raises
+        ------
+        InputError
+            If ``ax`` are too few or too many.
+        """
+        grid = {"mosaic": [[0]], **self._grid()}
+        count = len({each for row in grid["mosaic"] for each in row} - {"."})
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            found: Any = plt.subplot_mosaic(**grid, layout="constrained")[1]
+            drawn = [found[place] for place in range(count)]
+        else:
+            drawn = np.ravel(np.asarray(ax, dtype=object)).tolist()
+            if len(drawn) != count:
+                raise InputError(f"there are {len(drawn)} axes; give {count}{self._parts}.")
+        self._draw(drawn, new=ax is None)
+        for each in drawn if ax is not None else ():
+            if is_narrow(each):
+                _shrink(each)
+        object.__setattr__(self, "figure_", drawn[0].figure)
+        object.__setattr__(self, "axes_", tuple(drawn))
+        return self
+
+    @arguments()
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file, whole or not at all; it is drawn first if it has not been.
+
+        Parameters
+        ----------
+        path
+            File to write: ``.png``, ``.pdf`` or ``.svg``.
+
+        Raises
+        ------
+        InputError
+            If the suffix is another one, or the file cannot be written.
+        """
+        target, picture = Path(path), io.BytesIO()
+        if target.suffix.lower() not in _SUFFIXES:
+            raise InputError(
+                f"path is {shown(str(path))}; give a file that ends in .png, .pdf or .svg."
+            )
+        figure: Any = self.figure_ or self.plot().figure_
+        try:
+            figure.savefig(picture, format=target.suffix[1:].lower(), dpi=150)
+        except OSError as error:  # of a font's file, for instance
+            raise InputError(f"the picture {target} cannot be written: {error.strerror}.") from error
+        write_whole({target: picture.getvalue()})
+
+    _parts = ""  # what axes are needed for, after their number
+
+    @abstractmethod
+    def _grid(self) -> dict[str, Any]:
+        """Return the axes of a new figure, as `plt.subplot_mosaic` takes them, numbered from 0."""
+
+    @abstractmethod
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        """Draw in these axes, of a new figure of one's own or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResultDisplay(Display):
+    """A picture of a result of this package."""
+
+    result: Any
+
+    @classmethod
+    @arguments(ax=axes)
+    def from_result(cls, result: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Self:
+        """Draw a result.
+
+        Parameters
+        ----------
+        result
+            What is shown.
+        ax
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        Display
+            Drawn.
+        """
+        return cls(result).plot(ax)
+
+
+# ------------------------------------------------------------------ axes
+
+
+def inches(ax: Any) -> tuple[float, float]:
+    """Return the width and the height of axes."""
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return float(box.width), float(box.height)
+
+
+def is_narrow(ax: Any) -> bool:
+    """Say whether axes are too narrow for sentences."""
+    return inches(ax)[0] < _NARROW
+
+
+def wrapped(text: str, width: float, *, small: bool = False) -> str:
+    """Break lines where a text in so many inches must."""
+    letters = max(int(width / (0.85 * _LETTER if small else _LETTER)), 12)
+    lines = [textwrap.wrap(line, letters, break_long_words=False) for line in text.split("\n")]
+    return "\n".join(line for each in lines for line in each)
+
+
+def _shrink(ax: Any) -> None:
+    """Make the text of narrow axes small, in lines that fit, and take a legend that covers them."""
+    from matplotlib.text import Text
+
+    (width, height), title = inches(ax), ax.get_title(loc="left")
+    for text in (ax.xaxis.label, ax.yaxis.label, *ax.findobj(Text)):
+        side = height if text is ax.yaxis.label else width
+        if text in (ax.xaxis.label, ax.yaxis.label) or (title and text.get_text() == title):
+            text.set(text=wrapped(text.get_text(), side, small=True), fontsize="small")
+    ax.tick_params(labelsize="small")
+    legend = ax.get_legend()
+    if legend and legend.get_window_extent().width > _MOST_LEGEND * ax.get_window_extent().width:
+        legend.remove()
+
+
+def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
+    """Draw a grid behind everything, and no frame above and on the right."""
+    if grid:
+        faint: dict[str, Any] = (
+            {"linewidth": 0.5, "alpha": 0.6} if grid == "both" else {"linewidth": 0.6}
+        )
+        ax.grid(axis=grid, color=PALE, zorder=0, **faint)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def heading(ax: Any, *lines: str, **style: Any) -> None:
+    """Write what is seen above axes."""
+    ax.set_title("\n".join(lines), loc="left", **{"size": "medium", **style})
+
+
+def shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
+    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
+    missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2.0
+    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
+    return [low - missing, high + missing]
+
+
+def rows_of(count: int, columns: int) -> list[list[Any]]:
+    """Return a mosaic of so many axes in so many columns."""
+    places = np.arange(-(-count // columns) * columns).reshape(-1, columns).tolist()
+    return [[each if each < count else "." for each in row] for row in places]
+
+
+def heat_map_axes(ax: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
+    """Name the columns and rows of a heat map."""
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def write_cell(
+    ax: Any, row: int, column: int, text: str, *, dark: bool, bold: bool, **style: Any
+) -> None:
+    """Write in a cell of a heat map."""
+    ink, weight = "white" if dark else BLACK, "bold" if bold else "normal"
+    ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
+
+
+def reliability_axes(
+    ax: Any, predicted: str, observed: str, *, few: bool = False, label: str | None = None
+) -> list[float]:
+    """Make axes those of a reliability diagram, with its diagonal; return their marks."""
+    marks = probability_axis(most=2 if few else 5)
+    ax.plot([0, 1], [0, 1], **DASHED, zorder=3, label=label)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xticks=marks, yticks=marks)
+    ax.set(xlabel=predicted, ylabel=observed)
+    tidy(ax, "both")
+    return marks
+
+
+# ------------------------------------------------------------------ letters
+
+
+def lettering(text: str, most: int = NAME) -> str:
+    r"""Return a text that comes with the data as matplotlib is to draw it: visible, and not long.
+
+    matplotlib takes what stands between two dollar signs for a formula, and fails where it is none; a
+    character that the font lacks is an empty box, the same for all.
+
+    Examples
+    --------
+    >>> print(lettering("cat"), lettering(r"$\frac$"), lettering("a\nb"), lettering("long_" * 9, 10))
+    cat \$\frac\$ a\nb long_…ong_
+    """
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties, findfont
+
+    fonts = []
+    for family in rcParams["font.family"]:  # those that it would use, in the order in which it does
+        try:
+            fonts.append(str(findfont(FontProperties(family=[family]), fallback_to_default=False)))
+        except ValueError:  # it is not installed
+            continue
+    known = _glyphs(tuple(fonts) or (str(findfont(FontProperties())),))
+    drawn = "".join(each if ord(each) in known else escaped(each) for each in shown(text, most))
+    return shown(drawn, 2 * most).replace("$", r"\$")
+
+
+@cache
+def _glyphs(fonts: tuple[str, ...]) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    return frozenset(code for font in fonts for code in get_font(font).get_charmap())
+
+
+def short(number: float) -> str:
+    """Write a count in at most four characters or so: 87, 9.4k, 99k, 1.2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= 0.9995 * size:
+            digits = f"{number / size:.1f}" if number < 9.95 * size else f"{number / size:.0f}"
+            return digits.removesuffix(".0") + letter
+    return f"{number:.0f}"

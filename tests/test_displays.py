@@ -1,0 +1,249 @@
+"""What every display does, whatever it shows; what each draws is tested by itself."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from support import dirichlet, labels_from
+
+import caltest
+from caltest import InputError
+from caltest.simulation import m3
+
+pytestmark = pytest.mark.usefixtures("pictures")
+
+PROBS = dirichlet(200, 3, 0)
+LABELS = labels_from(PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True), np.random.default_rng(0))
+TWO = np.column_stack([1 - PROBS[:, 0], PROBS[:, 0]])
+
+
+@cache
+def results():
+    """What displays show, by the display's name; as quick as can be."""
+    models = {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}
+    functions = ["binning", "temperature"]
+    return {
+        "BoundsDisplay": caltest.miscalibration_bounds(PROBS, LABELS, rng=0, n_resamples=99),
+        "CertificateDisplay": caltest.certificate(PROBS, LABELS),
+        "ComparisonDisplay": caltest.compare(models, LABELS, "ecd", n_resamples=20, rng=0),
+        "NullDisplay": caltest.test(PROBS, LABELS, "ecd", n_resamples=99, rng=0),
+        "PowerDisplay": caltest.power(m3, [50, 100], "ecd", n_datasets=5, rng=0),
+        "RiskDisplay": caltest.estimate_squared_error(
+            TWO, LABELS == 0, None, functions, pvalue="none", rng=0
+        ),
+        "WitnessDisplay": caltest.witness(PROBS, LABELS, n_resamples=99, n_points=8, rng=0),
+    }
+
+
+def reliability(probs, labels, **options):
+    return caltest.ReliabilityDisplay.from_predictions(probs, labels, n_resamples=99, rng=0, **options)
+
+
+#: Every display, and those that look different, as a function of `ax`.
+DISPLAYS = {
+    **{
+        name: lambda name=name, **ax: getattr(caltest, name).from_result(results()[name], **ax)
+        for name in ("BoundsDisplay", "CertificateDisplay", "ComparisonDisplay", "NullDisplay",
+                     "PowerDisplay", "RiskDisplay", "WitnessDisplay")
+    },
+    "CertificateDisplay by rows": lambda **ax: caltest.CertificateDisplay.from_result(
+        results()["CertificateDisplay"], against="rows", **ax
+    ),
+    "ReliabilityDisplay": lambda **ax: reliability(PROBS, LABELS, **ax),
+    "ReliabilityDisplay, corp": lambda **ax: reliability(PROBS, LABELS, curve="corp", **ax),
+    "ReliabilityDisplay, panels": lambda **ax: reliability(PROBS, LABELS, lens="classwise", **ax),
+}  # fmt: skip
+COUNTS = {"ComparisonDisplay": 2, "RiskDisplay": 3, "ReliabilityDisplay, panels": 3}
+
+
+@pytest.fixture(params=DISPLAYS)
+def name(request):
+    return request.param
+
+
+def given_axes(count, width, height=4.0):
+    import matplotlib.pyplot as plt
+
+    size = (width * (count + 1), height)
+    return plt.subplots(1, count + 1, figsize=size, layout="constrained", squeeze=False)
+
+
+def render(figure):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a layout without room, a glyph that is missing
+        figure.canvas.draw()
+
+
+def test_every_display_is_here():
+    public = {each for each in caltest.plots.__all__ if each.endswith("Display")} - {"Display"}
+    assert public == {each.replace(",", " ").split()[0] for each in DISPLAYS}
+    assert all(issubclass(getattr(caltest.plots, each), caltest.plots.Display) for each in public)
+
+
+def test_it_draws_into_a_new_figure_in_which_all_is_seen(name):
+    display = DISPLAYS[name]()
+    figure, axes = display.figure_, display.axes_
+    assert len(axes) == COUNTS.get(name, 1)
+    assert display.ax_ is axes[0]
+    assert all(ax.figure is figure for ax in axes)
+    render(figure)
+    used = figure.get_tightbbox()  # in inches
+    assert min(used.x0, used.y0) >= -1e-6
+    assert (np.array([used.x1, used.y1]) <= figure.get_size_inches() + 1e-6).all()
+    assert display.plot() is display
+    assert display.figure_ is not figure
+
+
+def test_it_draws_into_given_axes_and_nowhere_else(name):
+    import matplotlib.pyplot as plt
+
+    figure, axes = given_axes(COUNTS.get(name, 1), 6.0)
+    *wanted, other = axes.ravel()
+    display = DISPLAYS[name](ax=wanted if len(wanted) > 1 else wanted[0])
+    assert (display.figure_, display.axes_) == (figure, tuple(wanted))
+    assert plt.get_fignums() == [figure.number]
+    assert not other.has_data()
+    render(figure)
+
+
+@pytest.mark.parametrize("wrong", [None, 1, "ax", (), [1, 2]], ids=repr)
+def test_what_is_no_axes_is_told_in_one_sentence(name, wrong):
+    display = DISPLAYS[name]()
+    count, before = COUNTS.get(name, 1), display.axes_
+    axes = list(given_axes(count, 3.0)[1].ravel()) if wrong is None else wrong
+    with pytest.raises(InputError) as caught:
+        display.plot(axes)
+    expected = f"there are {count + 1} axes; give {count}" if wrong is None else "give matplotlib axes"
+    assert expected in str(caught.value)
+    assert str(caught.value).endswith(".")
+    assert display.axes_ == before
+
+
+def test_in_narrow_axes_text_is_small_and_in_its_place(name):
+    from matplotlib.font_manager import FontProperties
+
+    figure, axes = given_axes(COUNTS.get(name, 1), 3.2, 3.2)
+    wanted = list(axes.ravel()[:-1])
+    DISPLAYS[name](ax=wanted)
+    render(figure)
+    small = FontProperties(size="small").get_size_in_points()
+    width = figure.get_size_inches()[0] * figure.dpi
+    for ax in wanted:
+        labels = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
+        assert all(text.get_size() <= small for text in labels if text.get_text())
+        for text in labels[:2]:
+            box = text.get_window_extent()
+            assert not text.get_text() or (box.x0 >= 0.0 and box.x1 <= width)
+        legend = ax.get_legend()
+        assert not legend or legend.get_window_extent().width <= 3.2 * figure.dpi
+
+
+def test_drawing_changes_no_result():
+    for name, result in results().items():
+        before = json.dumps(result.to_dict(), default=repr)
+        DISPLAYS[name]()
+        assert json.dumps(result.to_dict(), default=repr) == before
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".SVG"])
+def test_it_is_saved(suffix, tmp_path):
+    display = caltest.PowerDisplay(results()["PowerDisplay"])  # not yet drawn
+    path = tmp_path / f"power{suffix}"
+    display.save(path)
+    start = {".png": b"\x89PNG", ".pdf": b"%PDF", ".SVG": b"<?xml"}[suffix]
+    assert path.read_bytes().startswith(start)
+    assert display.figure_ is not None
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("power.txt", "give a file that ends in .png, .pdf or .svg."),
+        ("none/power.png", "give a file in a folder"),
+        ("a\0.png", "null character"),
+        (None, "give the path of a file"),
+    ],
+)
+def test_what_cannot_be_saved_is_told(path, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        caltest.PowerDisplay(results()["PowerDisplay"]).save(path)
+    assert told in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------ a model, and its rows
+
+
+class Model:
+    """It gives the probabilities that it is given."""
+
+    def __init__(self, classes):
+        self.classes_ = np.array(classes)
+
+    def predict_proba(self, X):
+        return X
+
+
+CLASSES = {
+    "places": [0, 1, 2],
+    "floats": [0.0, 1.0, 2.0],
+    "other numbers": [1, 2, 3],
+    "signs": [-1, 0, 1],
+    "names": ["ant", "bee", "cat"],
+}
+
+
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+def test_a_model_is_shown_by_the_classes_that_it_knows(classes):
+    options = {"lens": "classwise", "n_resamples": 19, "rng": 0}
+    shown = caltest.ReliabilityDisplay.from_estimator(
+        Model(classes), PROBS, np.array(classes)[LABELS], **options
+    )
+    plain = caltest.ReliabilityDisplay.from_predictions(PROBS, LABELS, **options)
+    assert [panel.title for panel in shown.panels] == [f"Class {each}" for each in classes]
+    for one, other in zip(shown.panels, plain.panels, strict=True):
+        assert np.array_equal(one.observed, other.observed)
+        assert np.array_equal(one.predicted, other.predicted)
+        assert one.result.pvalue == other.result.pvalue
+
+
+def test_a_model_of_two_classes_and_axes():
+    ax = given_axes(1, 6.0)[1].ravel()[0]
+    model = Model(["no", "yes"])
+    labels = np.array(["yes", "no"])[(LABELS == 0).astype(int)]
+    display = caltest.ReliabilityDisplay.from_estimator(model, TWO, labels, rng=0, ax=ax)
+    assert display.ax_ is ax
+    assert display.panels[0].predicted_label == "predicted probability of class yes"
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "told"),
+    [
+        (Model([0, 1, 2]), LABELS + 1, "y holds 3 in row"),
+        (Model, LABELS, "model is the class Model; give a fitted classifier with predict_proba."),
+        (object(), LABELS, "give a fitted classifier"),
+        (Model([0, 1, 2]), LABELS[:5], "labels has 5 entries"),
+    ],
+    ids=["label", "class", "no model", "too few"],
+)
+def test_a_model_that_cannot_be_shown(model, labels, told):
+    with pytest.raises(InputError) as caught:
+        caltest.ReliabilityDisplay.from_estimator(model, PROBS, labels)
+    assert told in str(caught.value)
+
+
+def test_columns_with_numbers_of_their_own_have_a_panel_each():
+    """Column "1" is the first here, not the one at place 1."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(PROBS, columns=["1", "2", "3"])
+    named = reliability(frame, LABELS + 1, lens="classwise")
+    plain = reliability(PROBS, LABELS, lens="classwise")
+    assert [panel.title for panel in named.panels] == ["Class 1", "Class 2", "Class 3"]
+    for one, other in zip(named.panels, plain.panels, strict=True):
+        assert np.array_equal(one.predicted, other.predicted)

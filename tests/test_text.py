@@ -1,0 +1,108 @@
+"""How numbers, names and ranges are written in sentences."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from caltest.auditing import Group, View
+from caltest.text.bounds import at_least, at_most, scores_between
+from caltest.text.localisation import extent
+from caltest.text.numbers import (
+    confidence_text,
+    counted,
+    number,
+    page,
+    percent,
+    percents,
+    points,
+    pvalue,
+    signed_points,
+)
+from caltest.text.vocabulary import lens_name, narrow_name, shown_direction, view_name
+from caltest.tolerance import claim
+
+TOP = View("top_label", "the top class is right", None, 900, says=0.91, share=0.84, direction="over")
+NEAR = View("top_label", "the top class is right", None, 900, says=0.91, share=0.90, direction="over")
+NORTH = View("top_label", "", Group("region_of_the_world", "north"), 100)
+
+WRITTEN = [
+    (number, (0.012345,), "0.01235"),
+    (number, (-2.0,), "−2"),
+    (number, (-0.0,), "0"),
+    (number, (math.inf,), "∞"),
+    (points, (0.062,), "6.2 points"),
+    (points, (0.01,), "1 point"),
+    (points, (0.0001,), "0.01 points"),
+    (signed_points, (0.0423,), "+4.2"),
+    (signed_points, (-0.11,), "−11.0"),
+    (signed_points, (0.0,), "0.0"),
+    (signed_points, (0.0001,), "+0.01"),
+    (percent, (0.52, 0), "52%"),
+    (percent, (0.00002, 1), "<0.1%"),
+    (percent, (0.99999, 1), ">99.9%"),
+    (percent, (0.0, 1), "0%"),
+    (percent, (1.0, 0), "100%"),
+    (percents, (0.52, 0.4), ("52%", "40%")),
+    (percents, (0.9931, 0.8968), ("99.3%", "89.7%")),
+    (percents, (0.50001, 0.50012), ("50.001%", "50.012%")),
+    (percents, (0.8, 0.8), ("80%", "80%")),
+    (percents, (1e-12, 3e-9), ("1e-10%", "3e-07%")),
+    (percents, (1 - 1e-9, 1.0), (">99.9%", "100%")),
+    (percents, (0.58, 0.25, 1), ("58.0%", "25.0%")),
+    (percents, (1 - 1e-9, 1 - 1e-12), ("100% − 1e-07%", "100% − 1e-10%")),
+    (confidence_text, (0.95,), "95%"),
+    (confidence_text, (0.975,), "97.5%"),
+    (confidence_text, (0.99999,), "99.999%"),
+    (confidence_text, (2 / 3,), "66.67%"),
+    (pvalue, (0.0384, 0.05), "0.038"),
+    (pvalue, (0.0500004, 0.05), "0.0500004"),
+    (pvalue, (0.05, 0.05), "0.05"),
+    (pvalue, (1.0, 0.05), "1"),
+    (counted, (1, "check"), "1 check"),
+    (counted, (12345, "row"), "12,345 rows"),
+    (counted, (2, "hypothesis", "hypotheses"), "2 hypotheses"),
+    (scores_between, (0.25, 0.5), "0.25 to 0.5"),
+    (scores_between, (0.5, 0.5), "of 0.5"),
+    (scores_between, (0.99991, 1.0), "0.9999 to 1"),
+    (scores_between, (0.99996, 0.99996), "of 0.99996"),
+    (scores_between, (0.500001, 0.500002), "0.500001 to 0.500002"),
+    (at_most, (0.05201,), "5.3"),
+    (at_most, (0.0031,), "0.31"),
+    (at_most, (1.0,), "100"),
+    (at_least, (0.05299,), "5.2"),
+    (at_least, (0.00319,), "0.31"),
+    (extent, (1.4, 3000), "about 1 rows"),
+    (extent, (312.0, 3000), "about 310 rows"),
+    (extent, (8483.0, 30_000), "about 8,500 rows"),
+    (extent, (1700.0, 3000), "more than half of the predictions"),
+    (extent, (2990.0, 3000), "nearly all predictions"),
+    (lens_name, (TOP,), "the top label"),
+    (lens_name, (View("class:cat", "the label is 'cat'", None, 100),), "class 'cat'"),
+    (
+        lens_name,
+        (View("top:2", "the label is among the top 2", None, 100),),
+        "the probability that the label is among the top 2",
+    ),
+    (view_name, (NORTH,), "the top label in region_of_the_world = north"),
+    (narrow_name, (NORTH, 48), "the top label in region_of_the_world = north"),
+    (narrow_name, (NORTH, 30), "the top … in region_o… = north"),
+    (shown_direction, (TOP,), "over"),
+    (shown_direction, (NEAR,), None),
+    (
+        claim,
+        ("the top class is right", "over", 0.02),
+        "nowhere does the probability that the top class is right claim more than 2 points too much",
+    ),
+]
+
+
+@pytest.mark.parametrize(("write", "given", "text"), WRITTEN)
+def test_written(write, given, text):
+    assert write(*given) == text
+
+
+def test_a_page_is_lines_that_obey_nobody():
+    text = page("Title", [("rows", "a\nb")], "", ["  x::y", "::error::z"], notes=["one\x1b"])
+    assert text == "Title\n  rows       a\\nb\n\n  x::y\n\\x3a:error::z\n\nNote: one\\x1b"
