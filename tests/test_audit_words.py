@@ -82,6 +82,7 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
     assert 0.2 * low <= outside / repetitions <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [10**9, 0])
 def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     """What all bands leave out, drawn or not, adds up to alpha at most."""

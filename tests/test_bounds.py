@@ -228,6 +228,7 @@ def test_the_other_class_has_the_other_side(local):
     assert mirrored.under == pytest.approx(bounds.over, abs=0.011)
 
 
+@pytest.mark.slow
 def test_row_order_and_workers_do_not_change_a_number():
     scores = np.round(0.9 * scores_of("smooth", 5000), 3)
     labels = drawn(scores * 0.9, np.random.default_rng(0))
@@ -247,6 +248,7 @@ def test_more_confidence_bounds_less():
     assert found[0] > found[-1] > 0.0
 
 
+@pytest.mark.slow
 def test_classwise():
     probs = dirichlet(3000, 3, 0)
     truth = probs.copy()

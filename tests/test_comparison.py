@@ -67,7 +67,14 @@ def test_ties():
     assert signs(np.array([1e-17]), np.array([2e-17]), 1e-15).tolist() == [0]
 
 
-@pytest.mark.parametrize("statistic", [s for s in STATISTICS if STATISTICS[s].growth is not None])
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("cox", "smooth_ece") else ())
+        for name in STATISTICS
+        if STATISTICS[name].growth is not None
+    ],
+)
 def test_every_statistic(statistic):
     found = quick(statistic=statistic, n_resamples=5)
     assert found.statistic == statistic

@@ -157,7 +157,7 @@ def test_workers_do_not_change_a_number(statistic, null):
 
 # ------------------------------------------------------------------ lenses, audits, files
 
-LENSES = [None, "top_label", "class:1", "top:2", "sorted"]
+LENSES = [None, "top_label", "class:1", "sorted"]
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=str)

@@ -70,6 +70,7 @@ def test_labels_are_the_digits_in_their_own_order():
     np.testing.assert_array_equal(load_digits_predictions().labels, datasets.load_digits().target)
 
 
+@pytest.mark.slow
 def test_the_script_makes_what_is_shipped():
     pytest.importorskip("sklearn")
     script = runpy.run_path(str(SCRIPT))

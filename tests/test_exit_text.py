@@ -118,6 +118,7 @@ def test_every_summary_is_fit_to_be_printed(make, name):
     assert len(str(result)) < 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 def test_the_assertion_of_pytest(name):
     predictions, labels = data(name)
@@ -127,6 +128,7 @@ def test_the_assertion_of_pytest(name):
     assert_fit(str(caught.value), 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 def test_reports_in_markdown_html_and_xml(name):
     audit = an_audit(name)
@@ -149,6 +151,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY.values(), ids=EVERY)
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_names_in_tables_are_visible_and_otherwise_as_they_are(make, name):

@@ -158,6 +158,7 @@ SMALL = {
 }
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("design", SMALL)
 @pytest.mark.parametrize("statistic", STATISTICS_SMALL)
 def test_moments_of_few_distinct_rows(statistic, design):

@@ -345,9 +345,9 @@ def test_size(design):
             assert np.mean(np.array(whole) <= level) >= low
 
 
-@pytest.mark.parametrize("doubt", [1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("doubt", [1e-14, 1e-10, 1e-6, 1e-4])
 @pytest.mark.parametrize("m", [2, 3, 10])
-@pytest.mark.parametrize("n", [2, 30, 700])
+@pytest.mark.parametrize("n", [2, 200])
 def test_all_but_certain_labels_are_no_evidence(doubt, m, n):
     """The likeliest labels come true, and are what is drawn: whatever rounding does, p is 1 or near."""
     rng = np.random.default_rng(n)

@@ -219,6 +219,7 @@ def test_options_that_are_not_positive_have_a_linear_axis():
     assert shown.get_xscale() == "linear"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [True, False])
 def test_certain_predictions(right):
     labels = np.arange(60) % 2
@@ -230,6 +231,7 @@ def test_certain_predictions(right):
         assert apart(ax.xaxis.get_ticklabels())
 
 
+@pytest.mark.slow
 def test_more_than_two_classes_and_a_lens():
     probs = dirichlet(150, 3, 1)
     labels = labels_from(probs, np.random.default_rng(1))

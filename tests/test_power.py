@@ -81,6 +81,7 @@ def test_predicted_distributions_of_numbers():
 # ------------------------------------------------------------------ seeds
 
 
+@pytest.mark.slow
 def test_workers_and_backends_change_no_number():
     ask = partial(caltest.power, partial(tempered, temperature=0.7), 60, "ecd", n_datasets=24, rng=5)
     alone = ask(n_jobs=1, under_null=True).to_dict()

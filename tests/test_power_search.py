@@ -123,6 +123,7 @@ def test_counts_on_no_curve_are_said_to_be():
     assert high is None or high > 1.5 * low
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_answer_and_stays_inside():
     never = caltest.sample_size(m1, "ecd", min_n=20, max_n=80, n_datasets=50, rng=0)
     assert (never.n, never.interval) == (None, (80, None))

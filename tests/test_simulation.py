@@ -175,6 +175,7 @@ def test_true_skce_of_a_uniform_variable_against_quadrature():
     assert abs(value - 2 * below) < 4.5 * error
 
 
+@pytest.mark.level
 def test_true_skce_scales_with_pi_squared():
     whole, half = true_skce(ALPHA, None, 1.0), true_skce(ALPHA, None, 0.5)
     assert half.value == pytest.approx(whole.value / 4)

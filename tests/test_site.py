@@ -85,6 +85,7 @@ def test_pages_about_adding_run(name, monkeypatch, capsys):
     assert set(capsys.readouterr().out.splitlines()) == expected
 
 
+@pytest.mark.slow
 def test_an_added_statistic_has_its_name_everywhere(monkeypatch, capsys):
     module = run("docs/extend/statistic.md", monkeypatch)
     monkeypatch.setitem(caltest.statistics.STATISTICS, "sure_errors", module.SureErrors)

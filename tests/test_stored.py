@@ -89,7 +89,7 @@ STATISTICS = [
     (ECE(distance="sqeuclidean"), LENS),
     (SquaredECE(binning.FromEdges([0, 0.5, 0.6, 1.0])), LENS),
     (DebiasedECE(), LENS),
-    (Omnibus(), None),
+    pytest.param(Omnibus(), None, marks=pytest.mark.slow),
 ]
 
 
