@@ -332,8 +332,8 @@ def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
         (["test", "--seed", "-1"], "--seed is '-1'; give a number, 0 or greater."),
         (["test", "--resamples", "1.5"], "--resamples is '1.5'; give a whole number."),
         (["audit", "--alpha", "5%"], "--alpha is '5%'; give a number."),
-        (["test", "--nope"], "no such option: --nope; see caltest test --help."),
-        (["--nope"], "no such option: --nope; see caltest --help."),
+        (["test", "--qqqq"], "no such option: --qqqq; see caltest test --help."),
+        (["--qqqq"], "no such option: --qqqq; see caltest --help."),
         (["nope"], "no such command 'nope'; see caltest --help."),
         (
             ["test", "a.csv", "b.csv"],
