@@ -160,6 +160,7 @@ def test_a_hypothesis_more_leaves_the_others_alone(without_bounds):
             assert len(more) > len(small)
 
 
+@pytest.mark.slow
 def test_the_same_for_every_number_of_workers():
     probs, labels, group = one_bad_group(600, 4, 1)
     one, two = (

@@ -86,6 +86,7 @@ def test_reliability_holds_all_bins_at_once():
     assert 0.25 * low <= outside / repetitions <= high
 
 
+@pytest.mark.slow
 def test_bounds_are_those_of_the_family():
     probs, labels, group = one_bad_group(600, 3, 3)
     small = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
@@ -200,6 +201,7 @@ def wrong():
     )
 
 
+@pytest.mark.slow
 def test_the_call_repeats_it(wrong):
     assert wrong.call == (
         "caltest.audit(probs, labels, groups=groups[['region', 'x']], alpha=0.1, n_resamples=99, rng=0)"

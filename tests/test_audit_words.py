@@ -242,6 +242,7 @@ def test_a_long_name_leaves_no_other_out():
     assert shown == "class 'cat' in a\\nb = ' \\u202e'"
 
 
+@pytest.mark.slow
 def test_tables_are_no_wider_than_a_hundred_columns():
     probs, labels, group = one_bad_group(1200, 3, 3, t=0.2)
     cells = [f"{'a long value of a group ' * 4}{g}" for g in group]

@@ -238,6 +238,7 @@ def test_row_order_and_workers_do_not_change_a_number():
     assert bounds_of(scores, labels, rng=1).to_dict() != one
 
 
+@pytest.mark.slow
 def test_more_confidence_bounds_less():
     scores = scores_of("smooth")
     labels = drawn(scores * 0.8, np.random.default_rng(0))

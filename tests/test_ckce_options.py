@@ -32,6 +32,7 @@ from caltest.statistics import CKCE, ckce
 # ------------------------------------------------------------------ regularization
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("A", [None, CLASSES])
 def test_cross_validation_is_leave_one_out_in_the_mean(A):
     """Against the mean over drawn labels, each row left out and predicted by the others."""

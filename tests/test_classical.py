@@ -279,7 +279,7 @@ def test_wild_predictions_are_fitted_to_the_maximum():
     """Where Newton's method diverges, too: the score is 0 at every fit."""
     rng = np.random.default_rng(0)
     fitted = 0
-    for _ in range(400):
+    for _ in range(200):
         n = int(rng.integers(3, 60))
         x = np.clip(rng.standard_cauchy(n) * np.exp(rng.uniform(-3, 5)), -740, 700)
         y = (x > np.median(x)).astype(int)
@@ -296,7 +296,7 @@ def test_wild_predictions_are_fitted_to_the_maximum():
         assert abs(misses.sum()) < 1e-6
         assert abs(misses @ logits.values) < 1e-6 * np.abs(logits.values).max()
         assert line.loglik >= logits.loglik(y)
-    assert fitted > 200
+    assert fitted > 100
 
 
 def test_wald_replaced_under_separation_keeps_the_exact_null():

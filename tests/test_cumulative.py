@@ -133,6 +133,7 @@ def test_a_block_is_its_rows(statistic, n, scores):
     assert np.array_equal(block, form_of(statistic, p).of_labels(np.asfortranarray(labels)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", BOTH)
 def test_rounding_is_within_the_resolution(statistic):
     """A tenth, added 100 000 times, is off by 2e-8 of a row."""

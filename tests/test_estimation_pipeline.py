@@ -408,6 +408,7 @@ def test_a_truncated_kernel_matrix_is_told(monkeypatch):
     assert "3 features were kept" in found.summary()
 
 
+@pytest.mark.level
 def test_p_values_of_the_pipeline_where_labels_are_all_but_certain():
     """All labels are the likely ones, nearly all draws are too: risks are equal but for rounding."""
     for seed in range(8):

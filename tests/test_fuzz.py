@@ -48,11 +48,11 @@ def file_calls(draw: Any) -> Call:
 
 #: By kind: cases, and how many of them in the usual run, which takes two minutes of one core in all.
 KINDS: dict[str, tuple[SearchStrategy[Case], int]] = {
-    "right data, odd options": (fuzz_calls.data_calls(good_pairs()), 1000),
-    "odd data": (fuzz_calls.data_calls(bad_pairs(), most=1), 1500),
+    "right data, odd options": (fuzz_calls.data_calls(good_pairs()), 700),
+    "odd data": (fuzz_calls.data_calls(bad_pairs(), most=1), 1000),
     "models": (fuzz_calls.model_calls(), 250),
     "options alone, and results": (fuzz_calls.option_calls(), 500),
-    "files in Python": (file_calls(), 1000),
+    "files in Python": (file_calls(), 700),
     "files in commands": (fuzz_commands.read_files(), 200),
     "command lines": (fuzz_commands.command_lines(), 200),
     "processes": (fuzz_commands.processes(), 4),

@@ -57,6 +57,7 @@ CURVES = ([0.5] * 6, [0.0, 0.0, 0.2, 0.5, 1.0, 1.0], [0.1, 0.15, 0.2, 0.3, 0.9, 
 SCORES = np.array([0.1, 0.2, 0.25, 0.5, 0.6, 0.95])
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("scores", [SCORES, np.full(6, 0.3), np.array([0.1, 0.1, 0.4, 0.4, 0.4, 0.9])])
 @pytest.mark.parametrize("n_cells", [6, 2, 1])

@@ -187,6 +187,7 @@ def test_an_infinite_risk_is_an_arrow():
     assert np.isfinite(shown.get_ylim()).all()
 
 
+@pytest.mark.slow
 def test_negative_estimates():
     """They lie left of 0, and have no root."""
     result = estimated(["two_step_ridge", "temperature"])

@@ -17,6 +17,7 @@ from caltest.planning.search import Search
 from caltest.simulation import m1, m2
 
 
+@pytest.mark.level
 def test_sample_size_of_a_binomial_test():
     found = caltest.sample_size(constant(), **citl, n_datasets=600, rng=0)
     low, high = found.interval

@@ -70,6 +70,7 @@ def test_numbers_are_those_recorded(group):
     assert not different
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
 def test_two_workers_change_no_number(name, monkeypatch):
     monkeypatch.setitem(WORKERS, "n_jobs", 2)
