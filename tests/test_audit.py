@@ -288,6 +288,7 @@ def test_true_groups_beside_a_false_one(without_bounds):
 # ------------------------------------------------------------------ tolerance
 
 
+@pytest.mark.slow
 def test_with_a_tolerance(without_bounds):
     probs, labels, group = one_bad_group(2000, 3, 3, t=0.3, groups=2)
     options = {"groups": group, "lenses": ("canonical", "top_label"), "n_resamples": 199, "rng": 0}

@@ -127,6 +127,7 @@ def test_toy_model(p, method):
     assert ece == pytest.approx(0.2 + 0.2 * p, rel=1e-10)
 
 
+@pytest.mark.level
 def test_marginal_model():
     """Their Table 1: JKCE ×100 is −.010 and CKCE 0 for 10 000 rows of 0.1, of 1 000 labels each."""
     probs, labels = np.full((10_000, 10), 0.1), np.arange(10_000) % 10
@@ -162,6 +163,7 @@ def test_densenet_jkce(densenet):
     assert 100 * estimate(probs, labels, JKCE(kernel)) == pytest.approx(0.07061, abs=5e-6)
 
 
+@pytest.mark.level
 def test_features_beside_the_exact_inverse(densenet):
     probs, labels = densenet[0][:1200], densenet[1][:1200]
     exact = dense(kernel_matrix(probs), residuals(probs, labels), 1200**-0.25)

@@ -75,7 +75,7 @@ def listing():
 
 
 def test_rejected_is_1(here):
-    result = run("wrong.csv", *GROUPS, *QUICK)
+    result = run("wrong.csv", *GROUPS, *SMALL)
     assert result.exit_code == 1
     assert result.stderr == ""
     assert result.stdout.endswith("\n\nRejected at alpha = 0.05 (exit status 1).\n")
@@ -231,6 +231,7 @@ def test_the_status_that_is_printed_is_the_status(here):
 # --- options from a file
 
 
+@pytest.mark.slow
 def test_options_from_pyproject_toml(here):
     Path("pyproject.toml").write_text(
         "[tool.caltest]\ngroup = ['region']\ncolumns = ['ant', 'bee', 'cat']\nlens = 'top_label'\n"

@@ -29,6 +29,7 @@ def file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_output_is_the_summary():
     result = run("--example", "digits:naive_bayes", "--seed", 3)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -39,6 +40,7 @@ def test_the_output_is_the_summary():
     assert result.stdout == f"{expected.summary()}\n\n{upper.summary()}\n"
 
 
+@pytest.mark.slow
 def test_the_certificate_is_chosen():
     options = ("--example", "digits:random_forest", "--resamples", 59, "--seed", 0, "--json")
     found = {
@@ -51,6 +53,7 @@ def test_the_certificate_is_chosen():
     assert wanted["samples_wanted"] > 0
 
 
+@pytest.mark.slow
 def test_the_picture(tmp_path):
     path = tmp_path / "bounds.png"
     result = run("--example", "digits:naive_bayes", "--resamples", 59, "--seed", 3, "--plot", path)
@@ -74,6 +77,7 @@ def test_json_and_options(file):
     assert two.stdout == result.stdout
 
 
+@pytest.mark.slow
 def test_classwise(file):
     result = run(file, "--label", "verdict", "--lens", "classwise", "--seed", 1)
     assert result.exit_code == 0

@@ -34,6 +34,7 @@ def file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_output_is_the_summary():
     result = run(*DIGITS, "--n", 50, "--n", 90, "--overconfidence", 0.05, "--under-null", *QUICK)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -43,6 +44,7 @@ def test_the_output_is_the_summary():
     assert result.stdout == f"{expected.summary()}\n"
 
 
+@pytest.mark.slow
 def test_sample_size_as_json(file):
     asked = ("--label", "verdict", "--temperature", 0.4, "--sample-size", "--power", 0.7, *QUICK)
     result = run(file, *asked, "--min-n", 20, "--max-n", 5000, "--alpha", 0.1, "--json")
@@ -135,6 +137,7 @@ def test_a_simulated_model_is_that_of_python():
     assert json.loads(printed.stdout)["points"] == expected.to_dict()["points"]
 
 
+@pytest.mark.slow
 def test_the_picture(tmp_path):
     path = tmp_path / "power.png"
     assert run("--simulate", "m2", "--n", 20, "--n", 40, *QUICK, "--plot", path).exit_code == 0

@@ -94,6 +94,7 @@ def test_every_statistic(statistic):
     assert ("whatever the sign" in found.measures) == found.signed
 
 
+@pytest.mark.level
 def test_sensible_rankings():
     truth = dirichlet(600, 3, 1)
     labels = labels_from(truth, np.random.default_rng(5))
@@ -118,8 +119,10 @@ def test_signed_statistics_are_compared_by_size():
 # ------------------------------------------------------------------ input
 
 
-@pytest.mark.parametrize("statistic", ["skce_uq", "ckce", brier_score])
-@pytest.mark.parametrize("resampling", ["subsampling", "bootstrap"])
+@pytest.mark.parametrize(
+    ("statistic", "resampling"),
+    [("skce_uq", "subsampling"), ("ckce", "bootstrap"), (brier_score, "bootstrap")],
+)
 def test_the_same_seed_gives_the_same_numbers(statistic, resampling):
     def numbers(**options):
         return quick(statistic=statistic, resampling=resampling, rng=4, **options).to_dict()

@@ -61,6 +61,7 @@ def test_the_variance_of_the_sample_variance():
     assert abs(np.mean(found) - known) < 4 * np.std(found) / np.sqrt(repetitions)
 
 
+@pytest.mark.level
 def test_standard_errors_of_skce_by_the_jackknife():
     """For a model that is badly calibrated the first-order term rules, which the jackknife has."""
     found = quick(
@@ -118,6 +119,7 @@ def test_standard_errors_by_simulation(names):
     assert 0.75 < np.mean(own) / np.var(values) < top
 
 
+@pytest.mark.slow
 def test_many_rows_need_no_square_of_memory():
     import tracemalloc
 
@@ -133,6 +135,7 @@ def test_many_rows_need_no_square_of_memory():
 # ------------------------------------------------------------------ standard errors by resampling
 
 
+@pytest.mark.level
 @pytest.mark.parametrize(
     ("resampling", "size"), [("subsampling", None), ("subsampling", 100), ("bootstrap", None)]
 )

@@ -46,6 +46,8 @@ FAST = {
     "brownian": "ks",
     "consistency": "ece",
 }
+#: "consistency" draws rows too, and makes a form of each draw: one statistic shows what it promises.
+CHEAP = [pair for pair in PAIRS if pair[1] != "consistency" or pair[0] == FAST["consistency"]]
 ORDERLESS = [name for name in STATISTICS if not STATISTICS[name].depends_on_row_order]
 
 
@@ -119,7 +121,7 @@ def test_a_pair_works_or_says_what_does(statistic, null):
         assert result.seed == 0
 
 
-@pytest.mark.parametrize(("statistic", "null"), PAIRS)
+@pytest.mark.parametrize(("statistic", "null"), CHEAP)
 def test_the_same_seed_gives_the_same_numbers(statistic, null):
     """Another seed, or order of the rows: the same value, and where nothing is drawn the same p."""
     first, again, other = (run(statistic, null, rng=seed) for seed in (3, 3, 4))
@@ -271,7 +273,7 @@ EXTREMES = {
 }
 
 
-@pytest.mark.parametrize(("statistic", "null"), PAIRS)
+@pytest.mark.parametrize(("statistic", "null"), CHEAP)
 def test_extremes(statistic, null):
     """No warning, no p-value outside (0, 1]; refusals are InputErrors."""
     for case, (probs, labels) in EXTREMES.items():

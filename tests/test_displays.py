@@ -98,6 +98,7 @@ def test_it_draws_into_a_new_figure_in_which_all_is_seen(name):
     assert display.figure_ is not figure
 
 
+@pytest.mark.slow
 def test_it_draws_into_given_axes_and_nowhere_else(name):
     import matplotlib.pyplot as plt
 
@@ -110,6 +111,7 @@ def test_it_draws_into_given_axes_and_nowhere_else(name):
     render(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [None, 1, "ax", (), [1, 2]], ids=repr)
 def test_what_is_no_axes_is_told_in_one_sentence(name, wrong):
     display = DISPLAYS[name]()
@@ -123,6 +125,7 @@ def test_what_is_no_axes_is_told_in_one_sentence(name, wrong):
     assert display.axes_ == before
 
 
+@pytest.mark.slow
 def test_in_narrow_axes_text_is_small_and_in_its_place(name):
     from matplotlib.font_manager import FontProperties
 
@@ -199,6 +202,7 @@ CLASSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 def test_a_model_is_shown_by_the_classes_that_it_knows(classes):
     options = {"lens": "classwise", "n_resamples": 19, "rng": 0}

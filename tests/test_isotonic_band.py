@@ -128,6 +128,7 @@ def test_too_many_cells():
     assert len(pool(scores[:5000], np.zeros(5000, dtype=int), 6000).starts) == 5000
 
 
+@pytest.mark.level
 def test_pooling_does_not_widen_the_band_of_many_scores():
     """Fewer intervals are allowed a larger level each: at 600 rows that outweighs the rounding."""
     widths = {cells_wanted(600): [], 600: []}

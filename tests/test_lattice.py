@@ -86,6 +86,7 @@ def test_tails_are_relatively_exact_however_small(n):
         assert found == pytest.approx(tails[least], rel=1e-10)
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_level_is_kept_and_reached(name):
     """5 000 data sets; p-values of every count are found once."""

@@ -229,6 +229,7 @@ def many_draws():
     return probs, (u > limits[:, 0]).astype(np.uint8) + (u > limits[:, 1])
 
 
+@pytest.mark.level
 @pytest.mark.parametrize("statistic", ["skce_uq", "skce_b", "skce_ul"])
 def test_pvalues_of_a_kernel_statistic_are_the_exact_tail(statistic, many_draws):
     """The share of the draws has a standard error of 1.4 % at .05, of 3.1 % at .01."""

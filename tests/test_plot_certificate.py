@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 import caltest
 from caltest import CertificateDisplay, InputError
 
-pytestmark = pytest.mark.usefixtures("pictures")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
 
 
 def certified(method, n=400, wrong=False, **options):

@@ -13,7 +13,7 @@ TRUTH = dirichlet(100, 3, 0)
 LABELS = labels_from(TRUTH, np.random.default_rng(0))
 
 
-pytestmark = pytest.mark.usefixtures("pictures")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
 
 
 def tempered(factor):
@@ -36,7 +36,6 @@ def boxes(texts):
     return [text.get_window_extent() for text in texts if text.get_text() and text.get_visible()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3, 7, 12])
 @pytest.mark.parametrize("name", ["m{}", "a_rather_long_name_of_a_network_trained_in_2024_{}"])
 def test_nothing_is_clipped_and_nothing_overlaps(count, name):

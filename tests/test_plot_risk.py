@@ -20,7 +20,7 @@ from caltest.estimation import (
 PROBS = dirichlet(200, 2, 0)
 LABELS = labels_from(PROBS**2 / (PROBS**2).sum(axis=1, keepdims=True), np.random.default_rng(0))
 
-pytestmark = pytest.mark.usefixtures("pictures")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
 
 
 def estimated(functions="all", **options):
@@ -64,7 +64,6 @@ def altered(result, place, **changes):
 GIVEN = (HistogramBinning(15), Temperature(0.5), TwoStepKernelRidge(0.00001234))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "functions",
     [
@@ -187,7 +186,6 @@ def test_an_infinite_risk_is_an_arrow():
     assert np.isfinite(shown.get_ylim()).all()
 
 
-@pytest.mark.slow
 def test_negative_estimates():
     """They lie left of 0, and have no root."""
     result = estimated(["two_step_ridge", "temperature"])
@@ -220,7 +218,6 @@ def test_options_that_are_not_positive_have_a_linear_axis():
     assert shown.get_xscale() == "linear"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("right", [True, False])
 def test_certain_predictions(right):
     labels = np.arange(60) % 2
@@ -232,7 +229,6 @@ def test_certain_predictions(right):
         assert apart(ax.xaxis.get_ticklabels())
 
 
-@pytest.mark.slow
 def test_more_than_two_classes_and_a_lens():
     probs = dirichlet(150, 3, 1)
     labels = labels_from(probs, np.random.default_rng(1))

@@ -26,7 +26,7 @@ ALPHA = 0.05
 SMALL = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1]
 
 
-pytestmark = pytest.mark.usefixtures("pictures")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pictures")]
 
 
 def draw(display):
@@ -251,7 +251,6 @@ def test_default_lens_and_words():
     assert named.panels[0].title == "Class dog"
 
 
-@pytest.mark.slow
 def test_classwise_panels():
     digits = caltest.datasets.load_digits_predictions("naive_bayes")
     display = draw(
@@ -271,7 +270,6 @@ def test_classwise_panels():
     assert "all bins of all panels" in texts(display)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_panels", [1, 2, 3, 7, 20])
 def test_grids_of_panels(n_panels):
     probs, labels = dirichlet(30, 20, 14), np.arange(30) % 20
@@ -381,7 +379,6 @@ def test_many_rows_make_few_marks():
         assert drawn < 2000
 
 
-@pytest.mark.slow
 def test_matplotlib_waits():
     code = "import caltest, caltest.plots, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -92,6 +92,7 @@ def test_workers_and_backends_change_no_number():
     assert find(n_jobs=2).to_dict() == find(n_jobs=1).to_dict()
 
 
+@pytest.mark.slow
 def test_a_data_set_hangs_on_seed_size_and_number_alone():
     some = caltest.power(m2, [20, 40], "ecd", n_datasets=30, rng=7)
     more = caltest.power(m2, 40, "ecd", n_datasets=30, rng=7)

@@ -34,6 +34,7 @@ def test_pictures():
     PowerDisplay.from_result(none).figure_.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pictures")
 def test_pictures_in_little_room():
     import matplotlib.pyplot as plt

@@ -30,6 +30,7 @@ def test_sample_size_of_a_binomial_test():
     assert sum(point.n_datasets for point in found.points) >= 600
 
 
+@pytest.mark.slow
 def test_a_higher_power_takes_more_rows():
     some, more = (
         caltest.sample_size(constant(), **citl, power=power, n_datasets=150, rng=0)

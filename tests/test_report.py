@@ -279,12 +279,14 @@ def test_no_zero_has_a_sign():
     assert "p alone, 95% interval" in Page(report.to_html(audit)).text("thead")
 
 
+@pytest.mark.slow
 def test_bounds_that_were_not_sought_are_not_called_unshown(found):
     unsought = replace(found.views[1], over=None, under=None)
     audit = replace(found, views=(unsought,), checks=(replace(found.checks[0], view=unsought),))
     assert summarise(audit, title=None, command=None).worst[0].proved == "not sought"
 
 
+@pytest.mark.slow
 def test_long_tables_are_cut_and_counted():
     audit = audits.audit([f"c{k}" for k in range(1000)], [f"g{k}" for k in range(300)])
     audit = replace(audit, skipped=tuple(Skipped(f"s{k}", k, "too few rows") for k in range(120)))
@@ -299,6 +301,7 @@ def test_long_tables_are_cut_and_counted():
     assert ElementTree.fromstring(report.to_junit(audit)).get("tests") == str(3204 + 120)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_real_audit_is_the_same_for_every_number_of_workers(found):
     again = audits.real("random_forest", n_resamples=399, n_jobs=2)
     for write in FORMATS.values():

@@ -88,6 +88,7 @@ def test_every_description_of_the_schema_is_a_sentence_and_every_definition_is_u
         assert description.endswith(".")
 
 
+@pytest.mark.slow
 def test_junit_counts_and_names_the_findings(found):
     for audit in (found, audits.audit(), audits.audit(wrong=False)):
         (suite,) = ElementTree.fromstring(report.to_junit(audit))
@@ -143,6 +144,7 @@ def test_no_name_becomes_a_link_in_markdown(name):
     assert not re.search(r"www\.|://|@\w|#\d|gh-\d|!\d", prose, re.IGNORECASE)
 
 
+@pytest.mark.slow
 def test_markdown_of_a_real_audit(found):
     text = report.to_markdown(found, title="Forest", command="caltest audit")
     assert text.startswith("## ✗ Rejected: Forest\n")

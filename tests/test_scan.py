@@ -118,6 +118,7 @@ def test_max_bin_by_hand():
     assert value == pytest.approx(0.6 / (np.sqrt(0.32) + 1.0))
 
 
+@pytest.mark.level
 def test_the_size_under_calibration():
     """P-values of calibrated models with ties are at most as small as they may be."""
     small = 0

@@ -162,6 +162,7 @@ def test_true_ece_closed_cases():
     assert true_ece_tv([1.0, 1.0], [0.5, 0.5], 1.0) == pytest.approx(0.25)
 
 
+@pytest.mark.level
 def test_true_skce_of_a_uniform_variable_against_quadrature():
     """For m = 2 and Dir(1, 1), ⟨β − g, β − g′⟩ = 2 (β_1 − x)(β_1 − y) with uniform x and y."""
     nu, b = 0.3, 0.2

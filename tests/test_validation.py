@@ -183,6 +183,7 @@ def test_a_table_replaces_rows_of_one_key_and_survives(tmp_path):
     assert not list(tmp_path.glob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_the_counts_are_those_of_one_go_however_often_a_run_is_stopped(tmp_path, monkeypatch):
     from validation import validity
     from validation._cells import Options
