@@ -398,17 +398,18 @@ class Pairwise(HasMoments, HasLeadingSum):
             rows = np.sort(generator(0).choice(n, size, replace=False, p=own / own.sum()))
             stands_for = (own.sum() / (size * own[rows])).clip(min=1.0)
         shares, squares = np.empty(len(rows)), np.empty(len(rows))
-        second = g * g
-        for place, i in enumerate(rows):
-            products = g @ g[i]
-            variances = products - second @ g[i] - g @ second[i] + products**2
-            weights = sum(
-                np.asarray(term.weights(slice(i, i + 1), slice(0, n)))[0] ** 2
+        second, everything = g * g, slice(0, n)
+        for part in blocks(len(rows), max(1, _HELD // n)):
+            some = rows[part]
+            products = g[some] @ g.T
+            each = products - g[some] @ second.T - second[some] @ g.T + products**2
+            weights: Any = sum(
+                np.concatenate([term.weights(slice(i, i + 1), everything) for i in some]) ** 2
                 for term in self.kernel_terms
             )
-            each = np.asarray(weights * variances)
-            each[i] = 0.0
-            shares[place], squares[place] = each.sum(), each @ each
+            each *= weights
+            each[np.arange(len(some)), some] = 0.0
+            shares[part], squares[part] = each.sum(axis=1), np.einsum("ij,ij->i", each, each)
         largest = float(shares.max()) or 1.0  # what follows has no unit
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
