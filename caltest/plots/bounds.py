@@ -42,7 +42,7 @@ _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5
 )
 @dataclass(frozen=True, eq=False)
 class BoundsDisplay(ResultDisplay):
-    """The places where a model is wrong, on its reliability diagram. Make it with :meth:`from_result`.
+    """The places where a model is wrong, on its reliability diagram. Make it with ``from_result``.
 
     A place is shaded over the range of its probabilities; its mark is at the mean probability and the
     share that came true. The bold line across it, parallel to the diagonal, is what is proved:

@@ -47,7 +47,7 @@ _LEAST_WIDTH = 0.006  # of a box, so that it can be seen
 @arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
 @dataclass(frozen=True, eq=False)
 class CertificateDisplay(ResultDisplay):
-    """The band of a certificate around the diagonal. Make it with :meth:`from_result`.
+    """The band of a certificate around the diagonal. Make it with ``from_result``.
 
     The band is grey; the certified distance is the pair of dotted lines; ranges proved to be
     miscalibrated are shaded, and so are those in which isotonic bounds cross. Points are shares of

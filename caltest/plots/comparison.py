@@ -36,7 +36,7 @@ _DARK = 85.0  # percent; numbers are white above
 @arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
 @dataclass(frozen=True, eq=False)
 class ComparisonDisplay(ResultDisplay):
-    """Intervals of every model, and how often one ranks before another. Make it with `from_result`.
+    """Intervals of every model, and how often one ranks before another. Make it with ``from_result``.
 
     Left: the models in the order of the ranking, best on top, with their intervals; a value that is not
     finite is named instead. Right: in how many percent of the resamples the model of a row has a

@@ -31,7 +31,7 @@ _BARS = 40
 @arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
 @dataclass(frozen=True, eq=False)
 class NullDisplay(ResultDisplay):
-    """Histogram of the statistics of the resamples, with the observed one. Make it with `from_result`.
+    """Histogram of the resamples' statistics, with the observed one. Make it with ``from_result``.
 
     Values that are not finite are left out of the histogram. Narrow axes get the p-value as title, and
     no legend.

@@ -39,7 +39,7 @@ _LONG = 2.6  # inches: of the label of the vertical axis
 )
 @dataclass(frozen=True, eq=False)
 class PowerDisplay(ResultDisplay):
-    """Power against the number of rows. Make it with :meth:`from_result`.
+    """Power against the number of rows. Make it with ``from_result``.
 
     Points: the shares of data sets rejected, the larger the more data sets, with their 95%
     Clopper–Pearson intervals; of a power, with a band between these, and as diamonds the shares of

@@ -45,7 +45,7 @@ _GAP = 0.13  # of the axis: room for a number
 )
 @dataclass(frozen=True, eq=False)
 class RiskDisplay(ResultDisplay):
-    """Validation risk against the tuned options, and the estimates. Make it with :meth:`from_result`.
+    """Validation risk against the tuned options, and the estimates. Make it with ``from_result``.
 
     A panel for every tuned function (one for all if none is tuned), least risk first: the root of the
     validation risk (mean over the folds), times 100, against the tuned option; a diamond at the best

@@ -34,7 +34,7 @@ _LONGEST_NAME = 14
 @arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
 @dataclass(frozen=True, eq=False)
 class WitnessDisplay(ResultDisplay):
-    """The places told and their classes, as a heat map. Make it with :meth:`from_result`.
+    """The places told and their classes, as a heat map. Make it with ``from_result``.
 
     A row for every place told, most telling on top, and a column for every class; of more than twelve
     classes, for those with a claim, the most telling twelve at most. Colour and number are z: above 0
