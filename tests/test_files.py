@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import caltest
@@ -479,3 +481,64 @@ def test_a_test_of_many_rows_never_holds_them_all(
     found = caltest.test(scan(path), statistic="ecd", n_resamples=99, rng=0)
     assert found.pvalue == expected.pvalue
     assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+
+
+# ------------------------------------------------------------------ parts of different types
+
+
+def parts(folder: Path, *labels: Any) -> Path:
+    """Write a directory with a file for every column of labels."""
+    folder.mkdir()
+    for number, column in enumerate(labels):
+        half = pa.array([0.5] * len(column))
+        pq.write_table(pa.table({"0": half, "1": half, "label": column}), folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array([True, False]), pa.array([1, 0])),
+        (pa.array([1, 0]), pa.array([True, False])),
+        (pa.array([True, False]), pa.array([7.0, np.nan])),
+        (pa.array([1, 0]), pa.array(["1", "0"])),
+        (pa.array([1, 0]), pa.array([0, 1], pa.timestamp("s"))),
+    ],
+)
+def test_parts_of_kinds_that_do_not_go_together(tmp_path: Path, one: Any, other: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"column 'label' is .* in one file and .* in another; save all"
+    ):
+        read(parts(tmp_path / "parts", one, other))
+
+
+@pytest.mark.parametrize("first", [pa.float16(), pa.float32(), pa.int8(), pa.null()])
+def test_the_first_part_does_not_round_the_others(tmp_path: Path, first: Any) -> None:
+    folder = parts(tmp_path / "parts", pa.array([1, 0]), pa.array([0, 1]))
+    whole = pa.nulls(2) if pa.types.is_null(first) else pa.array([1.0, 0.0]).cast(first)
+    ends = [pa.array([1.0, 0.0]), pa.array([0.0, 1.0]), whole]
+    tenth = [pa.array([0.1, 0.1]), pa.array([0.9, 0.9]), pa.array([0.3, 2049.0])]
+    for number, (one, other, group) in enumerate((ends, tenth)):
+        table = pa.table({"0": one, "1": other, "label": [1, 0], "group": group})
+        pq.write_table(table, folder / f"{number}.parquet")
+    found, groups = read_with_groups(folder, groups=["group"])
+    assert found.rows.probs[2].tolist() == [0.1, 0.9]
+    assert groups["group"].tolist()[2:] == [0.3, 2049.0]
+
+
+def test_deep_json_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    deep = "[" * 100_000 + "]" * 100_000
+    path.write_text(
+        f'{{"0": 0.5, "1": 0.5, "label": 0}}\n{{"0": 0.5, "1": 0.5, "label": 0, "z": {deep}}}\n'
+    )
+    with pytest.raises(InputError, match="line 2 is nested more than 64 deep"):
+        read(path)
+
+
+def test_a_date_among_text_is_text(tmp_path: Path) -> None:
+    row = '{{"0": 0.5, "1": 0.5, "label": {}, "when": "{}"}}\n'
+    lines = [row.format(k % 2, "2020-01-01") for k in range(30_000)] + [row.format(1, "unknown")]
+    path = tmp_path / "dates.jsonl"
+    path.write_text("".join(lines))
+    assert read(path, columns=["0", "1"]).labels.sum() == 15_001

@@ -23,7 +23,7 @@ from caltest.data.containers import check_unique, listed
 from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.content import Columns, Content, Roles, check_held
-from caltest.files.tables import FORMATS, Format, Survey, cast, one_schema
+from caltest.files.tables import FORMATS, Format, Survey, cast, one_type
 
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
@@ -239,9 +239,9 @@ def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
                 f"A cell of column {quoted(name)} seems to hold further rows, the first in {Row(row)}: "
                 "if a quote is not closed there, rows are missing."
             )
-    found = one_schema([survey.schema for survey in surveys])
     raw = columns.groups if kind.is_text else ()
-    schema = pa.schema([(n, pa.string() if n in raw else found.field(n).type) for n in columns.read])
+    kinds = {n: [survey.schema.field(n).type for survey in surveys] for n in columns.read}
+    schema = pa.schema([(n, pa.string() if n in raw else one_type(n, kinds[n])) for n in columns.read])
     stored = StoredTable(
         called(path),
         rows,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from caltest.data.containers import check_unique, is_number, listed
 from caltest.exceptions import InputError
 
 _LONGEST_LINE = 2**24  # characters: names of a million classes
+_DEEPEST = 64  # brackets within brackets of a line of JSON
 _BLOCK = 2**20  # bytes of text that are parsed at once
 
 
@@ -57,19 +59,35 @@ def cast(batch: Any, schema: Any) -> Any:
     return pa.record_batch([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
 
 
-def one_schema(schemas: Sequence[Any]) -> Any:
-    """Return the schema of several parts: types that hold those of all parts, or of the first."""
+def one_type(column: str, kinds: Sequence[Any]) -> Any:
+    """Return the type of a column of several parts that holds what all of them hold.
+
+    Raises
+    ------
+    InputError
+        If there is none: numbers in one part and text, truth values or dates in another.
+    """
     import pyarrow as pa
 
-    def one(kinds: Sequence[Any]) -> Any:
-        found = kinds[0].value_type if pa.types.is_dictionary(kinds[0]) else kinds[0]
-        for kind in kinds[1:]:
-            if pa.types.is_null(found) or (pa.types.is_integer(found) and pa.types.is_floating(kind)):
-                found = kind
-        return found
-
-    names = schemas[0].names
-    return pa.schema([(name, one([each.field(name).type for each in schemas])) for name in names])
+    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+    known = list(dict.fromkeys(kind for kind in plain if not pa.types.is_null(kind))) or [pa.null()]
+    for kind in known:
+        if pa.types.is_union(kind):
+            raise InputError(
+                f"column {quoted(column)} holds values of several types; save it as one type."
+            )
+    if len(known) == 1:
+        return known[0]
+    if all(map(pa.types.is_integer, known)):
+        return pa.int64()
+    if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in known):
+        return pa.float64()
+    if all(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in known):
+        return pa.large_string()
+    raise InputError(
+        f"column {quoted(column)} is {known[0]} in one file and {known[1]} in another; save all files "
+        "with the same types."
+    )
 
 
 # ------------------------------------------------------------------ text
@@ -238,6 +256,7 @@ def _checked_lines(text: io.TextIOWrapper) -> tuple[list[str], _Lines]:
 
         return csv.reader(more())
 
+    limit = csv.field_size_limit(_LONGEST_LINE)
     try:
         header = next((cells for cells in reader() if "".join(cells).strip() or len(cells) > 1), [])
         if not header:
@@ -256,11 +275,11 @@ def _checked_lines(text: io.TextIOWrapper) -> tuple[list[str], _Lines]:
                         "the file is not valid CSV: EOF inside string, the cell that a quote opens in "
                         f"line {number}; close the quote, or write the file anew if it is cut off."
                     )
+            found.longest = max(found.longest, length)
             if width != len(header):
                 if not line.strip():
                     continue
                 raise _wrong_width(number, width, len(header))
-            found.longest = max(found.longest, length)
             for k, cell in enumerate(cells):
                 # From a quote that is not closed up to another one in the same column, rows later.
                 if (rows := len(cell.splitlines()) - 1) > 0 and cell.count(",") >= rows * (width - 1):
@@ -268,6 +287,8 @@ def _checked_lines(text: io.TextIOWrapper) -> tuple[list[str], _Lines]:
             row += 1
     except csv.Error as error:
         raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
+    finally:
+        csv.field_size_limit(limit)
     if not row:
         raise InputError("there is a header but no row beneath it; save the predictions as rows.")
     return header, found
@@ -320,7 +341,9 @@ def _look_at_json(file: BufferedReader) -> Survey:
     for line, block in _blocks_of_lines(file):
         table = _objects(block, line, None)
         rows += table.num_rows
-        schemas.append(table.schema)
+        dates = pa.types.is_temporal
+        fields = [(each.name, pa.string() if dates(each.type) else each.type) for each in table.schema]
+        schemas.append(pa.schema(fields))
         if len({tuple(map(str, each.types)) for each in schemas}) > 1 or schemas[0] != schemas[-1]:
             try:
                 schemas = [pa.unify_schemas(schemas, promote_options="permissive")]
@@ -330,9 +353,7 @@ def _look_at_json(file: BufferedReader) -> Survey:
             schemas = schemas[:1]
     if not rows:
         raise InputError("there are no rows; write them anew.")
-    dates = pa.types.is_temporal
-    fields = [(each.name, pa.string() if dates(each.type) else each.type) for each in schemas[0]]
-    return Survey(pa.schema(fields), rows)
+    return Survey(schemas[0], rows)
 
 
 def _read_json(file: BufferedReader, survey: Survey, schema: Any) -> Iterator[Any]:
@@ -362,11 +383,26 @@ def _objects(block: bytes, line: int, schema: Any) -> Any:
     import pyarrow.json as pj
 
     block.decode()  # what is no UTF-8 is told so
+    _check_depth(block, line)
     known = None if schema is None else pj.ParseOptions(schema, unexpected_field_behavior="ignore")
     try:
         return pj.read_json(io.BytesIO(block), pj.ReadOptions(False, len(block) + 1), known)
     except pa.ArrowInvalid as error:
         raise _json_error(block, line, None, error) from error
+
+
+def _check_depth(block: bytes, first: int) -> None:
+    """Raise if values are nested so deeply that the parser would take for ever, or fall over."""
+    for line, text in enumerate(block.split(b"\n"), start=first):
+        if text.count(b"[") + text.count(b"{") > _DEEPEST:
+            depth = 0
+            for mark in re.findall(rb"[\[{\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", text)):
+                depth += 1 if mark in b"[{" else -1
+                if depth > _DEEPEST:
+                    raise InputError(
+                        f"line {line} is nested more than {_DEEPEST} deep; write an object of numbers "
+                        "and text a line."
+                    )
 
 
 def _json_error(block: bytes, first: int, before: Any, error: object = "") -> InputError:
