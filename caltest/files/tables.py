@@ -335,7 +335,7 @@ def _look_at_json(file: BufferedReader) -> Survey:
     """Go through all objects: a type is that of a column in all of them, and dates stay text."""
     import pyarrow as pa
 
-    schemas: list[Any] = []
+    known: Any = None
     rows = 0
     _start_of_text(file)
     for line, block in _blocks_of_lines(file):
@@ -343,17 +343,17 @@ def _look_at_json(file: BufferedReader) -> Survey:
         rows += table.num_rows
         dates = pa.types.is_temporal
         fields = [(each.name, pa.string() if dates(each.type) else each.type) for each in table.schema]
-        schemas.append(pa.schema(fields))
-        if len({tuple(map(str, each.types)) for each in schemas}) > 1 or schemas[0] != schemas[-1]:
+        schema = pa.schema(fields)
+        if known is None:
+            known = schema
+        elif schema != known:
             try:
-                schemas = [pa.unify_schemas(schemas, promote_options="permissive")]
+                known = pa.unify_schemas([known, schema], promote_options="permissive")
             except pa.ArrowException:
-                raise _json_error(block, line, schemas[0]) from None
-        else:
-            schemas = schemas[:1]
+                raise _json_error(block, line, known) from None
     if not rows:
         raise InputError("there are no rows; write them anew.")
-    return Survey(schemas[0], rows)
+    return Survey(known, rows)
 
 
 def _read_json(file: BufferedReader, survey: Survey, schema: Any) -> Iterator[Any]:
@@ -383,7 +383,8 @@ def _objects(block: bytes, line: int, schema: Any) -> Any:
     import pyarrow.json as pj
 
     block.decode()  # what is no UTF-8 is told so
-    _check_depth(block, line)
+    if schema is None:  # the first look at the file; to look again takes as long as to read it
+        _check_depth(block, line)
     known = None if schema is None else pj.ParseOptions(schema, unexpected_field_behavior="ignore")
     try:
         return pj.read_json(io.BytesIO(block), pj.ReadOptions(False, len(block) + 1), known)
