@@ -173,12 +173,10 @@ OPTIONS = {
     "skce_uq/nystrom": partial(statistics.UnbiasedSKCE, approximation="nystrom", **_FEW_COLUMNS),
     "skce_uq/fourier": partial(statistics.UnbiasedSKCE, approximation="fourier", **_FEW_COLUMNS),
     "skce_uq/auto": partial(statistics.UnbiasedSKCE, approximation="auto"),
-    "skce_uq/single": partial(statistics.UnbiasedSKCE, precision="single"),
     "skce_b/nystrom": partial(statistics.BiasedSKCE, approximation="nystrom", **_FEW_COLUMNS),
     "skce_b/fourier": partial(
         statistics.BiasedSKCE, kernels.Gaussian(0.4), approximation="fourier", rank=8
     ),
-    "skce_b/single": partial(statistics.BiasedSKCE, kernels.Gaussian(0.4), precision="single"),
     "skce_uq/nystrom_matrix": partial(statistics.UnbiasedSKCE, _ONE_MATRIX, approximation="nystrom"),
     "jkce/nystrom": partial(statistics.JKCE, approximation="nystrom", **_FEW_COLUMNS),
     "mmce/gaussian": partial(statistics.MMCE, kernels.Gaussian(0.2)),
