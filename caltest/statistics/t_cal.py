@@ -15,7 +15,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.binning import EqualMass
 from caltest.data import Rows
-from caltest.forms import Gridded
+from caltest.forms import Additive
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
@@ -108,15 +108,21 @@ class TCal(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class MultiscaleBins(Gridded):
+class MultiscaleBins(Additive):
     """The largest standardised debiased squared error, from the sums of the bins of the finest scale.
 
     Bins of a coarser scale are unions of those of the next finer one, so that all scales together cost
     little more than the finest.
     """
 
+    scores: Array  #: The probabilities p of class 1, (n,).
     edges: tuple[Array, ...]  #: Inner edges of each scale, the finest first, which has all of them.
     whole: int | None = None  #: How many rows there are in all, where these are only some of them.
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.scores)
 
     @property
     def n_cells(self) -> int:

@@ -162,7 +162,8 @@ class SquaresAtTargets(Additive):
         for target in np.unique(self.targets):
             own = self.targets == target
             sums[:, own] = (labels == target).astype(np.float64) @ features[:, own]
-        return sums - np.einsum("ij,ij->j", features, self.probs[rows][:, self.targets])
+        sums -= np.einsum("ij,ij->j", features, self.probs[rows][:, self.targets])
+        return sums
 
     def finish(self, sums: Array) -> Array:
         """Return the sum of squares."""
