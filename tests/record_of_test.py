@@ -228,7 +228,7 @@ for _name, _statistic in OPTIONS.items():
     _kind, _option = _name.split("/")
     _lens = {"lens": "class:1"} if _option in _OF_ONE else {}
     ask(f"{_kind}/options/{_option}", M3, _statistic, **_lens)
-    if _kind in _WITHOUT_DRAWS and "groups" not in _option and _option != "single":
+    if _kind in _WITHOUT_DRAWS and "groups" not in _option:
         ask(f"{_kind}/moments/options/{_option}", M3, _statistic, null="moments", **_lens)
 for _name in ("nystrom", "fourier"):
     ask(f"skce_uq/options/zeros/{_name}", ZEROS, OPTIONS[f"skce_uq/{_name}"])
