@@ -116,18 +116,21 @@ def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
 # ------------------------------------------------------------------ sums along rows
 
 
+_FEW = 512  # numbers added up by themselves, so that rounding stays small
+
+
 @_loop
 def table_sums(table: Any, labels: Any, sums: Any) -> None:
     """Add Σ_i A[i, y_i] of a table (n, m) for labels (B, n) to ``sums`` (B,)."""
     n, m = table.shape
-    size = max(16, 2**14 // m)  # rows of the table that stay in the cache
+    size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
     for start in range(0, n, size):
         stop = min(start + size, n)
         for b in range(len(labels)):
-            total = sums[b]
+            total = 0.0
             for i in range(start, stop):
                 total += table[i, labels[b, i]]
-            sums[b] = total
+            sums[b] += total
 
 
 @_loop
@@ -157,6 +160,57 @@ def extremes(labels: Any, order: Any, ends: Any, expected: Any, lowest: Any, hig
                     place += 1
             here = count - expected[e]
             low, high = min(low, here), max(high, here)
+        lowest[b], highest[b] = low, high
+
+
+@_loop
+def rows_by_class(labels: Any, rows: Any, ends: Any) -> None:
+    """Sort rows by their labels (B, n), those of each class in order, further classes left out.
+
+    Class k of a draw b is ``rows[b, ends[b, k] : ends[b, k + 1]]``.
+    """
+    classes = ends.shape[1] - 1
+    for b in range(len(labels)):
+        start = ends[b]
+        start[:] = 0
+        for label in labels[b]:
+            if label < classes:
+                start[label + 1] += 1
+        for k in range(classes):
+            start[k + 1] += start[k]
+        for i in range(labels.shape[1]):
+            label = labels[b, i]
+            if label < classes:
+                rows[b, start[label]] = i
+                start[label] += 1
+        for k in range(classes, 0, -1):
+            start[k] = start[k - 1]
+        start[0] = 0
+
+
+@_loop
+def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> None:
+    """Add what each event of a class adds to ``sums`` (B,)."""
+    for b in range(len(sums)):
+        for first in range(ends[b, column], ends[b, column + 1], _FEW):
+            total = 0.0
+            for e in range(first, min(first + _FEW, ends[b, column + 1])):
+                total += added[rows[b, e]]
+            sums[b] += total
+
+
+@_loop
+def extremes_of_events(
+    rows: Any, ends: Any, column: int, place_of: Any, expected: Any, lowest: Any, highest: Any
+) -> None:
+    """Write what `extremes` does for the events of a class, from the rows that have it alone."""
+    for b in range(len(rows)):
+        places = np.sort(place_of[rows[b, ends[b, column] : ends[b, column + 1]]])
+        count = len(places)
+        low, high = min(0.0, count - expected[-1]), 0.0
+        for e in range(count):
+            low = min(low, e - expected[places[e]])
+            high = max(high, e + 1 - expected[places[e] + 1])
         lowest[b], highest[b] = low, high
 
 
