@@ -25,6 +25,15 @@ ROUNDING = 1e-14
 CERTAIN = 1e-100
 
 
+def taken(labels: Labels, rows: NDArray[np.intp]) -> Labels:
+    """Return the labels (B, n) of some rows."""
+    from caltest import _loops
+
+    found = np.empty((len(labels), len(rows)), dtype=labels.dtype)
+    _loops.take_rows(labels, rows, found)
+    return found
+
+
 class Form(ABC):
     """A statistic as a function of labels; the predictions are already inside.
 

@@ -209,11 +209,12 @@ class Intervals:
         """Which intervals hold rows, (L,): equal scores may leave some without."""
         return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
 
-    def pieces(self, ordered: NDArray[np.generic]) -> NDArray[np.int64]:
-        """Sum whole numbers (B, n), in order, over every piece: (B, K)."""
-        filled = np.flatnonzero(np.diff(self.edges))
-        counts = np.zeros((len(ordered), len(self.edges) - 1), dtype=np.int64)
-        counts[:, filled] = np.add.reduceat(ordered, self.edges[filled], axis=1, dtype=np.int64)
+    def pieces(self, labels: Labels, order: Positions) -> NDArray[np.int64]:
+        """Sum labels (B, n) over every piece of an order of theirs: (B, K)."""
+        from caltest import _loops
+
+        counts = np.empty((len(labels), len(self.edges) - 1), dtype=np.int64)
+        _loops.piece_sums(labels, order, self.edges, counts)
         return counts
 
     def sums(self, pieces: NDArray[np.generic]) -> Iterator[tuple[slice, Array]]:
@@ -263,7 +264,7 @@ class LargestError(Form):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         values = np.full(len(labels), -np.inf)
         for draws in blocks(len(labels), max(1, _ORDERED // labels.shape[1])):
-            pieces = self.intervals.pieces(labels[draws].take(self.intervals.order, axis=1))
+            pieces = self.intervals.pieces(labels[draws], self.intervals.order)
             for level, events in self.intervals.sums(pieces):
                 errors = self._expected[level] - events
                 if self.side is None:
