@@ -207,6 +207,11 @@ class HasCumulantGenerator(Form):
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
 
+    @property
+    def reach(self) -> float:
+        """How far a term may move the sum at most, or more; infinite if that is not known."""
+        return np.inf
+
 
 class HasLatticeTerms(Form):
     """May be a sum of independent whole numbers, whose law can be computed exactly."""

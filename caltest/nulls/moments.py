@@ -95,10 +95,17 @@ def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
     return float((above - below) / (2.0 * step)), float((above + below - 2.0) / step**2)
 
 
-def nearly_normal(cumulants: CumulantGenerator, within: float) -> bool:
-    """Say whether skewness and excess kurtosis are small: then many outcomes count."""
+def nearly_normal(form: HasCumulantGenerator, within: float) -> bool:
+    """Say whether skewness and excess kurtosis are small: then many outcomes count.
+
+    Terms of range r at most give a sum of standard deviation σ a skewness of at most r/σ, and an excess
+    kurtosis of at most (r/σ)².
+    """
+    _, _, variance = form.cumulant_generator(0.0)
+    if 0.0 < form.reach <= min(within, 1.0) * variance**0.5:
+        return True
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return all(abs(value) <= within for value in shape(cumulants))
+        return all(abs(value) <= within for value in shape(form.cumulant_generator))
 
 
 def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:
@@ -264,7 +271,7 @@ class ConditionalMoments(Null):
 def _few_sums(form: HasCumulantGenerator) -> bool:
     """Say whether a sum of independent terms has too few values for a saddlepoint."""
     surprises = form.surprises
-    if surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY):
+    if surprises < _SURPRISES and not nearly_normal(form, _NEARLY):
         return True
     lattice = form.lattice
     if lattice.span > 0.0 and lattice.spread == 0.0:
