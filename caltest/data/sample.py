@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, as_float, flag, real_array
+from caltest._narrow import over_columns
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
@@ -361,7 +362,7 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         return rows, pair, (*notes, "One column, read as P(class 1).")
-    sums = _row_sums(values)
+    sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
     most = float(off.max())
     if most > tolerance:
@@ -376,16 +377,6 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
     return rows, table.names, tuple(notes)
-
-
-def _row_sums(values: np.ndarray) -> NDArray[np.float64]:
-    """Return the sums over few columns or many; of few, row by row takes ten times as long."""
-    if values.shape[1] >= 8:
-        return np.asarray(values.sum(axis=1, dtype=np.float64))
-    sums = values[:, 0].astype(np.float64)
-    for column in values.T[1:]:
-        sums += column
-    return sums
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from math import comb
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,6 +43,7 @@ from caltest._tiles import (
     sum_over_strips,
     sum_over_tiles,
 )
+from caltest._work import Work
 from caltest.forms._pair_moments import diagonal_table, quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
@@ -247,6 +248,11 @@ class Pairwise(HasMoments, HasLeadingSum):
             for term in self.kernel_terms
         ]
         return ROUNDING * abs(self.scale) * len(self.probs) ** 2 * float(sum(sizes))
+
+    def work(self, draws: int) -> Work:
+        n, m = self.probs.shape
+        pairs = len(self.kernel_terms) * 0.5 * float(n) ** 2
+        return {"coordinate": pairs * m, "pair": pairs * draws}
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
@@ -467,7 +473,7 @@ def _factor(matrix: Array | None, m: int) -> Array | None:
     """
     if matrix is None and m > _SAVING_UP_TO:
         return None
-    basis = np.ascontiguousarray(helmert(m).T)
+    basis = _contrasts(m)
     if matrix is None:
         return basis
     values, vectors = eigh(basis.T @ matrix @ basis)
@@ -475,6 +481,14 @@ def _factor(matrix: Array | None, m: int) -> Array | None:
     if not kept.any():  # A acts on constants only: h is 0
         return np.zeros((m, 1))
     return np.asarray(basis @ vectors[:, kept] * np.sqrt(values[kept]))
+
+
+@lru_cache(4)
+def _contrasts(m: int) -> Array:
+    """Return an orthonormal basis of the vectors (m,) whose sum is 0, (m, m − 1)."""
+    basis = np.ascontiguousarray(helmert(m).T)
+    basis.flags.writeable = False
+    return basis
 
 
 # ------------------------------------------------------------------ pair mean

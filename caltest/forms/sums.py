@@ -16,9 +16,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
+from caltest._work import Work
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
@@ -65,6 +67,9 @@ class Additive(Form):
     def sums_of_a_draw(self) -> tuple[int, ...] | None:
         """The shape of the sums of one label vector; None if rows had better come all at once."""
         return None
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * self.n_samples}
 
     @abstractmethod
     def contributions(self, rows: slice, labels: Labels) -> Array:
@@ -212,7 +217,7 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
     @property
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
-        return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
+        return effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
 
     @property
     def repeats(self) -> float:
