@@ -23,10 +23,10 @@ Work: TypeAlias = Mapping[Operation, float]
 #: Seconds that one operation takes one core, as ``python -m validation.benchmarks`` measures them with
 #: ten classes: right to a factor of two or three, as an announcement must be.
 SECONDS: dict[Operation, float] = {
-    "coordinate": 4e-10,  # of the distance of two rows, its share of the kernel included
-    "pair": 2e-10,  # of rows, in the sum of one label vector
-    "feature": 3e-10,  # of a row, added to the sum of a drawn label
-    "label": 1.5e-8,  # drawn, and looked up in a table
+    "coordinate": 2e-10,  # of the distance of two rows, its share of the kernel included
+    "pair": 1e-10,  # of rows, in the sum of one label vector
+    "feature": 1e-10,  # of a row, added to the sum of a drawn label
+    "label": 1e-8,  # drawn, and looked up in a table
     "fit": 3e-7,  # of a line to drawn labels, a row
 }
 LONG = 60.0

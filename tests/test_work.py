@@ -37,6 +37,12 @@ def many():
     return probs, (stream.random(ROWS) < probs).astype(int)
 
 
+@pytest.fixture(scope="module")
+def three(many):
+    """Of two classes, pairs are added up in one pass."""
+    return np.column_stack([1 - many[0], 0.5 * many[0], 0.5 * many[0]]), many[1]
+
+
 @pytest.fixture
 def few(many):
     return many[0][:300], many[1][:300]
@@ -52,23 +58,23 @@ def few(many):
     ],
 )
 def test_long_work_says_so_and_what_is_faster_before_it_starts(
-    statistic, null, kind, said, many, monkeypatch
+    statistic, null, kind, said, three, many, monkeypatch
 ):
     monkeypatch.setattr(kind, "answer", started)
     with pytest.warns(caltest.LongWorkWarning) as caught, pytest.raises(StartedError):
-        caltest.test(*many, statistic, null=null, n_jobs=1)
+        caltest.test(*(many if statistic == "cox" else three), statistic, null=null, n_jobs=1)
     (warning,) = caught
     assert said in str(warning.message)
     assert f"of 300,000 rows, by the null '{kind.name}', takes about " in str(warning.message)
     assert warning.filename == __file__
 
 
-def test_an_estimate_of_all_pairs_says_so_too(many, monkeypatch):
+def test_an_estimate_of_all_pairs_says_so_too(three, monkeypatch):
     monkeypatch.setattr("caltest.testing.observed_value", started)
     monkeypatch.setattr(_work, "LONG", 5.0)
     said = pytest.warns(caltest.LongWorkWarning, match=r"'skce_b' of 300,000 rows takes about \d+ s")
     with said, pytest.raises(StartedError):
-        caltest.estimate(*many, "skce_b")
+        caltest.estimate(*three, "skce_b")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +82,7 @@ def test_an_estimate_of_all_pairs_says_so_too(many, monkeypatch):
     [
         ("ecd", None),
         ("ks", None),
+        ("skce_uq", None),
         ("cox", "chi2"),
         ("spiegelhalter", "moments"),
         (UnbiasedSKCE(approximation="nystrom", rank=8), None),
@@ -171,6 +178,8 @@ def test_a_call_imports_nothing_that_it_does_not_need():
     code = (
         "import sys, caltest\n"
         "caltest.test([0.2, 0.7, 0.6], [0, 1, 1], 'spiegelhalter', null='normal')\n"
+        "caltest.test([0.2, 0.7, 0.6], [0, 1, 1], 'kuiper', null='brownian')\n"
+        "caltest.test([0.2, 0.7, 0.6], [0, 1, 1], 'hosmer_lemeshow', null='chi2')\n"
         "caltest.estimate([0.2, 0.7, 0.6], [0, 1, 1], 'ece')\n"
         f"print(*set({heavy!r}) & set(sys.modules))"
     )

@@ -98,17 +98,15 @@ class Binned(HasLeadingSum, Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Count the labels of every bin, (B, K, m)."""
-        m, cells = self.probs.shape[1], self.cells[rows]
-        shape = (len(labels), self.n_cells, m)
-        if m == 2 and self.n_cells <= 64 and len(labels) > 1:
-            member = (cells[:, None] == np.arange(self.n_cells)).astype(np.float32)
-            counts = np.empty(shape)
-            counts[:, :, 1] = labels.astype(np.float32) @ member  # whole numbers: exact
-            counts[:, :, 0] = member.sum(axis=0) - counts[:, :, 1]
-            return counts
-        keys = labels + (cells * m + np.arange(len(labels))[:, None] * (self.n_cells * m))
-        counted = np.bincount(keys.ravel(), minlength=int(np.prod(shape)))
-        return counted.reshape(shape).astype(np.float64)
+        cells, shape = self.cells[rows], (len(labels), *self.sums_of_a_draw)
+        if len(labels) == 1:  # sooner counted than a loop is compiled
+            keys = cells * shape[2] + labels[0]
+            return np.bincount(keys, minlength=shape[1] * shape[2]).reshape(shape).astype(np.float64)
+        from caltest import _loops
+
+        counts = np.zeros(shape)
+        _loops.bin_counts(labels, cells, counts)
+        return counts
 
     def finish(self, sums: Array) -> Array:
         cells, classes = np.ogrid[: sums.shape[1], : sums.shape[2]]
