@@ -280,7 +280,9 @@ class _AllPairs(_SKCE):
         """A kernel of low rank, or of lower rank."""
         if self.approximation is None:
             option = Argument("approximation", "nystrom")
-            return Phrase("with {option} its time grows as the rows, and p is as exact", {"option": option})
+            return Phrase(
+                "with {option} its time grows as the rows, and p is as exact", {"option": option}
+            )
         option = Argument("rank", max(1, self.rank // 4))
         return Phrase("{option} takes a quarter of that, and p is as exact", {"option": option})
 
