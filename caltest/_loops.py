@@ -161,6 +161,14 @@ def piece_sums(labels: Any, order: Any, edges: Any, sums: Any) -> None:
 
 
 @_loop
+def cell_sums(labels: Any, cells: Any, sums: Any) -> None:
+    """Add labels (B, n) to the sums (B, K) of the cells that rows lie in, (n,)."""
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            sums[b, cells[i]] += labels[b, i]
+
+
+@_loop
 def count_shifted(
     uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
 ) -> None:

@@ -122,11 +122,11 @@ def test(
 
     Notes
     -----
-    The default looks at all pairs of rows while n² (m − 1) is at most 1.5e8 (4 000 rows of ten
-    classes), which takes 5 s of one core with 999 draws. For more rows its kernels are of low rank,
-    and its cost grows as n: 2 s at n = 10 000, 22 s at n = 100 000, half that on two cores. That is
-    exact too, and the result says so. "skce_uq" by name looks at all pairs always, 7 s and 12 minutes
-    on two cores. Files of any length are read in one pass: :func:`caltest.files.scan`.
+    The default looks at all pairs of rows up to 5 000 rows (of more than 16 classes, while n² m is at
+    most 4e8). For more rows its kernels are of low rank, and its cost grows as n. That is exact too,
+    and the result says so. Of two classes it takes one pass over the rows, however many. "skce_uq" by
+    name looks at all pairs always; what will take more than a minute says so before it starts. Files
+    of any length are read in one pass: :func:`caltest.files.scan`.
 
     *Tolerance ε*: the hypothesis is that nowhere P(event) < p − ε ("over"), or > p + ε ("under"). Of
     all models within it, max(p − ε, 0) or min(p + ε, 1) gives a statistic that moves one way in every
