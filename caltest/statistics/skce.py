@@ -325,8 +325,8 @@ class BiasedSKCE(_AllPairs):
         "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
         these. Both take O(nF) a draw for F columns. What is tested is then the statistic of another
         kernel, which depends on the predictions only: p-values of the exact null stay exact. "auto":
-        the kernel itself up to 5 000 rows, of more than 16 classes while n² m is at most 4e8, and always
-        where it takes one pass (exponential, two classes); else "nystrom".
+        the kernel itself up to 5 000 rows, of more than 16 classes while n² m is at most 4e8, and
+        always where it takes one pass (exponential, two classes); else "nystrom".
     rank
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
