@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,13 +48,17 @@ class Stored(ABC):
     n_samples: int
 
     @abstractmethod
-    def _chunks(self) -> Iterator[Any]:
-        """Yield blocks of ROWS rows, and the rest, as they are stored."""
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+        """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
+
+    @abstractmethod
+    def _check(self, block: Any) -> Sample:
+        """Check one of them."""
 
     @property
     @abstractmethod
-    def _check(self) -> Callable[[Any], Sample]:
-        """What checks one of them, without the data."""
+    def grain(self) -> int:
+        """Rows of the largest part: what precedes rows in their part is gone through to read them."""
 
     @property
     @abstractmethod
@@ -66,14 +69,28 @@ class Stored(ABC):
     def content(self) -> Content:
         """Read all rows, as they are."""
 
-    def tasks(self) -> StoredBlocks:
-        """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
-        return StoredBlocks(self)
+    def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
+        """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
 
-    @property
-    def checked(self) -> _BlockCheck:
-        """What checks a block, given its number and the block; it goes to other processes."""
-        return _BlockCheck(self.name, self._check)
+        Whoever goes through them reads them: in another process only the paths arrive.
+        """
+        last = -(-self.n_samples // ROWS) if last is None else last
+        for number, block in enumerate(self._chunks(first, last), start=first):
+            try:
+                sample = self._check(block)
+            except InputError as error:
+                raise error.moved(number * ROWS).within(self.name) from error
+            yield sample
+
+    def _rows(self, first: int, last: int) -> list[slice]:
+        """Return the rows of some blocks."""
+        return blocks(self.n_samples, ROWS)[first:last]
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"there were {self.n_samples} rows when it was opened, and it was written to since; do not "
+            "write to it while it is read."
+        )
 
     def load(self) -> Sample:
         """Read all rows into memory.
@@ -85,49 +102,6 @@ class Stored(ABC):
         """
         with named(self.name):
             return self.content().checked()
-
-
-@dataclass(frozen=True)
-class _BlockCheck:
-    """Checks blocks of stored rows, of a name, as ``check`` does, without the data."""
-
-    name: str
-    check: Callable[[Any], Sample]
-
-    def __call__(self, number: int, block: Any) -> Sample:
-        """Check block ``number``, and say where it is if something is wrong with it."""
-        try:
-            return self.check(block)
-        except InputError as error:
-            raise error.moved(number * ROWS).within(self.name) from error
-
-
-@dataclass(frozen=True, eq=False)
-class StoredBlocks:
-    """The blocks of stored rows, with their numbers: as many as it says, read one after the other."""
-
-    stored: Stored
-
-    def __len__(self) -> int:
-        return -(-self.stored.n_samples // ROWS)
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        count = 0
-        for number, block in enumerate(self.stored._chunks()):
-            count += len(block[0]) if isinstance(block, tuple) else len(block)
-            if count > self.stored.n_samples:
-                break
-            yield number, block
-        with named(self.stored.name):
-            _check_count(self.stored, count)
-
-
-def _check_count(stored: Stored, count: int) -> None:
-    if count != stored.n_samples:
-        raise InputError(
-            f"there were {stored.n_samples} rows when it was opened, and there is another number of "
-            "them now; do not write to it while it is read."
-        )
 
 
 # ------------------------------------------------------------------ tables
@@ -148,13 +122,29 @@ class StoredTable(Stored):
         """Numbers in a row."""
         return len(self.schema.names)
 
-    def batches(self, schema: Any) -> Iterator[Any]:
-        """Read some columns of all files, a few thousand rows at a time."""
+    @property
+    def grain(self) -> int:
+        """Rows of the largest row group, record batch or stretch of text."""
+        return max(max(survey.parts) for survey in self.surveys)
+
+    def batches(self, schema: Any, start: int = 0) -> Iterator[Any]:
+        """Read some columns of the rows from ``start`` on, a few thousand at a time."""
         several = len(self.files) > 1
         for path, survey in zip(self.files, self.surveys, strict=True):
+            if start >= survey.rows:
+                start -= survey.rows
+                continue
+            part = 0
+            while start >= survey.parts[part]:
+                start -= survey.parts[part]
+                part += 1
             with _opened(path, self.format, several) as file:
-                for batch in self.format.batches(file, survey, schema):
-                    yield cast(batch, schema)
+                if size_of(file) != survey.size:
+                    raise self._changed()
+                for batch in self.format.batches(file, survey, schema, part):
+                    if start < batch.num_rows:
+                        yield cast(batch, schema).slice(start)
+                    start = max(0, start - batch.num_rows)
 
     def table(self, schema: Any) -> Any:
         """Read some columns of all rows."""
@@ -162,26 +152,25 @@ class StoredTable(Stored):
 
         return pa.Table.from_batches(self.batches(schema), schema)
 
-    def _chunks(self) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
         import pyarrow as pa
 
         held: list[Any] = []
-        count = 0
-        with named(self.name):
-            for batch in self.batches(self.schema):
+        rows = iter(self._rows(first, last))
+        wanted = next(rows)
+        with named(self.name), closing(self.batches(self.schema, wanted.start)) as batches:
+            for batch in batches:
                 held.append(batch)
-                count += batch.num_rows
-                if count >= ROWS:
-                    table, start = pa.Table.from_batches(held), 0
-                    for start in range(0, count - ROWS + 1, ROWS):
-                        yield table.slice(start, ROWS)
-                    held, count = table.slice(start + ROWS).to_batches(), count - start - ROWS
-        if count:
-            yield pa.Table.from_batches(held)
+                while sum(each.num_rows for each in held) >= (count := wanted.stop - wanted.start):
+                    table = pa.Table.from_batches(held)
+                    yield table.slice(0, count)
+                    held, wanted = table.slice(count).to_batches(), next(rows, None)
+                    if wanted is None:
+                        return
+            raise self._changed()
 
-    @property
-    def _check(self) -> Callable[[Any], Sample]:
-        return partial(_of_table, self.columns)
+    def _check(self, block: Any) -> Sample:
+        return self.columns.content(block).checked(part=True)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -189,12 +178,9 @@ class StoredTable(Stored):
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
         table = self.table(self.schema)
-        _check_count(self, table.num_rows)
+        if table.num_rows != self.n_samples:
+            raise self._changed()
         return self.columns.content(table)
-
-
-def _of_table(columns: Columns, block: Any) -> Sample:
-    return columns.content(block).checked(part=True)
 
 
 def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
@@ -210,9 +196,9 @@ def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
     surveys = []
     for each in files:
         with _opened(each, kind, len(files) > 1) as file:
-            if size_of(file) == 0:
+            if (size := size_of(file)) == 0:
                 raise InputError("the file is empty; write it anew.")
-            surveys.append(kind.look(file))
+            surveys.append(replace(kind.look(file), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
@@ -322,14 +308,18 @@ class StoredFile(Stored):
                 )
             yield file
 
-    def _chunks(self) -> Iterator[Any]:
-        with named(self.name), self._opened() as file:
-            for rows in blocks(self.n_samples, ROWS):
-                yield read_rows(file, self.header, rows), self.label
-
     @property
-    def _check(self) -> Callable[[Any], Sample]:
-        return _of_arrays
+    def grain(self) -> int:
+        """Any row is found at once."""
+        return 1
+
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+        with named(self.name), self._opened() as file:
+            for rows in self._rows(first, last):
+                yield read_rows(file, self.header, rows)
+
+    def _check(self, block: Any) -> Sample:
+        return sample(np.delete(block, self.label, axis=1), block[:, self.label], part=True)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -350,14 +340,21 @@ class StoredArrays(Stored):
         """Numbers in a row."""
         return int(np.prod(self.probs.shape[1:]))
 
-    def _chunks(self) -> Iterator[Any]:
-        for rows in blocks(self.n_samples, ROWS):
-            # Read here, in the order of the file.
+    @property
+    def grain(self) -> int:
+        """Any row is found at once."""
+        return 1
+
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+        for rows in self._rows(first, last):
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
 
-    @property
-    def _check(self) -> Callable[[Any], Sample]:
-        return _of_arrays
+    def _check(self, block: Any) -> Sample:
+        return sample(*block, part=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = _by_reference(self.probs), _by_reference(self.labels)
+        return StoredArrays, (self.name, self.n_samples, *arrays)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -365,8 +362,36 @@ class StoredArrays(Stored):
         return Content(np.array(self.probs), np.array(self.labels), {})
 
 
-def _of_arrays(block: Any) -> Sample:
-    table, labels = block
-    if isinstance(labels, int):
-        table, labels = np.delete(table, labels, axis=1), table[:, labels]
-    return sample(table, labels, part=True)
+class _Mapping(NamedTuple):
+    """Where in a file the numbers of a mapped array are: what is sent in its place."""
+
+    path: str
+    dtype: Any
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mapped, tuple(self)
+
+
+def _by_reference(array: Any) -> Any:
+    """Return what another process gets in place of an array: of a mapped one, no number of it."""
+    root = array
+    while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
+        root = root.base
+    if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
+        return array
+    if not array.size or min(array.strides) < 0:
+        return array
+    first, begin = (each.__array_interface__["data"][0] for each in (array, root))
+    place = root.offset + first - begin
+    return _Mapping(str(root.filename), array.dtype, place, array.shape, array.strides)
+
+
+def _mapped(
+    path: str, dtype: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
+    last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
+    return np.ndarray(shape, dtype, numbers, strides=strides)

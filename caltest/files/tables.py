@@ -1,7 +1,7 @@
 """Tables: CSV, JSON lines, Parquet and Arrow, read as blocks of rows of Arrow.
 
-A format is two functions: one looks at a file once and says what it holds, the other reads some of its
-columns. A new format is these two and a line in `FORMATS`.
+A format is two functions: one looks at a file once and says what it holds, in which parts, the other
+reads some of its columns from a part on, so that several may read a file. A new format is these two and a line in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
 from typing import Any
 
+import numpy as np
+
 from caltest._door import size_of
+from caltest._parallel import BRANCHES
 from caltest._sampling import ROWS
 from caltest._visible import quoted
 from caltest.data.containers import check_unique, is_number, listed
@@ -25,18 +28,25 @@ from caltest.exceptions import InputError
 _LONGEST_LINE = 2**24  # characters: names of a million classes
 _DEEPEST = 64  # brackets within brackets of a line of JSON
 _BLOCK = 2**20  # bytes of text that are parsed at once
+_STRETCH = BRANCHES * ROWS  # rows of CSV whose first byte is remembered
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a file holds: a schema of Arrow, the rows, and what the format's reader wants to know."""
+    """What a file holds: a schema of Arrow, its parts, and what the format's reader wants to know."""
 
     schema: Any
-    rows: int
+    parts: tuple[int, ...]  # rows of each row group, record batch, or stretch of text
     nbytes: float = 0.0  # of its table, as far as it is known
-    start: int = 0  # of CSV: the byte where rows begin
+    starts: tuple[tuple[int, int], ...] = ()  # of text: the byte and the line where each part begins
     block: int = _BLOCK  # of CSV: bytes that hold the longest row
     swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, the first such row
+    size: int = 0  # bytes of the file
+
+    @property
+    def rows(self) -> int:
+        """Rows of all parts."""
+        return sum(self.parts)
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,7 @@ class Format:
 
     kind: str
     look: Callable[[BufferedReader], Survey]
-    batches: Callable[[BufferedReader, Survey, Any], Iterator[Any]]  # of the columns of a schema
+    batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on; of a schema
     is_text: bool = False  # whether cells have no types, so that groups stay as they are written
 
 
@@ -126,63 +136,100 @@ def _too_long(line: int) -> InputError:
 
 
 def _look_at_csv(file: BufferedReader) -> Survey:
-    """Go through all lines, then through all cells: a type is that of a whole column."""
+    """Go through all rows, a block at a time: a type is that of a whole column."""
     import pyarrow as pa
 
-    mark = _start_of_text(file)
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    try:
-        header, found = _checked_lines(text)
-    finally:
-        text.detach()
-    names = [name or f"Unnamed: {k}" for k, name in enumerate(header)]
-    kinds = dict.fromkeys(names, pa.null())
-    survey = Survey(
-        pa.schema([(name, pa.string()) for name in names]),
-        0,
-        start=mark + found.header,
+    end, rows, kinds = _start_of_text(file), 0, dict[str, Any]()
+    found = _Lines(end)
+    for block in _checked_lines(file, found):
+        if not kinds:
+            kinds = {name or f"Unnamed: {k}": pa.null() for k, name in enumerate(found.header)}
+        rows += _find_kinds(block, kinds)
+    names = list(kinds)
+    read = [(name, pa.float64() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()]
+    parts = [min(_STRETCH, found.rows - start) for start in range(0, found.rows, _STRETCH)]
+    if rows != found.rows:  # a blank line may be a row or none: where rows begin is not known then
+        parts, found.starts = [rows], found.starts[:1]
+    return Survey(
+        pa.schema(read),
+        tuple(parts),
+        starts=tuple((start, 0) for start in found.starts),
         block=max(_BLOCK, 4 * found.longest),  # bytes of a character
         swallowed={names[column]: row for column, row in found.swallowed.items()},
     )
-    rows = 0
-    for batch in _cells(file, survey, names):
-        rows += batch.num_rows
-        for name in names:
-            kinds[name] = _kind_of(batch.column(name), kinds[name])
-    read = [(name, pa.float64() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()]
-    return Survey(pa.schema(read), rows, 0.0, survey.start, survey.block, survey.swallowed)
 
 
-def _read_csv(file: BufferedReader, survey: Survey, schema: Any) -> Iterator[Any]:
-    import pyarrow as pa
-
-    for batch in _cells(file, survey, schema.names):
-        columns = map(_converted, batch.columns, schema.types)
-        yield pa.record_batch(list(columns), schema=schema)
-
-
-def _cells(file: BufferedReader, survey: Survey, names: Sequence[str]) -> Iterator[Any]:
-    """Read columns as the text that they are; only an empty cell is missing ("NA" may be a class)."""
+def _read_csv(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    file.seek(survey.start)
-    text = dict.fromkeys(survey.schema.names, pa.string())
+    file.seek(survey.starts[part][0])
+    types = {**dict.fromkeys(survey.schema.names, pa.string()), **dict(zip(schema.names, schema.types))}
     yield from pc.open_csv(
-        pa.PythonFile(file, mode="r"),
-        pc.ReadOptions(column_names=list(text), block_size=survey.block, use_threads=False),
+        pa.PythonFile(file, mode="r"), *_csv_options(survey.schema.names, survey.block, types, schema.names)
+    )
+
+
+def _csv_options(
+    names: Sequence[str], size: int, types: Mapping[str, Any], wanted: Sequence[str]
+) -> tuple[Any, Any, Any]:
+    """Options for rows without a header; only an empty cell is missing ("NA" may be a class)."""
+    import pyarrow.csv as pc
+
+    return (
+        pc.ReadOptions(column_names=names, block_size=size, use_threads=False),
         pc.ParseOptions(
             newlines_in_values=True,
             invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
         ),
         pc.ConvertOptions(
-            column_types=text,
-            include_columns=list(names),
+            column_types=types,
+            include_columns=wanted,
             null_values=[""],
+            true_values=_TRUE,
+            false_values=_FALSE,
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
         ),
     )
+
+
+def _find_kinds(block: bytes, kinds: dict[str, Any]) -> int:
+    """Say which types of columns take the cells of some rows too; return how many rows there are.
+
+    A guess is quick, and right where it is a type of numbers without "nan" and 0x, or of truth values.
+    Else the cells are looked at as the text that they are.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
+
+    def read(types: Mapping[str, Any], wanted: Sequence[str]) -> Any:
+        options = _csv_options(list(kinds), len(block) + 1, types, wanted)
+        return pyarrow.csv.read_csv(pa.BufferReader(block), *options)
+
+    known = {name: kind for name, kind in kinds.items() if pa.types.is_string(kind)}
+    guess, careful = read(known, list(kinds)), list[str]()
+    for name, kind in kinds.items():
+        cells = guess.column(name)
+        new, number = cells.type, pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if pa.types.is_string(kind) or pa.types.is_null(new):
+            continue
+        if pa.types.is_floating(new) and not pc.any(pc.is_nan(cells)).as_py():
+            fits = number or pa.types.is_null(kind)
+        elif pa.types.is_integer(new) and b"x" not in block and b"X" not in block:
+            fits = number or pa.types.is_null(kind)
+            new = kind if number else new
+        else:
+            fits = pa.types.is_boolean(new) and (pa.types.is_boolean(kind) or pa.types.is_null(kind))
+        if fits:
+            kinds[name] = new
+        else:
+            careful.append(name)
+    if careful:
+        text = read(dict.fromkeys(kinds, pa.string()), careful)
+        kinds.update({name: _kind_of(text.column(name), kinds[name]) for name in careful})
+    return int(guess.num_rows)
 
 
 def _kind_of(cells: Any, known: Any) -> Any:
@@ -231,17 +278,79 @@ def _converted(cells: Any, kind: Any) -> Any:
 
 @dataclass
 class _Lines:
-    """What the lines of a CSV file are like."""
+    """What the lines of a CSV file are like, up to a byte at which a row ends."""
 
-    header: int = 0  # bytes up to its end
+    end: int
+    lines: int = 0  # before it
+    rows: int = 0
+    header: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)  # of rows 0, _STRETCH, …: the byte
     longest: int = 0  # characters of a row
     swallowed: dict[int, int] = field(default_factory=dict)  # by column, the first row
 
 
-def _checked_lines(text: io.TextIOWrapper) -> tuple[list[str], _Lines]:
-    """Go through a CSV file, and raise unless every row has a cell for every name in the header."""
-    lines, found, row, header = _lines(text), _Lines(), 0, list[str]()
-    taken: list[str] = []
+def _checked_lines(file: BufferedReader, found: _Lines) -> Iterator[bytes]:
+    """Yield the rows of a CSV file in blocks; raise unless each has a cell for every name.
+
+    Of nearly all blocks it is enough to count commas. Those with quotes, or with a line that is not
+    like the others, are read line by line.
+    """
+    limit = csv.field_size_limit(_LONGEST_LINE)
+    try:
+        _check_rows(file, found, found.end + 1)
+        while True:
+            start = found.end
+            file.seek(start)
+            block = file.read(_BLOCK)
+            block += file.readline(_LONGEST_LINE)
+            if not block:
+                break
+            if not _are_plain(block, found):
+                _check_rows(file, found, start + len(block))
+                file.seek(start)
+                block = file.read(found.end - start)
+            yield block
+    except csv.Error as error:
+        raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
+    finally:
+        csv.field_size_limit(limit)
+    if not found.rows:
+        raise InputError("there is a header but no row beneath it; save the predictions as rows.")
+
+
+def _are_plain(block: bytes, found: _Lines) -> bool:
+    """Take the rows of a block, and say so, if each is a line with as many commas as the header."""
+    if any(mark in block for mark in (b'"', b"\0")) or block.count(b"\r") != block.count(b"\r\n"):
+        return False
+    if not block.isascii():
+        block.decode()  # what is no UTF-8 is told so
+    marks = np.frombuffer(block, np.uint8)
+    ends, commas = np.flatnonzero(marks == ord("\n")), np.flatnonzero(marks == ord(","))
+    if not block.endswith(b"\n"):
+        ends = np.append(ends, len(block))
+    width = len(found.header) - 1
+    if len(commas) != len(ends) * width:
+        return False
+    begins = np.append(0, ends[:-1] + 1)
+    lines = commas.reshape(len(ends), width)
+    if (lines < begins[:, None]).any() or (lines > ends[:, None]).any():
+        return False
+    first = -found.rows % _STRETCH
+    found.starts += (found.end + begins[first::_STRETCH]).tolist()
+    found.longest = max(found.longest, int((ends - begins).max()))
+    found.rows, found.lines, found.end = (
+        found.rows + len(ends),
+        found.lines + len(ends),
+        found.end + len(block),
+    )
+    return True
+
+
+def _check_rows(file: BufferedReader, found: _Lines, stop: int) -> None:
+    """Read rows one by one, the header if there is none yet, until they reach a byte."""
+    file.seek(found.end)
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    lines, taken = _lines(text, found.lines + 1), list[str]()
 
     def reader(*first: str) -> Any:
         """Read a row of some lines; the last that is taken is empty where the file ends within."""
@@ -256,16 +365,22 @@ def _checked_lines(text: io.TextIOWrapper) -> tuple[list[str], _Lines]:
 
         return csv.reader(more())
 
-    limit = csv.field_size_limit(_LONGEST_LINE)
+    def pass_over(*some: str) -> None:
+        found.lines += sum(map(bool, some))
+        found.end += sum(len(each) if each.isascii() else len(each.encode()) for each in some)
+
     try:
-        header = next((cells for cells in reader() if "".join(cells).strip() or len(cells) > 1), [])
-        if not header:
-            raise InputError("the file is not valid CSV: No columns, but blank lines; write it anew.")
-        found.header = len("".join(taken).encode())
-        _check_header(header)
-        for number, line in lines:
-            length = len(line)
-            if '"' not in line:  # as nearly all are, and to count commas is quick
+        if not found.header:
+            cells = next((each for each in reader() if "".join(each).strip() or len(each) > 1), [])
+            if not cells:
+                raise InputError("the file is not valid CSV: No columns, but blank lines; write it anew.")
+            pass_over(*taken)
+            _check_header(cells)
+            found.header = cells
+        while found.end < stop and (numbered := next(lines, None)):
+            number, line = numbered
+            length, taken[:] = len(line), [line]
+            if '"' not in line:
                 width, cells = line.count(",") + 1, list[str]()
             else:
                 cells = next(reader(line))
@@ -276,27 +391,25 @@ def _checked_lines(text: io.TextIOWrapper) -> tuple[list[str], _Lines]:
                         f"line {number}; close the quote, or write the file anew if it is cut off."
                     )
             found.longest = max(found.longest, length)
-            if width != len(header):
-                if not line.strip():
-                    continue
-                raise _wrong_width(number, width, len(header))
-            for k, cell in enumerate(cells):
-                # From a quote that is not closed up to another one in the same column, rows later.
-                if (rows := len(cell.splitlines()) - 1) > 0 and cell.count(",") >= rows * (width - 1):
-                    found.swallowed.setdefault(k, row)
-            row += 1
-    except csv.Error as error:
-        raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
+            if width != len(found.header) and line.strip():
+                raise _wrong_width(number, width, len(found.header))
+            if width == len(found.header):
+                for k, cell in enumerate(cells):
+                    # From a quote that is not closed to another one in the same column, rows later.
+                    swallowed = len(cell.splitlines()) - 1
+                    if swallowed > 0 and cell.count(",") >= swallowed * (width - 1):
+                        found.swallowed.setdefault(k, found.rows)
+                if found.rows % _STRETCH == 0:
+                    found.starts.append(found.end)
+                found.rows += 1
+            pass_over(*taken)
     finally:
-        csv.field_size_limit(limit)
-    if not row:
-        raise InputError("there is a header but no row beneath it; save the predictions as rows.")
-    return header, found
+        text.detach()
 
 
-def _lines(text: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
-    """Yield lines and their numbers, from 1; none of which is so long, or such, that no CSV has it."""
-    for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=1):
+def _lines(text: io.TextIOWrapper, first: int) -> Iterator[tuple[int, str]]:
+    """Yield lines and their numbers; none of which is so long, or such, that no CSV has it."""
+    for number, line in enumerate(iter(partial(text.readline, _LONGEST_LINE), ""), start=first):
         if len(line) == _LONGEST_LINE:
             raise _too_long(number)
         if "\0" in line:
@@ -336,11 +449,12 @@ def _look_at_json(file: BufferedReader) -> Survey:
     import pyarrow as pa
 
     known: Any = None
-    rows = 0
+    parts, starts = list[int](), list[tuple[int, int]]()
     _start_of_text(file)
-    for line, block in _blocks_of_lines(file):
+    for start, line, block in _blocks_of_lines(file, 1):
         table = _objects(block, line, None)
-        rows += table.num_rows
+        parts.append(table.num_rows)
+        starts.append((start, line))
         dates = pa.types.is_temporal
         fields = [(each.name, pa.string() if dates(each.type) else each.type) for each in table.schema]
         schema = pa.schema(fields)
@@ -351,20 +465,21 @@ def _look_at_json(file: BufferedReader) -> Survey:
                 known = pa.unify_schemas([known, schema], promote_options="permissive")
             except pa.ArrowException:
                 raise _json_error(block, line, known) from None
-    if not rows:
+    if not sum(parts):
         raise InputError("there are no rows; write them anew.")
-    return Survey(known, rows)
+    return Survey(known, tuple(parts), starts=tuple(starts))
 
 
-def _read_json(file: BufferedReader, survey: Survey, schema: Any) -> Iterator[Any]:
-    file.seek(0)
-    for line, block in _blocks_of_lines(file):
+def _read_json(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
+    start, number = survey.starts[part]
+    file.seek(start)
+    for _, line, block in _blocks_of_lines(file, number):
         yield from _objects(block, line, schema).to_batches()
 
 
-def _blocks_of_lines(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines that hold something, and the number of the first line of each."""
-    number = 1
+def _blocks_of_lines(file: BufferedReader, number: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield blocks of whole lines that hold something, with the byte and the line where each begins."""
+    start = file.tell()
     while block := file.read(_BLOCK):
         last = file.readline(_LONGEST_LINE)
         if len(last) == _LONGEST_LINE:
@@ -373,8 +488,8 @@ def _blocks_of_lines(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
         if number == 1:
             block = block.removeprefix(_MARK)
         if not block.isspace():
-            yield number, block
-        number += block.count(b"\n")
+            yield start, number, block
+        number, start = number + block.count(b"\n"), file.tell()
 
 
 def _objects(block: bytes, line: int, schema: Any) -> Any:
@@ -451,16 +566,18 @@ def _look_at_parquet(file: BufferedReader) -> Survey:
 
     with pq.ParquetFile(file) as parquet:
         found = parquet.metadata
-        size = sum(found.row_group(k).total_byte_size for k in range(found.num_row_groups))
-        return Survey(parquet.schema_arrow, found.num_rows, size)
+        groups = [found.row_group(k) for k in range(found.num_row_groups)]
+        size = sum(group.total_byte_size for group in groups)
+        return Survey(parquet.schema_arrow, tuple(group.num_rows for group in groups), size)
 
 
-def _read_parquet(file: BufferedReader, survey: Survey, schema: Any) -> Iterator[Any]:
+def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     # Bytes read beforehand would stay in memory, as many as the file has.
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=2**16) as parquet:
-        yield from parquet.iter_batches(ROWS, columns=schema.names)
+        groups = range(part, parquet.num_row_groups)
+        yield from parquet.iter_batches(ROWS, row_groups=groups, columns=schema.names)
 
 
 def _look_at_arrow(file: BufferedReader) -> Survey:
@@ -468,18 +585,18 @@ def _look_at_arrow(file: BufferedReader) -> Survey:
 
     one = pa.ipc.IpcReadOptions(included_fields=[0])
     with pa.ipc.open_file(file, options=one) as arrow:
-        rows = sum(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))
+        parts = tuple(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))
     with pa.ipc.open_file(file) as arrow:
-        return Survey(arrow.schema, rows, size_of(file))
+        return Survey(arrow.schema, parts, size_of(file))
 
 
-def _read_arrow(file: BufferedReader, survey: Survey, schema: Any) -> Iterator[Any]:
+def _read_arrow(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
     import pyarrow as pa
 
     with pa.ipc.open_file(file) as arrow:
         some = [arrow.schema.get_field_index(name) for name in schema.names]
     with pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=some)) as arrow:
-        for k in range(arrow.num_record_batches):
+        for k in range(part, arrow.num_record_batches):
             yield arrow.get_batch(k)
 
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Workers, added
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest.forms.base import (
@@ -75,10 +75,7 @@ class Additive(Form):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
-        total = next(parts)
-        for part in parts:
-            total = total + part
-        return self.finish(total)
+        return self.finish(added(parts, np.add))
 
 
 @dataclass(frozen=True, eq=False)
