@@ -8,6 +8,7 @@ that are lost is done again by others. What tasks find is added in one order, `a
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import ctypes
 import os
@@ -16,7 +17,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -33,6 +34,7 @@ from threadpoolctl import ThreadpoolController
 
 from caltest._arguments import jobs
 from caltest._memory import addresses_left
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 Function: TypeAlias = Callable[..., Any]
@@ -51,6 +53,7 @@ _MOST = 32  # workers on a machine with fewer cores: each costs memory, and gain
 _ADDRESSES = 2.5e8  # bytes that a thread sets aside: stack, heap, a buffer in each BLAS
 _LARGE = 2**20  # bytes of a task that goes past the scheduler of a cluster
 _AHEAD = 4  # tasks a worker that a cluster knows of before their results are fetched
+_ANSWER = 5  # seconds within which a scheduler, and the first of its workers, have to answer
 _LOSSES = 3  # in a row, without a result between them, before it is said that workers die of the work
 BRANCHES = 8  # of a node of the tree of sums: few, so that runs of blocks have sizes to choose from
 
@@ -108,7 +111,7 @@ class Workers:
 
         Raises
         ------
-        RuntimeError
+        LostError
             If workers were lost three times in a row: they die of the work.
         """
         with single_threaded_blas():
@@ -118,7 +121,6 @@ class Workers:
             else:
                 results = _to_the_end(function, tasks, hands)
             yield from _with_bar(results, len(tasks), description) if self.progress else results
-
 
     def merged(
         self, function: Function, tasks: Tasks, add: Callable[[T, T], T], description: str = ""
@@ -131,7 +133,8 @@ class Workers:
         with single_threaded_blas():
             backend, _ = get_active_backend(prefer="threads")
             if len(tasks) < 2 or not hasattr(backend, "client") or self.hands == 1:
-                return added(self.map(function, tasks, description), add)
+                terms: Iterator[T] = self.map(function, tasks, description)
+                return added(terms, add)
             losses = 0
             while True:
                 try:
@@ -210,7 +213,7 @@ def _lost(error: Exception, losses: int, state: str) -> int:
     if not names & (_LOST | _GIVEN_UP):
         raise error
     if names & _GIVEN_UP or losses + 1 == _LOSSES:
-        raise RuntimeError(
+        raise LostError(
             f"workers died again and again when {state} ({type(error).__name__}), most often for want "
             "of memory; take fewer workers on a machine, or machines with more memory."
         ) from None
@@ -250,9 +253,13 @@ class _Supply:
             raise RuntimeError(f"{self.done} tasks came, and {total} were announced.")
 
 
-def _no_answer(error: Exception) -> RuntimeError:
+class LostError(RuntimeError):
+    """Those who were to do the work are gone."""
+
+
+def _no_answer(error: Exception) -> LostError:
     reason = str(error).split(". ")[0]
-    return RuntimeError(
+    return LostError(
         f"joblib's cluster does not answer ({reason}); start it, and workers of it, first."
     )
 
@@ -330,6 +337,44 @@ def _merged_by_dask(
 def _add_copied(add: Callable[[T, T], T], one: T, other: T) -> T:
     """Add, and change neither: Dask may want them again."""
     return add(copy.deepcopy(one), other)
+
+
+@contextmanager
+def on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Have the workers of a Dask cluster do the work in the body; None: whoever does it else."""
+    if scheduler is None:
+        yield
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "a scheduler needs Dask, which is not installed; pip install 'caltest[dask]'."
+        ) from None
+
+    dask: Any = distributed
+
+    async def asked() -> int:
+        async with dask.rpc(scheduler, timeout=_ANSWER) as there:
+            return len((await there.identity())["workers"])
+
+    try:  # a client that finds nobody would not go quietly
+        workers = asyncio.run(asyncio.wait_for(asked(), _ANSWER))
+    except Exception as error:  # of addresses, of sockets, of protocols
+        reason = quoted(str(error) or type(error).__name__)
+        raise InputError(
+            f"no Dask scheduler answers at {quoted(scheduler)} ({reason}); start one there, or correct "
+            "the address."
+        ) from None
+    if not workers:
+        raise InputError(
+            f"the Dask scheduler at {quoted(scheduler)} has no workers; start some, with dask worker."
+        )
+    with (
+        dask.Client(scheduler, set_as_default=False) as client,
+        joblib.parallel_config(backend="dask", client=client),
+    ):
+        yield
 
 
 def _sent(client: Any, function: Function) -> Any:

@@ -402,9 +402,7 @@ def table_of_rows(columns: Sequence[Column], draws: LabelDraws, workers: Workers
     return np.concatenate(found)
 
 
-def _of_rows(
-    columns: Sequence[Column], draws: LabelDraws, part: slice, first: int, last: int
-) -> Sums:
+def _of_rows(columns: Sequence[Column], draws: LabelDraws, part: slice, first: int, last: int) -> Sums:
     def of_block(number: int) -> Sums:
         rows = slice(number * ROWS, min((number + 1) * ROWS, len(draws.observed)))
         sampler = cast("LabelSampler", draws.sampler)

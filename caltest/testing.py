@@ -340,8 +340,8 @@ class _SeenRows:
 
     def samples(self, first: int, last: int) -> Iterator[Sample]:
         """Read blocks of rows, and show them through the lens."""
-        for sample in self.stored.samples(first, last):
-            yield seen(sample, self.lens, self.default)[0]
+        for each in self.stored.samples(first, last):
+            yield seen(each, self.lens, self.default)[0]
 
 
 def _of_stored(

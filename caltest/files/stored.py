@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from io import BufferedReader
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from caltest._door import called, is_file, is_folder, named, opened, reading, size_of
+from caltest._door import (
+    Place,
+    called,
+    entries,
+    is_folder,
+    is_pattern,
+    matching,
+    named,
+    opened,
+    size_of,
+)
 from caltest._memory import check_fits
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
@@ -111,7 +120,7 @@ class Stored(ABC):
 class StoredTable(Stored):
     """A table in one file, or in several of one kind: what the first look at each of them found."""
 
-    files: tuple[Path, ...]
+    files: tuple[Place, ...]
     format: Format
     surveys: tuple[Survey, ...]
     schema: Any  # of the columns that are read, in Arrow
@@ -127,7 +136,7 @@ class StoredTable(Stored):
         """Rows of the largest row group, record batch or stretch of text."""
         return max(max(survey.parts) for survey in self.surveys)
 
-    def batches(self, schema: Any, start: int = 0) -> Iterator[Any]:
+    def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
         """Read some columns of the rows from ``start`` on, a few thousand at a time."""
         several = len(self.files) > 1
         for path, survey in zip(self.files, self.surveys, strict=True):
@@ -156,18 +165,17 @@ class StoredTable(Stored):
         import pyarrow as pa
 
         held: list[Any] = []
-        rows = iter(self._rows(first, last))
-        wanted = next(rows)
-        with named(self.name), closing(self.batches(self.schema, wanted.start)) as batches:
-            for batch in batches:
-                held.append(batch)
-                while sum(each.num_rows for each in held) >= (count := wanted.stop - wanted.start):
-                    table = pa.Table.from_batches(held)
-                    yield table.slice(0, count)
-                    held, wanted = table.slice(count).to_batches(), next(rows, None)
-                    if wanted is None:
-                        return
-            raise self._changed()
+        wanted = self._rows(first, last)
+        with named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
+            for rows in wanted:
+                count = rows.stop - rows.start
+                while sum(each.num_rows for each in held) < count:
+                    if (batch := next(batches, None)) is None:
+                        raise self._changed()
+                    held.append(batch)
+                table = pa.Table.from_batches(held)
+                held = table.slice(count).to_batches()
+                yield table.slice(0, count)
 
     def _check(self, block: Any) -> Sample:
         return self.columns.content(block).checked(part=True)
@@ -183,7 +191,7 @@ class StoredTable(Stored):
         return self.columns.content(table)
 
 
-def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
+def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     """Look at the files of a table, which is to be read as a whole or a block at a time."""
     import pyarrow as pa
 
@@ -244,7 +252,7 @@ def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
 
 
 @contextmanager
-def _opened(path: Path, kind: Format, several: bool) -> Iterator[BufferedReader]:
+def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
     with ExitStack() as stack:
         if several:
@@ -252,30 +260,31 @@ def _opened(path: Path, kind: Format, several: bool) -> Iterator[BufferedReader]
         yield stack.enter_context(opened(path, kind.kind))
 
 
-def _files(path: Path) -> tuple[list[Path], Format]:
+def _files(path: Place) -> tuple[list[Place], Format]:
     """Return the files of a table in the order of their names, and their format.
 
     Names that begin with "." or "_" are what systems keep beside data.
     """
-    files, folder = [path], is_folder(path)
+    folder = is_folder(path)
     if folder:
-        with reading("the directory cannot be read"):
-            files = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+        found = [each for each in entries(path) if each[0].name[0] not in "._"]
+    else:
+        found = matching(path) if is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
         suffixes = [suffix for suffix, each in FORMATS.items() if each is kind]
-        found = [
-            each for each in files if each.suffix.lower() in suffixes and (is_file(each) or not folder)
-        ]
-        others = [each.name for each in files if each not in found]
-        if found and others:
+        files = [each for each, plain, _ in found if plain and each.suffix.lower() in suffixes]
+        others = [each.name for each, *_ in found if each not in files]
+        if files and others:
+            holds = "the directory holds" if folder else "the pattern matches"
             raise InputError(
-                f"besides {suffixes[0][1:]} files the directory holds {listed(others, 3)}; give a "
+                f"besides {suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
                 "directory of files of one kind and nothing else."
             )
-        if found:
-            return found, kind
-    where = "this directory holds no such files" if folder else f"this is {quoted(path.suffix)}"
-    advice = "give another" if folder else "convert it, or read it with caltest.files.read"
+        if files:
+            return files, kind
+    several = folder or len(found) > 1
+    where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
+    advice = "give another" if several else "convert it, or read it with caltest.files.read"
     raise InputError(
         f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files, and {where}; "
         f"{advice}."
@@ -289,7 +298,7 @@ def _files(path: Path) -> tuple[list[Path], Format]:
 class StoredFile(Stored):
     """A table in an NPY file. It is read, not mapped: where a mapped file is cut short, Python dies."""
 
-    path: Path
+    path: Place
     header: Header  # what it announced when it was opened first
     label: int
 

@@ -1,7 +1,8 @@
 """Tables: CSV, JSON lines, Parquet and Arrow, read as blocks of rows of Arrow.
 
 A format is two functions: one looks at a file once and says what it holds, in which parts, the other
-reads some of its columns from a part on, so that several may read a file. A new format is these two and a line in `FORMATS`.
+reads some of its columns from a part on, so that several may read a file. A new format is these two and
+a line in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from io import BufferedReader
 from typing import Any
 
 import numpy as np
 
-from caltest._door import size_of
+from caltest._door import is_remote, size_of
 from caltest._parallel import BRANCHES
 from caltest._sampling import ROWS
 from caltest._visible import quoted
@@ -28,6 +29,7 @@ from caltest.exceptions import InputError
 _LONGEST_LINE = 2**24  # characters: names of a million classes
 _DEEPEST = 64  # brackets within brackets of a line of JSON
 _BLOCK = 2**20  # bytes of text that are parsed at once
+_BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
 _STRETCH = BRANCHES * ROWS  # rows of CSV whose first byte is remembered
 
 
@@ -164,10 +166,10 @@ def _read_csv(file: BufferedReader, survey: Survey, schema: Any, part: int) -> I
     import pyarrow.csv as pc
 
     file.seek(survey.starts[part][0])
-    types = {**dict.fromkeys(survey.schema.names, pa.string()), **dict(zip(schema.names, schema.types))}
-    yield from pc.open_csv(
-        pa.PythonFile(file, mode="r"), *_csv_options(survey.schema.names, survey.block, types, schema.names)
-    )
+    names = survey.schema.names
+    types = {name: schema.field(name).type if name in schema.names else pa.string() for name in names}
+    options = _csv_options(names, survey.block, types, schema.names)
+    yield from pc.open_csv(pa.PythonFile(file, mode="r"), *options)
 
 
 def _csv_options(
@@ -371,12 +373,15 @@ def _check_rows(file: BufferedReader, found: _Lines, stop: int) -> None:
 
     try:
         if not found.header:
-            cells = next((each for each in reader() if "".join(each).strip() or len(each) > 1), [])
-            if not cells:
-                raise InputError("the file is not valid CSV: No columns, but blank lines; write it anew.")
+            rows: Iterator[list[str]] = reader()
+            header = next((each for each in rows if "".join(each).strip() or len(each) > 1), None)
+            if header is None:
+                raise InputError(
+                    "the file is not valid CSV: No columns, but blank lines; write it anew."
+                )
             pass_over(*taken)
-            _check_header(cells)
-            found.header = cells
+            _check_header(header)
+            found.header = header
         while found.end < stop and (numbered := next(lines, None)):
             number, line = numbered
             length, taken[:] = len(line), [line]
@@ -574,8 +579,10 @@ def _look_at_parquet(file: BufferedReader) -> Survey:
 def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    # Bytes read beforehand would stay in memory, as many as the file has.
-    with pq.ParquetFile(file, pre_buffer=False, buffer_size=2**16) as parquet:
+    # Bytes read beforehand would stay in memory, as many as the file has. Those of another machine come
+    # as many at once as some columns' buffers may hold.
+    size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if is_remote(file) else 2**16
+    with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
         groups = range(part, parquet.num_row_groups)
         yield from parquet.iter_batches(ROWS, row_groups=groups, columns=schema.names)
 
