@@ -584,7 +584,9 @@ def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) 
     size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if is_remote(file) else 2**16
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
         groups = range(part, parquet.num_row_groups)
-        yield from parquet.iter_batches(ROWS, row_groups=groups, columns=schema.names)
+        yield from parquet.iter_batches(
+            ROWS, row_groups=groups, columns=schema.names, use_threads=False
+        )
 
 
 def _look_at_arrow(file: BufferedReader) -> Survey:
