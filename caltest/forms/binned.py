@@ -97,17 +97,11 @@ class Binned(HasLeadingSum, Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Count the labels of every bin, (B, K, m)."""
-        m, cells = self.probs.shape[1], self.cells[rows]
-        shape = (len(labels), self.n_cells, m)
-        if m == 2 and self.n_cells <= 64:
-            member = (cells[:, None] == np.arange(self.n_cells)).astype(np.float32)
-            counts = np.empty(shape)
-            counts[:, :, 1] = labels.astype(np.float32) @ member  # whole numbers: exact
-            counts[:, :, 0] = member.sum(axis=0) - counts[:, :, 1]
-            return counts
-        keys = labels + (cells * m + np.arange(len(labels))[:, None] * (self.n_cells * m))
-        counted = np.bincount(keys.ravel(), minlength=int(np.prod(shape)))
-        return counted.reshape(shape).astype(np.float64)
+        from caltest import _loops
+
+        counts = np.zeros((len(labels), *self.sums_of_a_draw))
+        _loops.bin_counts(labels, self.cells[rows], counts)
+        return counts
 
     def finish(self, sums: Array) -> Array:
         cells, classes = np.ogrid[: sums.shape[1], : sums.shape[2]]

@@ -72,9 +72,6 @@ class HasBrownianLimit(Form):
 # ------------------------------------------------------------------ cumulative
 
 
-_ENTRIES = 2**17  # labels of the draws taken at a time: what is made of them stays in the cache
-
-
 def strayed(paths: Array, functional: BrownianFunctional) -> Array:
     """Return how far paths (B, K) that start in 0 stray from it, (B,)."""
     highest, lowest = paths.max(axis=1, initial=0.0), paths.min(axis=1, initial=0.0)
@@ -130,14 +127,12 @@ class CumulativeDifference(HasBrownianLimit):
         return BrownianLimit(self.functional, scale, surprises, step)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        values, n = np.empty(len(labels)), len(self.scores)
-        for draws in blocks(len(labels), max(1, _ENTRIES // n)):
-            # Labels are counted in whole numbers, whatever their type: only p is ever rounded.
-            counts = np.cumsum(labels[draws].take(self._order, axis=1), axis=1, dtype=np.int64)
-            if len(self._ends) < n:
-                counts = counts.take(self._ends, axis=1)
-            values[draws] = strayed(counts - self._expected, self.functional) / n
-        return values
+        from caltest import _loops
+
+        lowest, highest = np.empty(len(labels)), np.empty(len(labels))
+        _loops.extremes(labels, self._order, self._ends, self._expected, lowest, highest)
+        far = highest - lowest if self.functional == "range" else np.maximum(highest, -lowest)
+        return np.asarray(far / len(self.scores))
 
 
 # ------------------------------------------------------------------ scan
