@@ -15,7 +15,7 @@ from caltest import InputError, _memory, binning, resampling, testing
 from caltest._parallel import Workers, added
 from caltest.cli import app
 from caltest.data import glimpse
-from caltest.files import read, scan, scan_arrays, tables
+from caltest.files import read, scan, scan_arrays, text
 from caltest.statistics import (
     ACE,
     ECE,
@@ -247,8 +247,8 @@ def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
 )
 def test_any_run_of_blocks_is_read_by_itself(rows, stored, tmp_path, monkeypatch, name):
     """From the part that it begins in, be that a row group, a batch, a file or a stretch of text."""
-    monkeypatch.setattr(tables, "_STRETCH", 3000)
-    monkeypatch.setattr(tables, "_BLOCK", 70_000)
+    monkeypatch.setattr(text, "_STRETCH", 3000)
+    monkeypatch.setattr(text, "BLOCK", 70_000)
     folder = stored
     if name.startswith("many"):
         folder = tmp_path

@@ -31,7 +31,8 @@ from caltest.data.containers import check_unique, listed
 from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.content import Columns, Content, Roles, check_held
-from caltest.files.tables import FORMATS, Format, Survey, cast, one_type
+from caltest.files.formats import Format, Survey, cast, one_type
+from caltest.files.tables import FORMATS
 
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
