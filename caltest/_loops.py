@@ -113,6 +113,14 @@ def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
                 labels[b, i] = k
 
 
+@_loop
+def take_rows(labels: Any, rows: Any, taken: Any) -> None:
+    """Write the labels (B, n) of some rows."""
+    for b in range(len(labels)):
+        for i in range(len(rows)):
+            taken[b, i] = labels[b, rows[i]]
+
+
 # ------------------------------------------------------------------ sums along rows
 
 
@@ -139,6 +147,28 @@ def bin_counts(labels: Any, cells: Any, counts: Any) -> None:
     for b in range(len(labels)):
         for i in range(len(cells)):
             counts[b, cells[i], labels[b, i]] += 1.0
+
+
+@_loop
+def piece_sums(labels: Any, order: Any, edges: Any, sums: Any) -> None:
+    """Write the sums (B, K) of labels (B, n) over pieces of an order, between ``edges`` (K + 1,)."""
+    for b in range(len(labels)):
+        for k in range(len(edges) - 1):
+            total = 0
+            for place in range(edges[k], edges[k + 1]):
+                total += np.int64(labels[b, order[place]])
+            sums[b, k] = total
+
+
+@_loop
+def count_shifted(
+    uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
+) -> None:
+    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
+    for b in range(len(uniforms)):
+        for i in range(len(chances)):
+            place = int((uniforms[b, i] + chances[i]) * unit)
+            counts[b, pieces[i], cell_of[place]] += 1
 
 
 @_loop
@@ -199,18 +229,32 @@ def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> 
             sums[b] += total
 
 
+_SPARSE = 64  # rows an event from which on events are sorted by their scores, not counted at them
+
+
 @_loop
 def extremes_of_events(
     rows: Any, ends: Any, column: int, place_of: Any, expected: Any, lowest: Any, highest: Any
 ) -> None:
     """Write what `extremes` does for the events of a class, from the rows that have it alone."""
+    events = np.zeros(len(expected) - 1, np.int32)
     for b in range(len(rows)):
-        places = np.sort(place_of[rows[b, ends[b, column] : ends[b, column + 1]]])
-        count = len(places)
-        low, high = min(0.0, count - expected[-1]), 0.0
-        for e in range(count):
-            low = min(low, e - expected[places[e]])
-            high = max(high, e + 1 - expected[places[e] + 1])
+        first, last = ends[b, column], ends[b, column + 1]
+        low, high, count = min(0.0, last - first - expected[-1]), 0.0, 0
+        if (last - first) * _SPARSE < len(events):
+            for place in np.sort(place_of[rows[b, first:last]]):
+                low = min(low, count - expected[place])
+                count += 1
+                high = max(high, count - expected[place + 1])
+        else:
+            events[:] = 0
+            for e in range(first, last):
+                events[place_of[rows[b, e]]] += 1
+            for place in range(len(events)):
+                if events[place] > 0:
+                    low = min(low, count - expected[place])
+                    count += events[place]
+                    high = max(high, count - expected[place + 1])
         lowest[b], highest[b] = low, high
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import Array, blocks
-from caltest.forms.base import Form, Labels
+from caltest.forms.base import Form, Labels, taken
 from caltest.forms.paths import CumulativeDifference
 from caltest.forms.sums import LinearSum
 
@@ -105,7 +105,7 @@ class Classes:
         """Return (B, H) values for the full labels (B, n)."""
         from caltest import _loops
 
-        labels = full if self.rows is None else full.take(self.rows, axis=1)
+        labels = full if self.rows is None else taken(full, self.rows)
         found, classes = np.empty((len(labels), len(self.statistics))), max(self.columns) + 1
         for part in blocks(len(labels), max(1, _ENTRIES // labels.shape[1])):
             drawn: Any = labels[part]

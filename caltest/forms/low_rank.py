@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, ROWS, generator
 from caltest._tiles import Array, blocks
+from caltest._work import Work
 from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.pairs import Entries, Pairwise, fixed_residuals, leading_sum, usual_classes
@@ -58,6 +59,10 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
     def sums_of_a_draw(self) -> tuple[int, ...]:
         """A sum for every class and feature, and a row more for what the pairs i = j add."""
         return int(self.probs.shape[1]) + 1, self.features.shape[1]
+
+    def work(self, draws: int) -> Work:
+        labels = float(draws) * self.n_samples
+        return {"label": labels, "feature": labels * self.features.shape[1]}
 
     @cached_property
     def pairs(self) -> Pairwise:

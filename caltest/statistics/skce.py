@@ -15,7 +15,7 @@ from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Rows, glimpse
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import (
     BoundedPairwise,
     ComputedFeatures,
@@ -236,7 +236,8 @@ class _AllPairs(_SKCE):
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
         method = self._chosen(predictions)
         if method is None:
-            return replace(super().fitted(predictions), approximation=None)
+            fitted = super().fitted(predictions)
+            return fitted if fitted.approximation is None else replace(fitted, approximation=None)
         fitted = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(fitted, _fit=LowRank.of(fitted.kernel, predictions, method, self.rank))
 
@@ -273,6 +274,17 @@ class _AllPairs(_SKCE):
         known = self._fit is not None and self._fit.predictions is predictions
         fitted = self if known else self.fitted(predictions)
         return fitted.kernel, fitted._fit
+
+    @property
+    def faster(self) -> Phrase:
+        """A kernel of low rank, or of lower rank."""
+        if self.approximation is None:
+            option = Argument("approximation", "nystrom")
+            return Phrase(
+                "with {option} its time grows as the rows, and p is as exact", {"option": option}
+            )
+        option = Argument("rank", max(1, self.rank // 4))
+        return Phrase("{option} takes a quarter of that, and p is as exact", {"option": option})
 
     @property
     def parameters(self) -> dict[str, Any]:
