@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,6 @@ from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
-    glimpse,
     impossible_labels,
     impossible_rows,
     sample,
@@ -37,7 +36,7 @@ from caltest.named import (
 from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.pvalues import Alternative
-from caltest.resampling import Column, RowCheck, adds_up, columns_of, table_of_blocks
+from caltest.resampling import Column, adds_up, columns_of, glimpse_of, table_of_blocks
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
@@ -329,18 +328,6 @@ def _result(
 # ------------------------------------------------------------------ rows that are not held
 
 
-@dataclass(frozen=True)
-class _CheckSeen:
-    """Checks a block, and shows it through a lens."""
-
-    check: RowCheck
-    lens: str | Lens | None
-    default: str | None
-
-    def __call__(self, number: int, block: Any) -> Sample:
-        return seen(self.check(number, block), self.lens, self.default)[0]
-
-
 @dataclass(frozen=True, eq=False)
 class _SeenRows:
     """Stored rows as a lens shows them."""
@@ -353,16 +340,14 @@ class _SeenRows:
     def n_samples(self) -> int:
         return self.stored.n_samples
 
-    def tasks(self) -> Any:
-        return self.stored.tasks()
-
     @property
-    def checked(self) -> _CheckSeen:
-        return _CheckSeen(self.stored.checked, self.lens, self.default)
+    def grain(self) -> int:
+        return self.stored.grain
 
-    def glimpse(self) -> Rows:
-        """Go through all rows once, and return a few of them."""
-        return glimpse(self.checked(*task).rows.probs for task in self.tasks())
+    def samples(self, first: int, last: int) -> Iterator[Sample]:
+        """Read blocks of rows, and show them through the lens."""
+        for each in self.stored.samples(first, last):
+            yield seen(each, self.lens, self.default)[0]
 
 
 def _of_stored(
@@ -385,9 +370,9 @@ def _of_stored(
     find_lens(lens)
     side = check_alternative(measure, null, cast("Alternative | None", alternative))
     rows = _SeenRows(stored, lens, measure.default_lens)
-    first, lens_label = seen(stored.checked(*next(iter(rows.tasks()))), lens, measure.default_lens)
+    first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        partwise = measure.in_parts(stored.n_samples, rows.glimpse)
+        partwise = measure.in_parts(stored.n_samples, partial(glimpse_of, rows, workers))
         form = partwise.given(first.rows)
         if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")

@@ -283,7 +283,7 @@ def idle(monkeypatch):
         raise AssertionError("too late")
 
     monkeypatch.setattr("caltest.auditing.audit", begun)
-    monkeypatch.setattr("caltest.files.tables._checked_lines", begun)
+    monkeypatch.setattr("caltest.files.text._checked_lines", begun)
 
 
 FOUND_EARLY = {

@@ -9,7 +9,7 @@ import sys
 import pytest
 from pages import ROOT, blocks, page
 
-from caltest._parallel import _LOSSES, _MOST
+from caltest._parallel import _LOSSES, _MOST, BRANCHES
 from caltest._sampling import ROWS
 from caltest.statistics.skce import FULL_ROWS, FULL_SIZE
 
@@ -49,6 +49,13 @@ def test_the_numbers_on_the_page():
         assert ROWS / seconds == pytest.approx(per_second, rel=0.03)
     for megabytes, total in [(0.008, 2e9), (20.5, 5e12), (49.2, 12e12)]:
         assert megabytes * 1e6 * 10**9 / ROWS == pytest.approx(total, rel=0.03)
+    run = BRANCHES**2 * ROWS
+    assert f"(64: {run:,} rows)".replace(",", " ") in PAGE
+    assert f"{-(-(10**9) // run):,} runs".replace(",", " ") in PAGE
+    for megabytes, total in [(0.008, 31e6), (20.5, 78e9), (49.2, 188e9)]:
+        assert megabytes * 1e6 * 10**9 / run == pytest.approx(total, rel=0.03)
+    for total, minutes, per_second in [(78e9, 20, 65e6), (188e9, 40, 80e6)]:
+        assert total / (60 * minutes) == pytest.approx(per_second, rel=0.03)
 
 
 def test_links_lead_somewhere():

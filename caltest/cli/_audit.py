@@ -32,6 +32,7 @@ from caltest.cli._options import (
     File,
     Input,
     Label,
+    Scheduler,
     Seed,
     WithChoices,
     column_names,
@@ -175,6 +176,7 @@ def audit(
             parser=file_path,
         ),
     ] = None,
+    scheduler: Scheduler = None,
     jobs: Annotated[
         int | None, option("INT", "Cores to use; -1 is all of them.  [default: -1]")
     ] = None,
@@ -186,14 +188,24 @@ def audit(
     checks. Exit status: 0 not rejected, 1 rejected, 2 wrong input.
     """
     typed = {
-        name: value for name, value in locals().items() if name not in ("file", "config", "example")
+        name: value
+        for name, value in locals().items()
+        if name not in ("file", "config", "example", "scheduler")
     }
     with errors_reported():
-        _run(file, example, config, {name.replace("_", "-"): value for name, value in typed.items()})
+        named = {name.replace("_", "-"): value for name, value in typed.items()}
+        _run(file, example, config, scheduler, named)
 
 
-def _run(file: Path | None, example: str | None, config: Path | None, typed: dict[str, Any]) -> None:
+def _run(
+    file: str | Path | None,
+    example: str | None,
+    config: Path | None,
+    scheduler: str | None,
+    typed: dict[str, Any],
+) -> None:
     from caltest import auditing
+    from caltest._parallel import on_cluster
     from caltest.report import formats
 
     loaded = load_config(config, OPTIONS)
@@ -216,18 +228,19 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
     try:
-        audit = auditing.audit(
-            sample.rows,
-            sample.labels,
-            groups=groups,
-            n_jobs=asked.get("jobs", -1),
-            progress=True,
-            **given,
-        )
+        with on_cluster(scheduler):
+            audit = auditing.audit(
+                sample.rows,
+                sample.labels,
+                groups=groups,
+                n_jobs=asked.get("jobs", -1),
+                progress=True,
+                **given,
+            )
     except InputError as error:  # in the words of who typed it
         raise error.renamed({"n_resamples": "--resamples"}) from error
 
-    title = str(example if file is None else file.name)
+    title = str(example if file is None else Path(file).name)
     command = command_line(file, example, {**asked, "seed": audit.seed})
     texts_of = {
         path: formats.rendered(audit, _FORMATS[option], title=title, command=command, gate=weaker)
@@ -285,7 +298,7 @@ def _weaker(loaded: Config, typed: Mapping[str, Any]) -> str | None:
     return f"Less strict than the default, by {loaded.place}: {', '.join(found)}." if found else None
 
 
-def command_line(file: Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
+def command_line(file: str | Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
     """Return the command that repeats the numbers, in the same folder.
 
     What was asked for stands in it, typed or from a configuration, whatever that says later. What was

@@ -74,9 +74,12 @@ def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -
 
 
 def _refusal(error: Exception) -> str | None:
-    """Say what the system refused, if that is what went wrong: it is no bug of ours."""
+    """Say what the system refused, or a cluster, if that is what went wrong: it is no bug of ours."""
     from caltest._memory import is_want_of_memory
+    from caltest._parallel import LostError
 
+    if isinstance(error, LostError):
+        return str(error)
     if is_want_of_memory(error):
         return (
             "there is not enough memory for this; take fewer rows or classes, --jobs 1, or allow more "
@@ -196,14 +199,14 @@ _LARGEST_PICTURE = 2**24  # bytes
 def check_outputs(
     outputs: Mapping[str, Path],
     suffixes: Mapping[str, tuple[str, ...]],
-    inputs: Iterable[Path | None],
+    inputs: Iterable[str | Path | None],
 ) -> None:
     """Raise, before anything is computed, if a file could not be written, or would destroy another.
 
     By option: where to write ("-" is standard output), and the suffixes that it takes. An output that
     leads to one of the inputs is refused, whichever links of either kind lead there.
     """
-    read = [each for each in inputs if each is not None]
+    read = [each for each in inputs if isinstance(each, Path)]  # no output is written to a URL
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
         name = f"{option} is {path}"
@@ -297,7 +300,7 @@ def _is_ours(path: Path) -> bool:
 _PICTURES = (".png", ".pdf", ".svg")
 
 
-def check_picture(path: Path | None, file: Path | None) -> None:
+def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._narrow import over_columns
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Workers, added
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest._work import Work
@@ -81,10 +81,7 @@ class Additive(Form):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
-        total = next(parts)
-        for part in parts:
-            total = total + part
-        return self.finish(total)
+        return self.finish(added(parts, np.add))
 
 
 @dataclass(frozen=True, eq=False)
