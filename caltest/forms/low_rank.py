@@ -33,7 +33,6 @@ from caltest.kernels.bandwidth import fixed_order
 _HELD = 2**22  # sums of features held at a time: 32 MiB
 _STAYING = 2**17  # sums of a draw that stay in the second-level cache, while rows are added
 _MOST_ROWS = 2**16  # whose numbers two bytes tell apart
-_WIDTH = 16  # features of a piece of those of all rows: in single precision a line of the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +152,15 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
     @cached_property
     def _pieces(self) -> tuple[Array, Array]:
         """The features of all rows, and what they lead to expect by class, a few of them at a time."""
+        from caltest._loops import WIDTH
+
         features = self.features[:]
-        count = -(-features.shape[1] // _WIDTH)
-        padded = np.zeros((len(features), count * _WIDTH), dtype=features.dtype)
+        count = -(-features.shape[1] // WIDTH)
+        padded = np.zeros((len(features), count * WIDTH), dtype=features.dtype)
         padded[:, : features.shape[1]] = features
         expected = -fixed_residuals(self.probs, self._usual).T @ padded
         pieces = (
-            np.ascontiguousarray(each.reshape(len(each), count, _WIDTH).transpose(1, 0, 2))
+            np.ascontiguousarray(each.reshape(len(each), count, WIDTH).transpose(1, 0, 2))
             for each in (padded, expected)
         )
         return next(pieces), next(pieces)
