@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +22,7 @@ from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
 from caltest.plots.display import short
 from caltest.plots.reliability import curve_bands
+from caltest.pvalues import count
 
 ALPHA = 0.05
 SMALL = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1]
@@ -406,6 +408,58 @@ def test_extreme_draws_are_those_that_p_counts(alternative, seed):
     assert drawn == 99
     assert f"p = {result.pvalue:.3g} (exact)" in texts(display)
     assert ("two-sided" in texts(display)) == (alternative == "two-sided")
+
+
+TIES = {  # draws and observed value, equal but for rounding
+    "a lattice": (np.repeat(np.arange(-5, 6) / 300, [1, 2, 5, 9, 14, 20, 15, 8, 4, 1, 1]), 1 / 300),
+    "its middle": (np.repeat([-0.1, 0.0, 0.1], [20, 41, 19]), 0.0),
+    "below": (np.repeat([0.1, 0.2, 0.5], [3, 17, 30]), 0.2),
+    "between": (np.arange(100) ** 2 / 7.0, 123.0),
+    "beyond": (np.arange(50) / 3.0, 99.0),
+    "infinite": (np.r_[np.arange(30) / 3.0, np.inf, np.inf], 5.0),
+    "two values": (np.repeat([0.0, 0.4], [9, 10]), 0.4),
+}
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize(("values", "observed"), TIES.values(), ids=TIES)
+def test_bars_show_what_p_counts(values, observed, alternative):
+    """However draws are rounded, ties are in one bar, of the colour that the legend counts."""
+    noise = np.random.default_rng(0).choice([-1e-15, 0.0, 1e-15], len(values))
+    draws = np.where(np.isfinite(values), values, 0.0) * (1.0 + noise) + noise
+    draws[~np.isfinite(values)] = np.inf
+    exceedances = count(draws, observed, alternative)
+    result = caltest.test(*SMALL, "ecd", rng=0, n_resamples=19)
+    result = replace(
+        result,
+        statistic=observed,
+        alternative=alternative,
+        null_distribution=draws,
+        exceedances=exceedances,
+        n_resamples=len(draws),
+    )
+    display = NullDisplay.from_result(result)
+    assert display.extreme.sum() == exceedances
+    rest, blue = (np.array([bar.get_height() for bar in bars]) for bars in display.ax_.containers)
+    assert not (rest * blue).any()
+    assert blue.sum() == (display.extreme & np.isfinite(draws)).sum()
+    assert rest.sum() + blue.sum() == np.isfinite(draws).sum()
+    assert f"{exceedances} of them at least as extreme" in texts(display) or not exceedances
+    bars = [bar for bar in display.ax_.containers[1] if bar.get_height()]
+    tied = np.abs(draws - observed) < 1e-9
+    holding = [bar for bar in bars if bar.get_x() < observed < bar.get_x() + bar.get_width()]
+    assert not tied.any() or len(holding) == 1
+
+
+def test_bars_of_a_lattice_are_steps_of_it():
+    """With bars of other widths, those of one point and of two take turns: a comb."""
+    for most in (20, 60, 200):
+        draws = np.arange(most) / 300
+        result = caltest.test(*SMALL, "ecd", rng=0, n_resamples=19)
+        result = replace(result, statistic=9.0, null_distribution=draws, exceedances=0)
+        heights = [bar.get_height() for bar in NullDisplay.from_result(result).ax_.containers[0]]
+        assert len(heights) <= 41
+        assert len(set(heights[1:-1])) == 1
 
 
 def test_null_of_other_shapes():
