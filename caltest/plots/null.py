@@ -140,7 +140,8 @@ class NullDisplay(ResultDisplay):
             lines.append("one-sided: small values count against calibration")
         ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
         heading(ax, *lines)
-        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": 3}
+        columns = 3 if math.isfinite(result.statistic) else 2
+        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": columns}
         ax.legend(columnspacing=1.2, **SMALL, **below)
 
 

@@ -77,6 +77,9 @@ class RiskDisplay(ResultDisplay):
     result: SquaredErrorEstimate
     _parts = ": one for every tuned function (one for all if none is tuned), and one for the estimates"
 
+    def _key(self) -> str:
+        return "dashed: h = 0, diamond: best"
+
     def _tuned(self) -> list[FunctionRisk]:
         return [each for each in self.result.functions if len(each.values) > 1]
 
