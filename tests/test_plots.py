@@ -367,6 +367,22 @@ def test_given_axes_of_several_panels_are_labelled():
     display = draw(ReliabilityDisplay.from_predictions(*SMALL, lens="classwise", ax=axes))
     assert [ax.get_ylabel() for ax in display.axes_] == ["share in class 0", "share in class 1"]
     assert "predicted probability of class 0" in texts(display)
+    assert len({round(ax.get_position().height, 6) for ax in axes}) == 1  # with a legend below or not
+
+
+def test_counts_say_that_their_scale_is_logarithmic():
+    for lens in ("class:0", "classwise"):
+        display = ReliabilityDisplay.from_predictions(*SMALL, lens=lens, rng=0)
+        assert "log" in texts(display)
+
+
+def test_the_legend_shows_what_is_drawn():
+    """One score has a dot and bars, and no line."""
+    display = ReliabilityDisplay.from_predictions([0.4] * 50, [0, 1] * 25, curve="corp", rng=0)
+    (legend,) = display.figure_.legends
+    named = {each.get_label(): each for each in legend.legend_handles}
+    assert named["isotonic regression"].get_marker() == "o"
+    assert named["isotonic regression"].get_linestyle() == "None"
 
 
 def test_many_rows_make_few_marks():
@@ -500,9 +516,8 @@ def test_narrow_axes_have_few_words_and_points_are_not_covered():
     assert axes[1].get_legend() is None
     assert axes[1].get_title(loc="left").startswith("p = ")
     assert "\n" not in axes[1].get_title(loc="left")
-    legend = axes[0].get_legend()
-    assert [t.get_text() for t in legend.get_texts()] == ["95%, each alone", "95%, all together"]
+    (counts,) = (ax for ax in figure.axes if ax not in axes)
+    assert counts.get_xlabel().endswith("bars: rows, log scale")
+    assert "dark: 95% band, light: of all" in counts.get_xlabel().replace("\n", " ")
     figure.canvas.draw()
-    (panel,) = display.panels
-    points = axes[0].transData.transform(np.column_stack([panel.predicted, panel.observed]))
-    assert not any(legend.get_window_extent().contains(*point) for point in points)
+    assert not any(ax.get_legend() for ax in (display.ax_, counts))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, axes, choose
 from caltest.plots.display import (
+    AS_PREDICTED,
     BLUE,
     BY_SIDE,
     CLAUSE,
@@ -44,7 +45,6 @@ Array: TypeAlias = NDArray[np.float64]
 Against: TypeAlias = Literal["scores", "rows"]
 
 _LEAST_BOX = 0.006  # wide, so that it can be seen
-_DIAGONAL = "observed as predicted"
 
 
 @arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
@@ -117,13 +117,13 @@ class CertificateDisplay(ResultDisplay):
         ends = np.array([0.0, 1.0])
         if by_score:
             axis = f"probability {event}"
-            reliability_axes(ax, f"predicted {axis}", axis, label=_DIAGONAL, few=is_narrow(ax))
+            reliability_axes(ax, f"predicted {axis}", axis, label=AS_PREDICTED, few=is_narrow(ax))
             ax.set_aspect("equal")
             _draw_distance(ax, c, ends)
             _shade(ax, c, ends, ends)
             left, right, low, high, x, y = c.starts, c.ends, c.lower, c.upper, c.stated, c.estimates
         else:
-            ax.plot(ends, np.zeros(2), **DASHED, zorder=4, label=_DIAGONAL)
+            ax.plot(ends, np.zeros(2), **DASHED, zorder=4, label=AS_PREDICTED)
             _draw_distance(ax, c, np.zeros(2), 100.0)
             ax.set_xlim(-0.02, 1.02)
             ax.set_xlabel("share of the rows, from the smallest score to the largest")

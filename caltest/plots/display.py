@@ -48,10 +48,12 @@ OUTSIDE: dict[str, Any] = {
 DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
 SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
+AS_PREDICTED = "observed as predicted"  # the diagonal
+
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
 _MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend is left out
-_BELOW = 0.45  # inches from axes to a legend below them: tick labels, and a label
+_BELOW, _LINE = 0.28, 0.17  # inches: of tick labels between axes and a legend below them, of a line
 _LEAST_LEFT = 0.6  # of axes, beside a legend
 LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
 _SUFFIXES = (".png", ".pdf", ".svg")
@@ -235,16 +237,17 @@ def room_above(ax: Any) -> float:
     return float((min([ax.figure.bbox.x1, *ends]) - box.x0) / ax.figure.dpi)
 
 
-def legend_below(ax: Any, columns: int = 1) -> None:
+def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
     """Put a legend below axes, where it hides nothing; within, if the figure has no layout."""
     from matplotlib.transforms import ScaledTranslation
 
     if ax.figure.get_layout_engine() is None:
-        ax.legend(loc="best", framealpha=0.7, fontsize="small")
+        ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
         return
-    down = ScaledTranslation(0.0, -_BELOW, ax.figure.dpi_scale_trans)
+    depth = _BELOW + _LINE * (1 + ax.get_xlabel().count("\n"))
+    down = ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
     place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": ax.transAxes + down}
-    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL)
+    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL, **entries)
 
 
 def _fit(axes: Sequence[Any], key: str) -> None:
@@ -357,10 +360,10 @@ def heat_map_axes(ax: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
 
 def write_cell(
     ax: Any, row: int, column: int, text: str, *, dark: bool, bold: bool, **style: Any
-) -> None:
-    """Write in a cell of a heat map."""
+) -> Any:
+    """Write in a cell of a heat map; return the text."""
     ink, weight = "white" if dark else BLACK, "bold" if bold else "normal"
-    ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
+    return ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
 
 
 def reliability_axes(
