@@ -135,6 +135,8 @@ def test_in_narrow_axes_text_is_small_and_in_its_place(name):
     render(figure)
     small = FontProperties(size="small").get_size_in_points()
     width = figure.get_size_inches()[0] * figure.dpi
+    titles = [ax._left_title.get_window_extent() for ax in wanted]
+    assert not any(a.overlaps(b) for k, a in enumerate(titles) for b in titles[:k])
     for ax in wanted:
         labels = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
         assert all(text.get_size() <= small for text in labels if text.get_text())

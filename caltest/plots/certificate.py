@@ -216,7 +216,7 @@ def _draw_bins(ax: Any, c: Certificate, box: list[Array], point: list[Array], la
 
 
 def _shade(ax: Any, c: Certificate, scores: Array, places: Array) -> None:
-    """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be told."""
+    """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
     for kind, title in (("over", "proved too high"), ("under", "proved too low")):
         label: str | None = title
         ranges = [each for each in c.miscalibrated if each.direction == kind and not c.crossings]

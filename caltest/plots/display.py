@@ -53,7 +53,8 @@ AS_PREDICTED = "observed as predicted"  # the diagonal
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
 _MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend is left out
-_BELOW, _LINE = 0.28, 0.17  # inches: of tick labels between axes and a legend below them, of a line
+_BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
+_GAP = 6.0  # pixels between a title and what is beside it
 _LEAST_LEFT = 0.6  # of axes, beside a legend
 LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
 _SUFFIXES = (".png", ".pdf", ".svg")
@@ -231,9 +232,10 @@ def lay_out(figure: Any) -> None:
 
 def room_above(ax: Any) -> float:
     """Return the inches from the left of axes to what is beside their title, once they are laid out."""
-    box, top = ax.get_window_extent(), ax._left_title.get_window_extent().y1
+    box, title = ax.get_window_extent(), ax._left_title.get_window_extent()
     others = [each.get_tightbbox() for each in ax.figure.axes if each is not ax]
-    ends = [other.x0 for other in others if other and other.x0 > box.x0 and other.y0 < top < other.y1]
+    others = [each for each in others if each and each.y0 < (title.y0 + title.y1) / 2.0 < each.y1]
+    ends = [each.x0 - _GAP for each in others if each.x0 > box.x0]
     return float((min([ax.figure.bbox.x1, *ends]) - box.x0) / ax.figure.dpi)
 
 

@@ -14,11 +14,11 @@ from caltest.exceptions import InputError
 from caltest.plots.display import (
     BLUE,
     PALE,
-    SMALL,
     VERMILION,
     ResultDisplay,
     heading,
     is_narrow,
+    legend_below,
     lettering,
     tidy,
 )
@@ -140,9 +140,7 @@ class NullDisplay(ResultDisplay):
             lines.append("one-sided: small values count against calibration")
         ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
         heading(ax, *lines)
-        columns = 3 if math.isfinite(result.statistic) else 2
-        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": columns}
-        ax.legend(columnspacing=1.2, **SMALL, **below)
+        legend_below(ax, 3 if math.isfinite(result.statistic) else 2)
 
 
 def _edges(rest: Array, counted: Array, observed: float, *, from_above: bool) -> Array:

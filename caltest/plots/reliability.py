@@ -263,7 +263,7 @@ class ReliabilityDisplay(Display):
         Raises
         ------
         InputError
-            If the model says no probabilities, a label is none of its classes, or as
+            If the model gives no probabilities, a label is none of its classes, or as
             :meth:`from_predictions`.
 
         Examples

@@ -1,4 +1,4 @@
-"""Where a model errs: the places told, and which classes are over- and under-predicted there."""
+"""Where a model errs: the places found, and which classes are over- and under-predicted there."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _FULL = "percentages", "numbers", "stars"  # what cells hold, from much to littl
 @arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
 @dataclass(frozen=True, eq=False)
 class WitnessDisplay(ResultDisplay):
-    """The places told and their classes, as a heat map. Make it with ``from_result``.
+    """The places found and their classes, as a heat map. Make it with ``from_result``.
 
-    A row for every place told, most telling on top, and a column for every class; of more than twelve
-    classes, for those with a claim, the most telling twelve at most. Colour and number are z: above 0
+    A row for every place found, strongest evidence on top, and a column for every class; of more than twelve
+    classes, for those with a claim, the strongest twelve at most. Colour and number are z: above 0
     (blue) the class was observed more often than predicted, below 0 (vermilion) less often. Claims are
     bold, with a star and the percentages predicted and observed; where cells are too small for these,
     without them, or a star alone. If there are no claims, the picture says so.
