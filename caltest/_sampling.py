@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from secrets import randbits
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -33,7 +35,7 @@ def seed_of(rng: Rng) -> int:
     advanced (one draw), so that two calls with the same Generator differ; a SeedSequence is not.
     """
     if rng is None:
-        rng = np.random.SeedSequence()
+        return randbits(128)
     if isinstance(rng, np.random.SeedSequence):
         return _integer(rng.generate_state(4))
     if isinstance(rng, np.random.Generator):
@@ -69,7 +71,7 @@ def generator(seed: int, *key: int) -> np.random.Generator:
 ROWS = 4096
 DRAWS = 64
 _NUMBERS = 2**22  # of drawn outcomes held at a time
-_COUNT_UP_TO = 24  # classes; above, a binary search a row is faster than a comparison a class
+_COUNT_UP_TO = 24  # cumulative sums; above, a guide table is faster than a comparison a class
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,26 +126,27 @@ class LabelSampler:
         return labels
 
     def _fill(self, number: int, start: int, labels: NDArray[np.unsignedinteger]) -> None:
+        from caltest import _loops
+
         cumulative = self.cumulative[number * ROWS : (number + 1) * ROWS]
         for draws in blocks(len(labels), DRAWS):
             stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
             uniforms = stream.random((draws.stop - draws.start, len(cumulative)))
-            _invert(cumulative, uniforms, labels[draws])
+            if cumulative.shape[1] <= _COUNT_UP_TO:
+                _loops.count_below(cumulative, uniforms, labels[draws])
+            else:
+                guide = self._guide[number * ROWS : (number + 1) * ROWS]
+                _loops.look_up(cumulative, guide, uniforms, labels[draws])
 
+    @cached_property
+    def _guide(self) -> NDArray[np.unsignedinteger]:
+        """Where to look for a number, (n, 2m or more): half of the memory of the sums, or less."""
+        from caltest import _loops
 
-def _invert(
-    cumulative: NDArray[np.float64],
-    uniforms: NDArray[np.float64],
-    labels: NDArray[np.unsignedinteger],
-) -> None:
-    """Write the number of cumulative sums at or below each uniform into ``labels``."""
-    if cumulative.shape[1] <= _COUNT_UP_TO:
-        labels[:] = 0
-        for bound in cumulative.T:
-            labels += bound <= uniforms
-    else:
-        for row, bounds in enumerate(cumulative):
-            labels[:, row] = np.searchsorted(bounds, uniforms[:, row], side="right")
+        steps = 2 ** (self.cumulative.shape[1] + 1).bit_length()
+        guide = np.empty((len(self.cumulative), steps), dtype=self.dtype)
+        _loops.guide(self.cumulative, guide)
+        return guide
 
 
 @dataclass(frozen=True, eq=False)

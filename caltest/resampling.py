@@ -31,6 +31,7 @@ from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler, child_s
 from caltest._tiles import blocks
 from caltest.data import Rows, Sample, merged_notes
 from caltest.forms import Additive, Combined, Form, LabelFunction
+from caltest.forms.base import taken
 from caltest.forms.events import Classes, OfEvents, classes, of_events
 
 Array: TypeAlias = NDArray[np.float64]
@@ -74,7 +75,7 @@ class LabelView:
     def labels(self, full: Labels) -> Labels:
         """Return its labels, (B, n of the view), from the full ones."""
         reduced = full if self.reduce is None else self.reduce(full, slice(None))
-        return reduced if self.rows is None else reduced.take(self.rows, axis=1)
+        return reduced if self.rows is None else taken(reduced, self.rows)
 
 
 EVERYTHING = LabelView()
@@ -317,7 +318,7 @@ class _Block:
                 reduced = full if lens is None else lens(full, slice(None))
             if view is not last:
                 last = view
-                labels = reduced if view.rows is None else reduced.take(view.rows, axis=1)
+                labels = reduced if view.rows is None else taken(reduced, view.rows)
             values[:, place] = form.of_labels(labels, ALONE)
         for each in self.by_class:
             values[:, each.places] = each.of_labels(full)

@@ -14,6 +14,7 @@ from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, seed_of
 from caltest._visible import quoted
+from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
@@ -40,6 +41,7 @@ from caltest.resampling import Column, RowCheck, adds_up, columns_of, table_of_b
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
+from caltest.text.numbers import counted
 from caltest.tolerance import (
     ToleranceAlternative,
     check_possible,
@@ -203,6 +205,8 @@ def test(
             )
         measure, form = _fixed(measure, view.rows)
         _check_fit(measure, chosen, form)
+        work = form.work(chosen.label_vectors(draws))
+        _announce(measure, work, view.rows.n_samples, workers, chosen)
         question = Question(
             statistic=measure,
             form=form,
@@ -277,7 +281,9 @@ def estimate(
     view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         fitted, form = _fixed(measure, view.rows)
-        return observed_value(fitted, form, view.labels, Workers(n_jobs))
+        workers = Workers(n_jobs)
+        _announce(fitted, form.work(1), view.rows.n_samples, workers)
+        return observed_value(fitted, form, view.labels, workers)
 
 
 def _result(
@@ -385,6 +391,8 @@ def _of_stored(
         form = partwise.given(first.rows)
         if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
+        work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
+        _announce(partwise.statistic, work, stored.n_samples, workers, null)
         found = table_of_blocks(partial(_columns_of_rows, partwise), rows, n_resamples, seed, workers)
         if isinstance(form, Combined):
             form = form.with_rounding(found.rounding)
@@ -410,6 +418,14 @@ def _of_stored(
 
 def _columns_of_rows(partwise: Partwise, rows: Rows) -> tuple[Column, ...]:
     return columns_of(partwise.given(rows))
+
+
+def _announce(
+    measure: Statistic, work: Work, n_samples: int, workers: Workers, null: Null | None = None
+) -> None:
+    """Say so, before it starts, where a statistic will take long."""
+    by = "" if null is None else f", by the null {null.name!r},"
+    announce(f"{measure.name!r} of {counted(n_samples, 'row')}{by}", work, workers, measure.faster)
 
 
 # ------------------------------------------------------------------ what was given

@@ -183,8 +183,7 @@ ON_OPTIONS: Mapping[str, Options] = {
         "features": values.counts, "groups": sources("[0, 1]"), "seed": sources("1")},
     "caltest.statistics.UnbiasedSKCE": {
         "kernel": values.kernels, "approximation": words("nystrom", "fourier", "auto"),
-        "rank": values.counts,
-        "precision": words("double", "single")},
+        "rank": values.counts},
     "caltest.statistics.HosmerLemeshow": {"groups": values.counts},
     "caltest.statistics.LogScore": {"clip": values.fractions},
     "caltest.statistics.ECD": {"clip": values.fractions},

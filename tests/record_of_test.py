@@ -78,6 +78,12 @@ for _null, _names in NULLS.items():
     for _name in _names:
         for _design in SHOWN.get(_null, ["binary", "m3"]):
             ask(f"{_name}/{_null}/{_design}", DESIGNS[_design], _name, null=_null)
+for _name in ("ucme", "t_cal"):
+    for _design in (*SHOWN["monte_carlo"], "sure", "impossible"):
+        ask(f"{_name}/monte_carlo/{_design}", DESIGNS[_design], _name)
+    ask(f"{_name}/monte_carlo/m3/class:1", M3, _name, lens="class:1")
+for _design in ("binary", "m3", "tied"):
+    ask(f"ucme/moments/{_design}", DESIGNS[_design], "ucme", null="moments")
 ask("default/monte_carlo/m3", M3)
 ask("default/moments/m3", M3, null="moments")
 
@@ -173,15 +179,14 @@ OPTIONS = {
     "skce_uq/nystrom": partial(statistics.UnbiasedSKCE, approximation="nystrom", **_FEW_COLUMNS),
     "skce_uq/fourier": partial(statistics.UnbiasedSKCE, approximation="fourier", **_FEW_COLUMNS),
     "skce_uq/auto": partial(statistics.UnbiasedSKCE, approximation="auto"),
-    "skce_uq/single": partial(statistics.UnbiasedSKCE, precision="single"),
     "skce_b/nystrom": partial(statistics.BiasedSKCE, approximation="nystrom", **_FEW_COLUMNS),
     "skce_b/fourier": partial(
         statistics.BiasedSKCE, kernels.Gaussian(0.4), approximation="fourier", rank=8
     ),
-    "skce_b/single": partial(statistics.BiasedSKCE, kernels.Gaussian(0.4), precision="single"),
     "skce_uq/nystrom_matrix": partial(statistics.UnbiasedSKCE, _ONE_MATRIX, approximation="nystrom"),
     "jkce/nystrom": partial(statistics.JKCE, approximation="nystrom", **_FEW_COLUMNS),
     "mmce/gaussian": partial(statistics.MMCE, kernels.Gaussian(0.2)),
+    "ucme/drawn": partial(statistics.UCME, locations=5, targets="drawn", seed=1),
     "ckce/cv": partial(statistics.CKCE, regularization="cv"),
     "ckce/given": partial(statistics.CKCE, kernels.Gaussian(0.4), regularization=0.05),
     "ckce/nystrom": partial(statistics.CKCE, method="nystrom"),
@@ -206,6 +211,7 @@ OPTIONS = {
     "smooth_ece/grid": partial(statistics.SmoothECE, grid=64),
     "scan/over": partial(statistics.Scan, side="over"),
     "scan/under": partial(statistics.Scan, side="under"),
+    "t_cal/min_rows": partial(statistics.TCal, 4),
     "max_bin/over": partial(statistics.LargestBinError, side="over", binning=binning.EqualMass(4)),
     "ecd/clip": partial(statistics.ECD, clip=0.05),
     "log_score/clip": partial(statistics.LogScore, clip=0.05),
@@ -222,7 +228,7 @@ for _name, _statistic in OPTIONS.items():
     _kind, _option = _name.split("/")
     _lens = {"lens": "class:1"} if _option in _OF_ONE else {}
     ask(f"{_kind}/options/{_option}", M3, _statistic, **_lens)
-    if _kind in _WITHOUT_DRAWS and "groups" not in _option and _option != "single":
+    if _kind in _WITHOUT_DRAWS and "groups" not in _option:
         ask(f"{_kind}/moments/options/{_option}", M3, _statistic, null="moments", **_lens)
 for _name in ("nystrom", "fourier"):
     ask(f"skce_uq/options/zeros/{_name}", ZEROS, OPTIONS[f"skce_uq/{_name}"])

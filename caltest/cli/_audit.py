@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,9 +57,6 @@ _FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--j
 
 
 _PATH = 200  # characters of a path
-
-#: Rows times draws from where an audit takes half a minute or more, with the default checks.
-_LONG = 5e7
 
 
 def _columns(name: str, value: object) -> tuple[str, ...]:
@@ -219,10 +215,6 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
     ).with_groups()
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
-    rows, draws = len(sample.labels), given.get("n_resamples", auditing.engine.N_RESAMPLES)
-    if rows * draws >= _LONG and not sys.stderr.isatty():  # no bar of progress is seen in a log
-        size = f"{rows:,} rows of {sample.rows.n_classes:,} classes, with {draws:,} draws of the labels"
-        note(f"Auditing {size}: this may take minutes.")
     try:
         audit = auditing.audit(
             sample.rows,

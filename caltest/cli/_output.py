@@ -13,8 +13,10 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -24,18 +26,33 @@ from typer.core import TyperGroup
 from caltest._door import called
 from caltest._visible import message, quoted, visible_page
 from caltest._writing import check_file, is_special, resolved, same_file, write_whole
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, LongWorkWarning
 
 # ------------------------------------------------------------------ words
 
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 
+#: What arguments of Python are called here, in what is said of long work.
+_OPTIONS = {
+    "approximation": "--approximation",
+    "n_resamples": "--resamples",
+    "null": "--null",
+    "rank": "--rank",
+}
+
+
 @contextmanager
 def errors_reported() -> Iterator[None]:
-    """Turn an exception into a line on standard error and an exit status that says what it was."""
+    """Turn an exception into a line on standard error and an exit status that says what it was.
+
+    A warning that work will take long is a line there too, before the work starts.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", LongWorkWarning)
+            warnings.showwarning = partial(_show, warnings.showwarning)
+            yield
     except InputError as error:
         fail(str(error), WRONG_INPUT)
     except typer.Exit:
@@ -46,6 +63,14 @@ def errors_reported() -> Iterator[None]:
             fail(refusal, WRONG_INPUT)
         note(traceback.format_exc().rstrip("\n"))
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
+
+
+def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -> None:
+    """Write a warning."""
+    if isinstance(warning, LongWorkWarning):
+        note(f"Note: {message(str(warning.phrase.renamed(_OPTIONS)))}")
+    else:
+        otherwise(warning, *where)
 
 
 def _refusal(error: Exception) -> str | None:

@@ -200,11 +200,11 @@ def scan(
     """Open predictions and labels that are too many to hold in memory.
 
     Statistics whose sums over rows merge by addition read them in one pass: "omnibus", "ecd",
-    "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks", "kuiper", the ECE family
-    of one probability, and kernel statistics of low rank. Memory then does not depend on the number of
-    rows. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) it fits to a
-    random sample of 8 192 rows, for which the file is gone through once before. Up to 100 000 rows are
-    read into memory, and more for other statistics, if they fit.
+    "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks", "kuiper", "t_cal", the
+    ECE family of one probability, "ucme", and kernel statistics of low rank. Memory then does not
+    depend on the number of rows. What a statistic fits to the predictions (bandwidths, landmarks,
+    quantiles) it fits to a random sample of 8 192 rows, for which the file is gone through once before.
+    Up to 100 000 rows are read into memory, and more for other statistics, if they fit.
 
     Parameters
     ----------

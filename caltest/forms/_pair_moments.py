@@ -14,6 +14,7 @@ from caltest._parallel import Workers
 from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
 from caltest.forms.weights import (
+    Chain,
     LowRankWeights,
     ProductWeights,
     Term,
@@ -64,6 +65,32 @@ def quadratic_moments(
     cumulant = 8.0 * trace + 4.0 * third
     cumulant += 12.0 * mixed + 6.0 * cross + np.sum(probs * table**3)
     return float(np.sum(means)), float(variance), float(cumulant), 8.0 * error
+
+
+def chain_moments(
+    chain: Chain, probs: Array, linear: Array | None
+) -> tuple[float, float, float, float]:
+    """Return the same for two classes where W is a chain: all exact, O(n).
+
+    ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p, so that M_ij = 2 W_ij acts on numbers.
+    """
+    from caltest import _loops
+
+    p = probs[chain.order, 1]
+    v, skew = p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)
+    first, second, third = (chain.decay**power for power in (1, 2, 3))
+    variance = 8.0 * _loops.chain_pairs(second, v, v)
+    cumulant = 64.0 * _loops.chain_triples(second, v) + 32.0 * _loops.chain_pairs(third, skew, skew)
+    if linear is None:
+        return 0.0, variance, cumulant, 0.0
+    table = linear[chain.order]
+    means = np.einsum("ik,ik->i", probs[chain.order], table)
+    zero, one = (table - means[:, None]).T
+    c, e = v * (one - zero), v * ((1.0 - p) * one + p * zero)  # E[l d] and E[l d²]
+    cumulant += 48.0 * _loops.chain_pairs(second, e, v) + 12.0 * _loops.chain_pairs(first, c, c)
+    cumulant += float(np.sum(p * one**3 + (1.0 - p) * zero**3))
+    variance += float(np.sum(p * one**2 + (1.0 - p) * zero**2))
+    return float(means.sum()), variance, cumulant, 0.0
 
 
 def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:

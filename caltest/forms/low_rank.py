@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.sparse import csc_array
+from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
+from caltest._sampling import DRAWS, ROWS, generator
 from caltest._tiles import Array, blocks
+from caltest._work import Work
 from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
-from caltest.forms.pairs import Pairwise, leading_sum
+from caltest.forms.pairs import Entries, Pairwise, fixed_residuals, leading_sum, usual_classes
 from caltest.forms.sums import Additive, LinearSum
 from caltest.forms.weights import (
-    EXACT_ROWS,
     ComputedFeatures,
     Features,
     LowRankWeights,
-    RoundedFeatures,
     Term,
     longest,
 )
@@ -32,10 +31,9 @@ from caltest.kernels.bandwidth import fixed_order
 
 
 _HELD = 2**22  # sums of features held at a time: 32 MiB
-_VISITED = 64  # draws that visit rows at a time: their sums stay in the third-level cache
-# Classes up to which a matrix product sums features by label sooner than visits of each row, in double
-# and in single precision.
-_FEW, _FEW_SINGLE = 4, 16
+_STAYING = 2**17  # sums of a draw that stay in the second-level cache, while rows are added
+_MOST_ROWS = 2**16  # whose numbers two bytes tell apart
+_WIDTH = 16  # features of a piece of those of all rows: in single precision a line of the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +57,12 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
 
     @property
     def sums_of_a_draw(self) -> tuple[int, ...]:
-        """A sum for every class and feature, and one of the pairs i = j."""
-        return (int(self.probs.shape[1]) * self.features.shape[1] + 1,)
+        """A sum for every class and feature, and a row more for what the pairs i = j add."""
+        return int(self.probs.shape[1]) + 1, self.features.shape[1]
+
+    def work(self, draws: int) -> Work:
+        labels = float(draws) * self.n_samples
+        return {"label": labels, "feature": labels * self.features.shape[1]}
 
     @cached_property
     def pairs(self) -> Pairwise:
@@ -80,7 +82,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
-        cumulants = low_rank_moments(self.probs, self.features[:], linear, workers)
+        cumulants = low_rank_moments(self.probs, self.features[:].astype(np.float64), linear, workers)
         return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
     @property
@@ -88,7 +90,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         return self.pairs.repeats
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        features, matrix = self.features[:], self.matrix
+        features, matrix = self.features[:].astype(np.float64), self.matrix
 
         def images(vectors: Array) -> Array:
             found = features @ (features.T @ vectors)
@@ -101,64 +103,82 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         """⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
         return diagonal_table(self.probs, self.pairs.kernel_terms)
 
+    @cached_property
+    def _usual(self) -> NDArray[np.int32]:
+        return usual_classes(self.probs)
+
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        fitting = max(1, _HELD // (self.features.shape[1] * self.probs.shape[1]))
-        parts = [super(FeatureSquares, self).of_labels(labels[b]) for b in blocks(len(labels), fitting)]
-        return np.concatenate(parts)
+        size = self.probs.shape[1] * self.features.shape[1]
+        if isinstance(self.features, ComputedFeatures):
+            evaluate, at_once = super().of_labels, max(1, _HELD // size)
+        elif self.matrix is None and size > _STAYING and self.n_samples <= _MOST_ROWS:
+            evaluate, at_once = self._squares, DRAWS
+        else:
+            evaluate, at_once = self._of_all_rows, max(1, _HELD // size)
+        return np.concatenate([evaluate(labels[draws]) for draws in blocks(len(labels), at_once)])
+
+    def _of_all_rows(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        return self.finish(self.contributions(slice(0, self.n_samples), labels))
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
-        """Sum the features of the rows by label, less what is expected, (B, m F + 1).
+        """Sum the features of the rows by label, less what is expected, (B, m + 1, F).
 
-        Last comes what the pairs i = j add.
+        The last row begins with what the pairs i = j add.
         """
-        (size,), m = self.sums_of_a_draw, self.probs.shape[1]
-        features, probs = self.features[rows], self.probs[rows]
-        by_label = np.empty((len(labels), size))
-        computed = isinstance(self.features, ComputedFeatures)
-        exact = computed or isinstance(self.features, RoundedFeatures)
-        _sum_by_label(features, labels, m, exact, by_label[:, :-1])
-        by_label[:, :-1] -= (probs.T @ features).ravel()
-        by_label[:, -1] = 0.0
-        if not self.diagonal:
-            here = (Term(LowRankWeights(features), self.matrix),)  # what is computed is not held
-            own = diagonal_table(probs, here) if computed else self._own[rows]
-            by_label[:, -1] = LinearSum(own, probs).of_labels(labels)
-        return by_label
+        from caltest import _loops
+
+        m, features, usual = self.probs.shape[1], self.features[rows], self._usual[rows]
+        known: dict[tuple[int, int], Array] = self.__dict__.setdefault("_expected", {})
+        place = rows.start, rows.stop
+        if place not in known:
+            known[place] = fixed_residuals(self.probs[rows], usual).T @ features
+        sums = np.zeros((len(labels), m + 1, features.shape[1]))
+        sums[:, :-1] = known[place]
+        entries = Entries.of(labels, usual, m, int(np.clip(32 * m, 512, ROWS)))
+        _loops.sums_by_class(features, entries.rows, entries.keys, entries.counts, entries.size, sums)
+        sums[:, -1, 0] = self._own_sums(rows, features, labels)
+        return sums
+
+    def _own_sums(self, rows: slice, features: Array, labels: Labels) -> Array | float:
+        """Return what the pairs i = j of some rows add, where they do not count."""
+        if self.diagonal:
+            return 0.0
+        probs = self.probs[rows]
+        if isinstance(self.features, ComputedFeatures):  # what is computed is not held
+            own = diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),))
+        else:
+            own = self._own[rows]
+        return LinearSum(own, probs).of_labels(labels)
+
+    @cached_property
+    def _pieces(self) -> tuple[Array, Array]:
+        """The features of all rows, and what they lead to expect by class, a few of them at a time."""
+        features = self.features[:]
+        count = -(-features.shape[1] // _WIDTH)
+        padded = np.zeros((len(features), count * _WIDTH), dtype=features.dtype)
+        padded[:, : features.shape[1]] = features
+        expected = -fixed_residuals(self.probs, self._usual).T @ padded
+        pieces = (
+            np.ascontiguousarray(each.reshape(len(each), count, _WIDTH).transpose(1, 0, 2))
+            for each in (padded, expected)
+        )
+        return next(pieces), next(pieces)
+
+    def _squares(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the values of all rows of many classes, whose sums by label are never held."""
+        from caltest import _loops
+
+        features, expected = self._pieces
+        entries = Entries.of(labels, self._usual, self.probs.shape[1], self.n_samples)
+        squares = np.zeros(len(labels))
+        _loops.squares_by_class(features, entries.rows, entries.keys, entries.counts, expected, squares)
+        return self.scale * (squares - self._own_sums(slice(None), self.features[:], labels))
 
     def finish(self, sums: Array) -> Array:
         """Return squared norms, less what the pairs i = j add."""
-        residuals = sums[:, :-1].reshape(len(sums), self.probs.shape[1], -1)
+        residuals = sums[:, :-1]
         images = residuals if self.matrix is None else self.matrix @ residuals
-        return np.asarray(self.scale * (np.einsum("bkf,bkf->b", residuals, images) - sums[:, -1]))
-
-
-def _sum_by_label(features: Array, labels: Labels, m: int, exact: bool, sums: Array) -> None:
-    """Write the features' sums by label into ``sums``, (B, m F), by draws that fit into the cache.
-
-    Of few classes by a matrix product with indicators of all classes but the last, which has what the
-    others leave; in single precision so many rows at a time that sums are exact. Of many by visits of
-    every row: a product with a sparse matrix.
-    """
-    by_product = m <= _FEW or (exact and m <= _FEW_SINGLE)
-    size, dtype = (EXACT_ROWS, np.float32) if exact else (len(features), np.float64)
-    everything, classes = features.sum(axis=0), np.arange(m - 1, dtype=labels.dtype)[:, None]
-    values = features.astype(dtype, copy=False)
-    for draws in blocks(len(labels), _VISITED):
-        drawn, total = labels[draws], sums[draws]
-        if not by_product:
-            targets = (drawn.T + m * np.arange(len(drawn))).astype(np.int32).ravel()
-            starts = len(drawn) * np.arange(len(features) + 1, dtype=np.int32)
-            entries, shape = np.ones(len(targets)), (len(drawn) * m, len(features))
-            indicators = csc_array((entries, targets, starts), shape=shape)
-            total[:] = np.asarray(indicators @ features).reshape(len(drawn), -1)
-            continue
-        by_class = total.reshape(-1, m, features.shape[1])
-        by_class[:] = 0.0
-        for rows in blocks(len(features), size):
-            members = (drawn[:, None, rows] == classes).astype(dtype)
-            product = members.reshape(-1, members.shape[2]) @ values[rows]
-            by_class[:, :-1] += product.reshape(len(drawn), m - 1, -1)
-        by_class[:, -1] = everything - by_class[:, :-1].sum(axis=1)
+        return np.asarray(self.scale * (np.einsum("bkf,bkf->b", residuals, images) - sums[:, -1, 0]))
 
 
 # ------------------------------------------------------------------ low rank moments

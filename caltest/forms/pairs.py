@@ -1,41 +1,33 @@
 """Pairs: sums over all pairs of rows, or over some.
 
-The sums Σ_ij W_ij ⟨D_i, D_j⟩ of many label vectors are taken in one of two ways, for a tile of T rows
-and B label vectors of m classes:
+With fixed D⁰ and Δ_i = D_i − D⁰_i of one entry or two,
 
-* :class:`ResidualSums` multiplies W with residuals in d coordinates: a matrix product of T² B d
-  multiplications, at the full rate of the processor.
-* :class:`LabelSums` adds up rows of W that have equal labels, T² B additions whatever the number of
-  classes, at a fifth of that rate: with fixed D⁰ and Δ_i = D_i − D⁰_i of one entry or two,
+    ⟨D_i, D_j⟩ = ⟨Δ_i, Δ_j⟩ + ⟨Δ_i, D⁰_j⟩ + ⟨D⁰_i, Δ_j⟩ + ⟨D⁰_i, D⁰_j⟩,
 
-      ⟨D_i, D_j⟩ = ⟨Δ_i, Δ_j⟩ + ⟨Δ_i, D⁰_j⟩ + ⟨D⁰_i, Δ_j⟩ + ⟨D⁰_i, D⁰_j⟩,
-
-  and only the first term depends on both labels. D⁰_i is −g_i, so that Δ_i = e_{y_i}; or, of a
-  confident model, e_{r_i} − g_i for the most likely class r_i, so that Δ_i = e_{y_i} − e_{r_i} is 0 for
-  most rows.
+and only the first term depends on both labels: of Σ_ij W_ij ⟨D_i, D_j⟩ for many label vectors it is
+what is left to do for each, over the pairs of rows of one class. D⁰_i is −g_i, so that Δ_i = e_{y_i};
+or, where the model is sure enough, e_{r_i} − g_i for the most likely class r_i, so that
+Δ_i = e_{y_i} − e_{r_i} is 0 for most rows. Where W is the exponential of distances on a line, the sum
+is one pass along the line.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import comb
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, helmert
-from scipy.sparse import csr_matrix
 
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
+from caltest._sampling import DRAWS, generator
 from caltest._tiles import (
     TILE,
-    WIDE_TILE,
     Array,
     Tile,
     blocks,
@@ -43,7 +35,8 @@ from caltest._tiles import (
     sum_over_strips,
     sum_over_tiles,
 )
-from caltest.forms._pair_moments import diagonal_table, quadratic_moments
+from caltest._work import Work
+from caltest.forms._pair_moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
@@ -61,157 +54,97 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.forms.weights import KernelWeights, Term, Weights, without_diagonal
+from caltest.forms.weights import Chain, KernelWeights, Term, without_diagonal
 from caltest.kernels.bandwidth import GaussianTiles
 
 # ------------------------------------------------------------------ many label vectors
 
 
-EXACT_DIGITS = 16  # sums of TILE = 2^8 weights of 2^-16 steps are exact in 24 binary digits
-_SMALLEST = 2.0**-60  # weights whose sums, rounded, are well inside the range of single precision
-_COLUMNS = 2048  # columns of residuals a tile is multiplied with at a time
-_PARTS = 8  # times as many columns are held for all tiles of a strip: 64 MiB
-_HELD = 2**17  # sums of rows held at a time; they stay in the second-level cache
+_HELD = 2**17  # numbers that stay in the second-level cache
+_SORTED = 2**23  # entries held at a time, for all draws of a pass: some 50 MB
 
 
-class Coordinates(NamedTuple):
-    """Residuals in coordinates: ⟨D_i, A D_j⟩ = (H[y_i] − (GH)_i) · (H[y_j] − (GH)_j)."""
-
-    of_class: Array  # H, (m, d)
-    of_mean: Array  # G H, (n, d)
-
-    def residuals(self, labels: Labels, rows: slice) -> Array:
-        """Return (rows, B·d) coordinates for (B, n) labels."""
-        drawn = self.of_class[labels[:, rows].T]
-        drawn -= self.of_mean[rows, None, :]
-        return drawn.reshape(len(drawn), -1)
+def usual_classes(probs: Array) -> NDArray[np.int32]:
+    """Return the most likely class of every row, (n,); −1 for all where most labels are others."""
+    largest = probs.max(axis=1)
+    if float(np.mean(1.0 - largest)) < 0.5:
+        return np.asarray(probs.argmax(axis=1), dtype=np.int32)
+    return np.full(len(probs), -1, dtype=np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class _DrawSums(ABC):
-    """The (B,) sums over a strip for B label vectors; tiles beside the diagonal count twice."""
-
-    tile: Tile  # W, a block at a time
-    labels: Labels  # (B, n)
-
-    def __call__(self, rows: slice, columns: list[slice]) -> Array:
-        parts = blocks(len(self.labels), self.at_a_time(rows.stop - rows.start))
-        members = [self.prepared(draws, rows) for draws in parts]
-        total = np.zeros(len(self.labels))
-        for block in columns:
-            weights = self.tile(rows, block)
-            for draws, own in zip(parts, members, strict=True):
-                sums = self.sums(weights, own, draws, rows, block)
-                total[draws] += sums if block == rows else 2.0 * sums
-        return total
-
-    @abstractmethod
-    def at_a_time(self, rows: int) -> int:
-        """Return of how many draws so many rows are taken at a time."""
-
-    @abstractmethod
-    def prepared(self, draws: slice, rows: slice) -> Any:
-        """Prepare what some draws need of a strip's rows, for all its tiles."""
-
-    @abstractmethod
-    def sums(self, weights: Array, own: Any, draws: slice, rows: slice, block: slice) -> Array:
-        """Return the sums over a tile for some draws."""
+def fixed_residuals(probs: Array, usual: NDArray[np.int32]) -> Array:
+    """Return D⁰, (n, m)."""
+    fixed = -probs
+    if usual[0] >= 0:
+        fixed[np.arange(len(fixed)), usual] += 1.0
+    return fixed
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualSums(_DrawSums):
-    """The sums of D_iᵀ (W_ij A) D_j."""
+class Entries:
+    """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows."""
 
-    coordinates: Coordinates  # of the residuals under A
-
-    def at_a_time(self, rows: int) -> int:
-        return max(1, _COLUMNS // len(self.coordinates.of_class[0]))
-
-    def prepared(self, draws: slice, rows: slice) -> Array:
-        return self.coordinates.residuals(self.labels[draws], rows)
-
-    def sums(self, weights: Array, own: Array, draws: slice, rows: slice, block: slice) -> Array:
-        other = own if block == rows else self.prepared(draws, block)
-        products = (own * (weights @ other)).sum(axis=0)
-        return np.asarray(products.reshape(-1, self.coordinates.of_class.shape[1]).sum(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class LabelSums(_DrawSums):
-    """The sums of W_ij ⟨Δ_i, Δ_j⟩; in single precision, W's sums over a block of rows must be exact."""
-
-    m: int  # number of classes
-    usual: Labels | None  # r, (n,); None where Δ_i = e_{y_i}
-    dtype: Any = np.float64  # of the tiles
-
-    def at_a_time(self, rows: int) -> int:
-        return max(4, _HELD // (self.m * rows))
-
-    def prepared(self, draws: slice, rows: slice) -> csr_matrix:
-        """Return the Δ_i, as a matrix with a row for each draw and class."""
-        labels = self.labels[draws, rows]
-        count, size = labels.shape
-        first = np.arange(count)[:, None] * self.m
-        if self.usual is None:
-            order = np.argsort(labels, axis=1, kind="stable")
-            ends = np.cumsum(np.bincount((first + labels).ravel(), minlength=count * self.m))
-            counted = np.ones(labels.size, self.dtype), order.ravel(), np.concatenate([[0], ends])
-            return csr_matrix(counted, shape=(count * self.m, size))
-        usual = self.usual[rows]
-        number, place = np.nonzero(labels != usual)
-        ones = np.ones(len(place), self.dtype)
-        which = number * self.m + np.stack([labels[number, place], usual[place]])
-        entries = np.concatenate([ones, -ones]), (which.ravel(), np.tile(place, 2))
-        return csr_matrix(entries, shape=(count * self.m, size))
-
-    def sums(self, weights: Array, own: Any, draws: slice, rows: slice, block: slice) -> Array:
-        width = weights.shape[1]
-        of_class = (own @ weights).reshape(-1, self.m * width)
-        place = np.arange(len(of_class))[:, None] * of_class.shape[1] + np.arange(width)
-        flat = of_class.ravel()
-        labels = self.labels[draws, block] * np.intp(width)
-        found = flat.take(labels + place).sum(axis=1, dtype=np.float64)
-        if self.usual is not None:
-            usual = self.usual[block] * np.intp(width)
-            found -= flat.take(usual + place).sum(axis=1, dtype=np.float64)
-        return np.asarray(found)
-
-
-@dataclass(frozen=True, eq=False)
-class Rounded:
-    """A tile function rounded to steps, so that sums in single precision are exact."""
-
-    tile: Tile
-    scale: float  #: Steps in 1, a power of two. Sums of up to 2^24 steps are exact.
+    rows: NDArray[np.unsignedinteger]  #: In the tile, (B, 2n): those of a tile from twice its start.
+    keys: NDArray[np.unsignedinteger]  #: Twice the class, and 1 where the entry is −1; (B, 2n).
+    counts: NDArray[np.int64]  #: Entries of every tile, (B, tiles).
+    size: int  #: Rows of a tile.
 
     @classmethod
-    def of(cls, weights: Weights) -> Rounded | None:
-        """Round weights; None if single precision has not their range."""
-        largest = float(np.abs(weights.diagonal()).max())  # of a kernel no entry is larger
-        if not _SMALLEST < largest < 1.0 / _SMALLEST:
-            return None
-        return cls(weights, 2.0 ** (EXACT_DIGITS - float(np.ceil(np.log2(largest)))))
+    def of(cls, labels: Labels, usual: NDArray[np.int32], m: int, size: int) -> Entries:
+        """Sort labels (B, n) of m classes."""
+        from caltest import _loops
 
-    def __call__(self, rows: slice, columns: slice) -> Array:
-        weights = self.tile(rows, columns)
-        weights *= self.scale
-        np.rint(weights, out=weights)
-        weights *= 1.0 / self.scale
-        return weights
+        draws, n = labels.shape
+        rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
+        keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
+        counts = np.empty((draws, -(-n // size)), dtype=np.int64)
+        _loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
+        return cls(rows, keys, counts, size)
+
+    def of_tile(self, rows: slice) -> tuple[Any, Any, Any]:
+        """Return rows, keys and their counts of one tile."""
+        here = slice(2 * rows.start, 2 * rows.stop)
+        return self.rows[:, here], self.keys[:, here], self.counts[:, rows.start // self.size]
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelSums:
+    """The sums of W_ij Δ_iᵀ A Δ_j over a strip for B label vectors; tiles beside the diagonal twice."""
+
+    tile: Tile  # W, a block at a time
+    matrix: Array | None  # A
+    labels: Labels  # (B, n)
+    usual: NDArray[np.int32]
+    m: int
+
+    @cached_property
+    def _entries(self) -> Entries:
+        return Entries.of(self.labels, self.usual, self.m, TILE)
+
+    def __call__(self, rows: slice, columns: list[slice]) -> Array:
+        from caltest import _loops
+
+        total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
+        own = self._entries.of_tile(rows)
+        for block in columns:
+            weights, other = self.tile(rows, block), self._entries.of_tile(block)
+            if self.matrix is None:
+                _loops.pair_sums(weights, *own, *other, sums)
+            else:
+                _loops.matrix_pair_sums(weights, *own, *other, self.matrix, sums)
+            total += sums if block == rows else 2.0 * sums
+        return total
 
 
 # ------------------------------------------------------------------ pairwise
 
 
-_ALONE_BELOW = 1e8  # pairs times draws times classes; less is done sooner than workers start
-_SAVING_UP_TO = 16  # classes; above, dropping one of the m coordinates saves too little
-_ADDITION = 5.0  # what an addition of rows costs, in multiplications of a matrix product
+_ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
 _ROUNDS = 4  # of the power method
 _LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
 # What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
 # unlikely labels.
 _OF_ROWS, _OF_PAIRS = 1.6, 0.33
-_CONFIDENT = 0.4  # expected share of unusual labels below which labels are told by these
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,21 +155,8 @@ class Pairwise(HasMoments, HasLeadingSum):
     kernel_terms: tuple[Term, ...]  #: The summands of M.
     scale: float
     diagonal: bool  #: Count the pairs i = j.
-    #: For many label vectors at once, round the weights to 16 binary digits after the point, so that
-    #: sums in single precision are exact: twice as fast, and the statistic of another kernel, which
-    #: depends on the predictions only. It matters from four classes on, and for M_ij = W_ij I.
-    single: bool = field(default=False, kw_only=True)
 
     parallel_inside: ClassVar[bool] = True
-
-    @cached_property
-    def _coordinates(self) -> tuple[Coordinates, ...]:
-        m = self.probs.shape[1]
-        factors = [_factor(term.matrix, m) for term in self.kernel_terms]
-        return tuple(
-            Coordinates(np.eye(m), self.probs) if h is None else Coordinates(h, self.probs @ h)
-            for h in factors
-        )
 
     @property
     def resolution(self) -> float:
@@ -248,102 +168,94 @@ class Pairwise(HasMoments, HasLeadingSum):
         ]
         return ROUNDING * abs(self.scale) * len(self.probs) ** 2 * float(sum(sizes))
 
+    def work(self, draws: int) -> Work:
+        n, m = self.probs.shape
+        if self._chain is not None:
+            return {"label": float(draws) * n}
+        pairs = len(self.kernel_terms) * 0.5 * float(n) ** 2
+        return {"coordinate": pairs * m, "pair": pairs * draws}
+
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
+        if self._chain is not None:
+            return self.scale * self._of_chain(self._chain, labels, workers)
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
-        if len(labels) == 1 and not self.single:
+        if len(labels) == 1:
             one = partial(self._tile_sum, labels[0].astype(np.intp))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
-        total = np.zeros(len(labels))
-        for number, (weights, matrix) in enumerate(self.kernel_terms):
-            if matrix is not None or not self._adds_rows:
-                coordinates = self._coordinates[number]
-                tile = self._counted(weights)
-                fitting = _PARTS * max(1, _COLUMNS // coordinates.of_class.shape[1])
-                for draws in blocks(len(labels), fitting):
-                    sums = ResidualSums(tile, labels[draws], coordinates)
-                    total[draws] += sum_over_strips(
-                        sums, n, hands, size=WIDE_TILE, description="label draws"
-                    )
-                continue
-            rough = Rounded.of(weights) if self.single else None
-            dtype = np.float64 if rough is None else np.float32
-            total += self._linear_part(number, rough or weights, hands, labels)
-            tile = self._counted(rough or weights, dtype)
-            of_labels = LabelSums(tile, labels, m, self._usual, dtype)
-            total += sum_over_strips(of_labels, n, hands, size=TILE, description="label draws")
+        total, usual = np.zeros(len(labels)), usual_classes(self.probs)
+        for draws in blocks(len(labels), max(1, _SORTED // n)):
+            for number, (weights, matrix) in enumerate(self.kernel_terms):
+                total[draws] += self._linear_part(number, usual, hands, labels[draws])
+                sums = _LabelSums(self._counted(weights), matrix, labels[draws], usual, m)
+                total[draws] += sum_over_strips(sums, n, hands, size=TILE, description="label draws")
         return self.scale * total
 
-    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
-        """Return the value for one label vector (n,), always of the weights as they are."""
-        form = replace(self, single=False) if self.single else self
-        return float(form.of_labels(labels[None, :], workers)[0])
-
-    def _counted(self, tile: Tile, dtype: Any = np.float64) -> Tile:
+    def _counted(self, tile: Tile) -> Tile:
         """Return the tiles of the pairs that count."""
-        if not self.diagonal:
-            return without_diagonal(tile, dtype)
-        return tile if dtype == np.float64 else lambda rows, columns: tile(rows, columns).astype(dtype)
+        return tile if self.diagonal else without_diagonal(tile)
 
-    @cached_property
-    def _unusual(self) -> float:
-        """The share of rows whose label is not their most likely one, as the model has it."""
-        return float(np.mean(1.0 - self.probs.max(axis=1)))
-
-    @cached_property
-    def _usual(self) -> Labels | None:
-        """The most likely classes, where most labels are."""
-        return self.probs.argmax(axis=1) if self._unusual < _CONFIDENT else None
-
-    @property
-    def _adds_rows(self) -> bool:
-        """Whether adding up rows of weights is less work than multiplying them with residuals."""
-        additions = 1.0 if self._usual is None else 2.0 * self._unusual
-        price = 0.5 * _ADDITION if self.single else _ADDITION
-        return bool(price * additions < self.probs.shape[1] - 1)
-
-    def _linear_part(self, number: int, tile: Tile, workers: Workers, labels: Labels) -> Array:
-        """Return what depends on one label at most of a term, (B,): W D⁰ is multiplied once."""
+    def _linear_part(
+        self, number: int, usual: NDArray[np.int32], workers: Workers, labels: Labels
+    ) -> Array:
+        """Return what depends on one label at most of a term, (B,): W D⁰ A is multiplied once."""
         known: dict[int, tuple[LinearSum, float]] = self.__dict__.setdefault("_known", {})
         if number not in known:
-            fixed, every = -self.probs, np.arange(len(self.probs))
-            if self._usual is not None:
-                fixed[every, self._usual] += 1.0
-            table = multiply(self._counted(tile), fixed, workers)
+            (weights, matrix), fixed = self.kernel_terms[number], fixed_residuals(self.probs, usual)
+            images = fixed if matrix is None else fixed @ matrix
+            table = multiply(self._counted(weights), images, workers)
             constant = float(np.vdot(fixed, table))
-            if self._usual is not None:
-                table -= table[every, self._usual][:, None]
+            if usual[0] >= 0:
+                table -= table[np.arange(len(table)), usual][:, None]
             known[number] = LinearSum(table, self.probs), constant
         beside, constant = known[number]
         return constant + 2.0 * beside.of_labels(labels)
 
+    @property
+    def _chain(self) -> Chain | None:
+        (weights, matrix), *others = self.kernel_terms
+        if others or matrix is not None or not isinstance(weights, KernelWeights):
+            return None
+        return weights.chain
+
+    def _of_chain(self, chain: Chain, labels: Labels, workers: Workers) -> Array:
+        """Return the sums of two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p."""
+        scores = self.probs[:, 1]
+        hands = workers if labels.size > _ALONE_BELOW else ALONE
+        tasks = [(labels[draws],) for draws in blocks(len(labels), DRAWS)]
+        work = partial(chain.sums, scores)
+        sums = 4.0 * np.concatenate(list(hands.map(work, tasks, "label draws")))
+        if self.diagonal:
+            sums += LinearSum(2.0 * self.probs[:, ::-1] ** 2, self.probs).of_labels(labels)
+        return np.asarray(sums)
+
     def _tile_sum(self, labels: Labels, rows: slice, columns: slice) -> float:
         """Sum over the pairs of a tile, for one label vector."""
         total = 0.0
-        for (weights, _), coordinates in zip(self.kernel_terms, self._coordinates, strict=True):
-            if coordinates.of_mean is not self.probs:
-                left, right = (coordinates.residuals(labels[None], each) for each in (rows, columns))
-                total += float(np.vdot(left, self._counted(weights)(rows, columns) @ right))
-                continue
+        g, h, y, z = self.probs[rows], self.probs[columns], labels[rows], labels[columns]
+        for weights, matrix in self.kernel_terms:
             # Σ W_ij (1[y_i = y_j] − g_i[y_j] − g_j[y_i] + ⟨g_i, g_j⟩)
-            g, h, y, z = self.probs[rows], self.probs[columns], labels[rows], labels[columns]
-            products = g @ h.T
+            images = h if matrix is None else h @ matrix
+            products = g @ images.T
             tile = weights.tile if isinstance(weights, KernelWeights) else None
-            if isinstance(tile, GaussianTiles) and tile.points is self.probs:  # made of them too
-                block = tile.of_products(products.copy(), rows, columns)
+            if isinstance(tile, GaussianTiles) and tile.points is self.probs and matrix is None:
+                block = tile.of_products(products.copy(), rows, columns)  # made of them too
             else:
                 block = weights(rows, columns)
             if rows == columns and not self.diagonal:
                 np.fill_diagonal(block, 0.0)
-            products -= np.take(g, z, axis=1)
-            products -= np.take(h, y, axis=1).T
-            products += y[:, None] == z
+            products -= np.take(g if matrix is None else g @ matrix, z, axis=1)
+            products -= np.take(images, y, axis=1).T
+            products += y[:, None] == z if matrix is None else matrix[y[:, None], z]
             total += float(np.vdot(block, products))
         return total
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         linear = diagonal_table(self.probs, self.kernel_terms) if self.diagonal else None
-        cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
+        if self._chain is not None:
+            cumulants = chain_moments(self._chain, self.probs, linear)
+        else:
+            cumulants = quadratic_moments(self.probs, self.kernel_terms, linear, workers)
         return Moments.of_cumulants(*cumulants, self.surprises).scaled(self.scale)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
@@ -446,35 +358,20 @@ class UStatistic(HasGram, BoundedPairwise):
 
     def gram(self, labels: Labels) -> Tile:
         """Return h_ij = D_iᵀ M_ij D_j, the diagonal included, as a tile function."""
-        everything = slice(0, len(self.probs))
-        residuals = [c.residuals(labels[None, :], everything) for c in self._coordinates]
-        return partial(_gram_tile, self.kernel_terms, residuals)
+        residuals = -self.probs
+        residuals[np.arange(len(residuals)), labels.astype(np.intp)] += 1.0
+        images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
+        return partial(_gram_tile, self.kernel_terms, images, residuals)
 
 
-def _gram_tile(terms: tuple[Term, ...], residuals: list[Array], rows: slice, columns: slice) -> Array:
+def _gram_tile(
+    terms: tuple[Term, ...], images: list[Array], residuals: Array, rows: slice, columns: slice
+) -> Array:
     tiles = (
-        term.weights(rows, columns) * (residual[rows] @ residual[columns].T)
-        for term, residual in zip(terms, residuals, strict=True)
+        term.weights(rows, columns) * (image[rows] @ residuals[columns].T)
+        for term, image in zip(terms, images, strict=True)
     )
     return np.asarray(sum(tiles))
-
-
-def _factor(matrix: Array | None, m: int) -> Array | None:
-    """Return H (m, d) with ⟨D, A D'⟩ = ⟨HᵀD, HᵀD'⟩ for residuals, whose entries sum to 0.
-
-    None stands for the identity. Only the part of A in the subspace of vectors with sum 0 counts, so
-    that d ≤ m − 1.
-    """
-    if matrix is None and m > _SAVING_UP_TO:
-        return None
-    basis = np.ascontiguousarray(helmert(m).T)
-    if matrix is None:
-        return basis
-    values, vectors = eigh(basis.T @ matrix @ basis)
-    kept = values > 1e-14 * max(float(values[-1]), 0.0)
-    if not kept.any():  # A acts on constants only: h is 0
-        return np.zeros((m, 1))
-    return np.asarray(basis @ vectors[:, kept] * np.sqrt(values[kept]))
 
 
 # ------------------------------------------------------------------ pair mean

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist, pdist, squareform
+from scipy.spatial.distance import pdist
 from scipy.special import betaln
 
 from caltest._arguments import anything, arguments, as_float, closest, real_array
@@ -29,7 +29,6 @@ products under the square root of the Euclidean and the Hellinger distance."""
 
 _WITH_NORMS_UP_TO = 16  # columns; above, the passes saved are worth less than copies of the points
 _COORDINATE_BY_COORDINATE = 32  # columns; above, a matrix product is faster
-_HALVED_FROM = 64  # columns; the other half is a copy, which costs as much as some columns
 _HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
 
 
@@ -53,8 +52,7 @@ class Distance:
     def pairwise(self, x: Array, y: Array) -> Array:
         """Distances (a, b) of every row of ``x`` (a, m) to every row of ``y`` (b, m)."""
         if not self.hilbertian:
-            d: Array = cdist(self.embedded(x), self.embedded(y), "cityblock")
-            return d
+            return _cityblock(self.embedded(x), self.embedded(y).T)
         return _roots(self.squared(x, y))
 
     def squared(self, x: Array, y: Array) -> Array:
@@ -76,11 +74,11 @@ class Distance:
 
     def condensed(self, x: Array) -> Array:
         """Distances (a(a − 1)/2,) of the pairs i < j of the rows of ``x`` (a, m), row by row."""
-        if self.hilbertian and x.shape[1] > _COORDINATE_BY_COORDINATE:
-            tile = self.pairwise(x, x)
-            return np.concatenate([row[i + 1 :] for i, row in enumerate(tile)])
-        d: Array = pdist(self.embedded(x), "euclidean" if self.hilbertian else "cityblock")
-        return d
+        if self.hilbertian and x.shape[1] <= _COORDINATE_BY_COORDINATE:
+            d: Array = pdist(self.embedded(x), "euclidean")
+            return d
+        tile = self.tiles(x)(slice(0, len(x)), slice(0, len(x)))
+        return np.concatenate([row[i + 1 :] for i, row in enumerate(tile)])
 
     def tiles(self, points: Array) -> Tile:
         """Distances of all pairs of the rows of ``points`` (n, m), a tile at a time."""
@@ -95,13 +93,17 @@ class Distance:
 
             return tile
 
-        def cityblock(rows: slice, columns: slice) -> Array:
-            if rows == columns and u.shape[1] > _HALVED_FROM:
-                return np.asarray(squareform(pdist(u[rows], "cityblock"), checks=False))
-            d: Array = cdist(u[rows], u[columns], "cityblock")
-            return d
+        transposed = np.ascontiguousarray(u.T)
+        return lambda rows, columns: _cityblock(u[rows], transposed[:, columns], rows == columns)
 
-        return cityblock
+
+def _cityblock(x: Array, y: Array, within: bool = False) -> Array:
+    """Return distances (a, b) of points (a, m) to others (m, b), or to themselves."""
+    from caltest import _loops
+
+    d = np.empty((len(x), y.shape[1]))
+    _loops.cityblock(x, np.ascontiguousarray(y), within, d)
+    return d
 
 
 def _roots(squares: Array) -> Array:
@@ -229,9 +231,10 @@ def middle(low: int, high: int, values: Blocks) -> float:
 
 
 ALL_PAIRS_UP_TO = 5000  # rows; of more, "median" and "mean" look at representative ones only
-REPRESENTATIVES = 2048  # rows that they look at
+REPRESENTATIVES = 2048  # rows that they look at, and that features are fitted to
 SMALLEST = 1e-100  # bandwidth: its square and their inverses are numbers too
 TILE = 512  # rows and columns of a tile of the matrix of distances
+_FEW = 300  # rows of which it is quicker to select from all distances than to count digits
 HELD = 2**24  # distances (128 MiB) that are kept in memory; more are computed anew in each pass
 
 
@@ -312,9 +315,7 @@ def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwi
     unordered = np.asarray(probs, dtype=np.float64)
     rows = np.ascontiguousarray(unordered[fixed_order(unordered)])
     if rule not in EVERY_ROW and len(rows) > ALL_PAIRS_UP_TO:
-        # The midpoints of equal strata.
-        strata = (np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES
-        rows = rows[(strata * len(rows)).astype(np.int64)]
+        rows = rows[_midpoints(len(rows))]
     distances = _distances(rows, distance_named(distance))
     value = RULES[rule](rows, distances)
     if value > ROUNDING:
@@ -372,6 +373,17 @@ def fixed_order(probs: Array) -> NDArray[np.intp]:
     # product, gives a row the same score wherever it stands.
     score = np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1])))
     return np.argsort(score, kind="stable")
+
+
+def representatives(probs: Array) -> NDArray[np.intp]:
+    """Return the places of evenly spaced rows in that order; of all, where they are few."""
+    order = fixed_order(probs)
+    return order[_midpoints(len(order))] if len(order) > REPRESENTATIVES else order
+
+
+def _midpoints(n: int) -> NDArray[np.intp]:
+    """Return the midpoints of equal strata of n rows."""
+    return ((np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES * n).astype(np.intp)
 
 
 # ------------------------------------------------------------------ rules
@@ -439,9 +451,18 @@ def _mean(rows: Array, distances: Blocks) -> float:
     return sum(float(block.sum()) for block in distances()) / max(n * (n - 1) // 2, 1)
 
 
+def _ranked(low: int, high: int, rows: Array, distances: Blocks) -> float:
+    """Mean of the distances of rank ``low`` and ``high``, at most 1 apart; few are selected from."""
+    if len(rows) > _FEW:
+        return middle(low, high, distances)
+    found = np.partition(np.concatenate(list(distances())), high)
+    lower = found[low] if low == high else found[:high].max()
+    return float(0.5 * (lower + found[high]))
+
+
 def _median(rows: Array, distances: Blocks) -> float:
     pairs = len(rows) * (len(rows) - 1) // 2
-    return middle((pairs - 1) // 2, pairs // 2, distances) if pairs else 0.0
+    return _ranked((pairs - 1) // 2, pairs // 2, rows, distances) if pairs else 0.0
 
 
 def _median_full(rows: Array, distances: Blocks) -> float:
@@ -449,8 +470,8 @@ def _median_full(rows: Array, distances: Blocks) -> float:
     n = len(rows)
     ranks = [(n * n - 1) // 2, n * n // 2]
     if ranks[0] < n:
-        return 0.0 if ranks[1] < n else middle(0, 0, distances) / 2
-    return middle((ranks[0] - n) // 2, (ranks[1] - n) // 2, distances)
+        return 0.0 if ranks[1] < n else _ranked(0, 0, rows, distances) / 2
+    return _ranked((ranks[0] - n) // 2, (ranks[1] - n) // 2, rows, distances)
 
 
 RULES: MappingProxyType[str, Callable[[Array, Blocks], float]] = MappingProxyType(

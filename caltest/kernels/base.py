@@ -58,6 +58,10 @@ class Kernel(ABC):
         """
         return lambda rows, columns: self(points[rows], points[columns])
 
+    def on_a_line(self, points: Array) -> Array | None:
+        """Numbers x (n,) with k(g_i, g_j) = exp(−|x_i − x_j|), where there are such; else None."""
+        return None
+
     @property
     @abstractmethod
     def bound(self) -> float:

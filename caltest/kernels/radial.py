@@ -160,6 +160,11 @@ class Exponential(_Radial):
         d *= -1.0 / self._width
         return np.exp(d, out=d)
 
+    def on_a_line(self, points: Array) -> Array | None:
+        if points.shape[1] != 2 or self.distance == "hellinger":
+            return None
+        return np.asarray(points[:, 1] * ((1.0 if self.distance == "tv" else sqrt(2.0)) / self._width))
+
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
         if self.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable a coordinate
             return np.asarray(stream.standard_cauchy(shape) / (2.0 * self._width))

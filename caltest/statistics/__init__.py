@@ -14,6 +14,8 @@ from caltest.statistics.ece import ACE, ECE, ESCE, MCE, DebiasedECE, SmoothECE, 
 from caltest.statistics.omnibus import Omnibus
 from caltest.statistics.scores import ECD, NEES, Brier, LogScore, Spiegelhalter
 from caltest.statistics.skce import MMCE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
+from caltest.statistics.t_cal import TCal
+from caltest.statistics.ucme import UCME
 
 STATISTICS: dict[str, type[Statistic]] = {
     statistic.name: statistic
@@ -22,6 +24,7 @@ STATISTICS: dict[str, type[Statistic]] = {
         UnbiasedSKCE,
         BiasedSKCE,
         LinearSKCE,
+        UCME,
         MMCE,
         CKCE,
         JKCE,
@@ -38,6 +41,7 @@ STATISTICS: dict[str, type[Statistic]] = {
         Kuiper,
         Scan,
         LargestBinError,
+        TCal,
         ECD,
         LogScore,
         Brier,
@@ -64,6 +68,7 @@ __all__ = [
     "MCE",
     "MMCE",
     "NEES",
+    "UCME",
     "AllRowsNeededError",
     "Partwise",
     "STATISTICS",
@@ -87,5 +92,6 @@ __all__ = [
     "Spiegelhalter",
     "SquaredECE",
     "Statistic",
+    "TCal",
     "UnbiasedSKCE",
 ]

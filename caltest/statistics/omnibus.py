@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from caltest.forms import Combined, Component, FeatureSquares, Form, GriddedDiff
 from caltest.forms.base import ROUNDING, Labels, Moments
 from caltest.kernels import Exponential
 from caltest.kernels.bandwidth import fixed_order
-from caltest.lenses import Lens, TopLabel
+from caltest.lenses import Lens, Reducer, TopLabel
 from caltest.pvalues import Alternative
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.cumulative import Kuiper
@@ -36,7 +36,7 @@ from caltest.statistics.skce import (
     fitting_rows,
 )
 
-_SAMPLE = 2048  # rows that the moments of kernels of low rank come from
+_SAMPLE = 1024  # rows that the moments of kernels of low rank come from
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Look:
     def at(self, rows: Rows) -> Component:
         """Return the component of all rows, or of some."""
         form = self.given(rows if self.lens is None else self.lens.reduce(rows))
-        seen = None if self.lens is None else partial(_seen, self.lens, rows)
+        seen = None if self.lens is None else _Seen(self.lens, rows)
         law: Callable[[Workers], Moments] | None = None
         if self.known is not None:
             law = partial(_known, self.known)
@@ -62,8 +62,22 @@ class _Look:
         return Component(self.name, form, self.alternative, seen, self.rounding, law)
 
 
-def _seen(lens: Lens, predictions: Rows, labels: Labels, rows: slice) -> Labels:
-    return lens.reducer(predictions.take(rows))(labels)
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Labels of some rows as a lens shows them."""
+
+    lens: Lens
+    predictions: Rows
+
+    def __call__(self, labels: Labels, rows: slice) -> Labels:
+        return (self._of_all if rows == slice(None) else self._of(rows))(labels)
+
+    def _of(self, rows: slice) -> Reducer:
+        return self.lens.reducer(self.predictions.take(rows))
+
+    @cached_property
+    def _of_all(self) -> Reducer:
+        return self.lens.reducer(self.predictions)
 
 
 def _known(moments: Moments, workers: Workers) -> Moments:
@@ -144,7 +158,7 @@ class Omnibus(Statistic):
         see :class:`BiasedSKCE`.
     approximation
         As of :class:`BiasedSKCE`, of the kernel statistics. Default "auto": kernels of low rank where
-        rows are many, and moments from 2 048 of the rows.
+        rows are many, and moments from 1 024 of the rows.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Rows, glimpse
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import (
     BoundedPairwise,
     ComputedFeatures,
@@ -30,10 +30,9 @@ from caltest.forms import (
     Term,
     UStatistic,
     incomplete_cholesky,
-    rounded,
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel
-from caltest.kernels.bandwidth import fixed_order
+from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.statistics.base import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.ece import two_classes
@@ -54,7 +53,11 @@ and features are computed when they are needed.
 """
 
 ROUNDED_FROM = 4096
-"""Rows up to which features are kept as they are; of more they are rounded, to be added up fast."""
+"""Rows up to which features are fitted to all, and kept as they are.
+
+Those of more rows are fitted to some, evenly spaced in an order that hangs on the predictions alone,
+and rounded, to be added up fast.
+"""
 
 #: n² (m − 1) up to which "auto" takes the kernel itself: 999 draws in some two seconds on two cores.
 #: That is 12 000 rows of two classes, 4 000 of ten, 1 200 of a hundred.
@@ -89,14 +92,15 @@ class LowRank:
         probs = predictions.probs
         if len(probs) > HELD_UP_TO:
             return cls.fitted_to(kernel, fitting_rows(predictions), method, rank).of_rows(predictions)
-        features: Features
-        if method == "fourier":
-            features, missing = fourier_features(part, probs, _directions(rank)), None
-        else:
-            weights, order = KernelWeights(part, probs), fixed_order(probs)
-            features, missing, _ = incomplete_cholesky(weights, order, rank)
         if len(probs) > ROUNDED_FROM:
-            features = RoundedFeatures(rounded(features, float(np.sqrt(part.bound))))
+            some = predictions.take(representatives(probs))
+            found = cls.fitted_to(kernel, some, method, rank).of_rows(predictions)
+            parts = [found.features[rows] for rows in blocks(len(probs), ROWS)]
+            return replace(found, features=RoundedFeatures(np.concatenate(parts)))
+        if method == "fourier":
+            return cls(predictions, fourier_features(part, probs, _directions(rank)), None)
+        weights, order = KernelWeights(part, probs), fixed_order(probs)
+        features, missing, _ = incomplete_cholesky(weights, order, rank)
         return cls(predictions, features, missing)
 
     @classmethod
@@ -220,7 +224,6 @@ class _AllPairs(_SKCE):
 
     approximation: Approximation | None = None
     rank: int = RANK
-    precision: Literal["double", "single"] = "double"
     _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     #: Whether pairs i = j count.
@@ -228,13 +231,13 @@ class _AllPairs(_SKCE):
 
     def __post_init__(self) -> None:
         check_approximation(self.kernel, self.approximation)
-        choose("precision", self.precision, {"double": True, "single": True})
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
         method = self._chosen(predictions)
         if method is None:
-            return replace(super().fitted(predictions), approximation=None)
+            fitted = super().fitted(predictions)
+            return fitted if fitted.approximation is None else replace(fitted, approximation=None)
         fitted = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(fitted, _fit=LowRank.of(fitted.kernel, predictions, method, self.rank))
 
@@ -273,13 +276,24 @@ class _AllPairs(_SKCE):
         return fitted.kernel, fitted._fit
 
     @property
+    def faster(self) -> Phrase:
+        """A kernel of low rank, or of lower rank."""
+        if self.approximation is None:
+            option = Argument("approximation", "nystrom")
+            return Phrase(
+                "with {option} its time grows as the rows, and p is as exact", {"option": option}
+            )
+        option = Argument("rank", max(1, self.rank // 4))
+        return Phrase("{option} takes a quarter of that, and p is as exact", {"option": option})
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, and the approximation, if any."""
         found = super().parameters
         if self.approximation is not None:
             found["approximation"] = self.approximation
             found |= self._fit.parameters if self._fit else {"rank": self.rank}
-        return found if self.precision == "double" else found | {"precision": self.precision}
+        return found
 
 
 def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
@@ -308,10 +322,6 @@ class BiasedSKCE(_AllPairs):
     rank
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
-    precision
-        "double" (default), or "single": for the draws of the exact null the kernel is rounded to 16
-        binary digits, so that sums in single precision are exact. Half the time, from four classes on.
-        The p-value stays exact; the statistic moves by some 1e-4 of its standard deviation.
 
     References
     ----------
@@ -339,7 +349,6 @@ class BiasedSKCE(_AllPairs):
             scale=self._scale(predictions.n_samples),
             diagonal=True,
             tail_bound=self._tail_bound(predictions, "mcdiarmid"),
-            single=self.precision == "single",
         )
 
 
@@ -353,7 +362,7 @@ class UnbiasedSKCE(_AllPairs):
     kernel
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
-    approximation, rank, precision
+    approximation, rank
         As of :class:`BiasedSKCE`.
 
     References
@@ -381,7 +390,6 @@ class UnbiasedSKCE(_AllPairs):
             scale=self._scale(predictions.n_samples),
             diagonal=False,
             tail_bound=self._tail_bound(predictions, "hoeffding"),
-            single=self.precision == "single",
         )
 
 

@@ -1,0 +1,221 @@
+"""Every compiled loop beside the plain NumPy that says what it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from support import dirichlet
+
+import caltest
+from caltest import _loops
+from caltest._parallel import Workers
+from caltest._sampling import LabelSampler, generator
+from caltest._tiles import TILE
+from caltest.data import Rows
+from caltest.forms import FeatureSquares, KernelWeights, LinearSum, Pairwise, Term
+from caltest.forms.weights import Chain, RoundedFeatures, rounded
+from caltest.kernels import Exponential, Gaussian
+from caltest.statistics import BiasedSKCE, UnbiasedSKCE
+
+ROWS = 2 * TILE + 31  # three tiles, the last one short
+SHAPES = [(2, 1.0), (3, 0.02), (5, 1.0), (10, 1.0), (10, 0.05), (40, 1.0), (300, 0.01)]
+
+
+def labels_of(m, draws, n=ROWS, seed=1):
+    found = np.random.default_rng(seed).integers(0, m, (draws, n))
+    return found.astype(np.uint8 if m <= 256 else np.uint16)
+
+
+def residuals(probs, y):
+    return np.eye(probs.shape[1])[y.astype(int)] - probs
+
+
+def near(expected):
+    return pytest.approx(expected, rel=1e-12, abs=1e-12 * np.abs(expected).max())
+
+
+# ------------------------------------------------------------------ labels
+
+
+@pytest.mark.parametrize(("m", "alpha"), [(2, 1.0), (24, 0.3), (26, 0.3), (300, 0.02)])
+def test_labels_are_the_inverse_of_the_cumulative_sums(m, alpha):
+    sampler = LabelSampler.of(dirichlet(ROWS, m, 0, alpha), 5)
+    uniforms = generator(5, 0, 0).random((64, ROWS))
+    expected = [
+        np.searchsorted(bounds, uniforms[:, row], side="right")
+        for row, bounds in enumerate(sampler.cumulative)
+    ]
+    assert np.array_equal(sampler.draw(0, 64), np.array(expected).T)
+
+
+# ------------------------------------------------------------------ sums along rows
+
+
+@pytest.mark.parametrize("m", [2, 10, 2000])
+def test_table_sums(m):
+    probs, y = dirichlet(ROWS, m, 0), labels_of(m, 5)
+    table = np.random.default_rng(2).standard_normal((ROWS, m))
+    expected = table[np.arange(ROWS), y].sum(axis=1)
+    assert LinearSum(table, probs).of_labels(y) == near(expected)
+
+
+def test_bin_counts():
+    y, cells = labels_of(4, 3), np.arange(ROWS) % 7
+    counts = np.zeros((3, 7, 4))
+    _loops.bin_counts(y, cells, counts)
+    expected = [[np.bincount(draw[cells == b], minlength=4) for b in range(7)] for draw in y]
+    assert np.array_equal(counts, np.array(expected))
+
+
+@pytest.mark.parametrize("values", [5, 10**9])
+def test_extremes_of_paths(values):
+    scores = np.random.default_rng(0).integers(0, values, ROWS) / values
+    y, order = labels_of(2, 6), np.argsort(scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), ROWS - 1)
+    expected = np.cumsum(scores[order])[ends]
+    low, high = np.empty(6), np.empty(6)
+    _loops.extremes(y, order, ends, expected, low, high)
+    paths = np.cumsum(y[:, order].astype(int), axis=1)[:, ends] - expected
+    assert np.array_equal(low, paths.min(axis=1, initial=0.0))
+    assert np.array_equal(high, paths.max(axis=1, initial=0.0))
+
+
+# ------------------------------------------------------------------ pairs and features
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize(("m", "alpha"), SHAPES)
+@pytest.mark.parametrize("matrix", [False, True])
+def test_pairs(m, alpha, diagonal, matrix):
+    """Confident and doubtful models, few and many classes."""
+    probs, y = dirichlet(ROWS, m, 0, alpha), labels_of(m, 9)
+    factor = np.random.default_rng(3).standard_normal((m, m))
+    A = factor @ factor.T if matrix and m <= 40 else None
+    weights = KernelWeights(Gaussian(0.4), probs)
+    W = weights(slice(0, ROWS), slice(0, ROWS))
+    if not diagonal:
+        np.fill_diagonal(W, 0.0)
+    D = [residuals(probs, each) for each in y]
+    expected = np.array([np.vdot(d if A is None else d @ A, W @ d) for d in D])
+    form = Pairwise(probs, (Term(weights, A),), 1.0, diagonal)
+    assert form.of_labels(y) == near(expected)
+    assert form.of_labels(y[:1]) == pytest.approx(expected[:1], abs=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("statistic", [UnbiasedSKCE, BiasedSKCE])
+@pytest.mark.parametrize("distance", ["tv", "euclidean"])
+def test_chains(statistic, distance):
+    """Of two classes the exponential kernel is a chain: one pass, and exact moments."""
+    probs, y = dirichlet(ROWS, 2, 0), labels_of(2, 40)
+    probs[5:9] = probs[4]
+    kernel = Exponential(0.3, distance)
+    form = statistic(kernel).given(Rows(probs))
+    W = np.exp(-cdist(probs, probs, "cityblock" if distance == "tv" else "euclidean")
+               / (0.6 if distance == "tv" else 0.3))  # fmt: skip
+    if statistic is UnbiasedSKCE:
+        np.fill_diagonal(W, 0.0)
+    D = [residuals(probs, each) for each in y]
+    expected = form.scale * np.array([np.vdot(d, W @ d) for d in D])
+    assert form.of_labels(y) == near(expected)
+    assert form.of_labels(y, Workers(2)) == near(expected)
+    plain = Pairwise(probs, (Term(W_of(W), None),), form.scale, form.diagonal)
+    known, slow = form.moments(), plain.moments()
+    assert known.mean == pytest.approx(slow.mean, rel=1e-10)
+    assert known.variance == pytest.approx(slow.variance, rel=1e-9)
+    assert known.skewness == pytest.approx(slow.skewness, rel=1e-9)
+    assert isinstance(form.kernel_terms[0].weights.chain, Chain)
+
+
+def W_of(W):  # noqa: N802
+    from caltest.forms import DenseWeights
+
+    whole = W.copy()
+    np.fill_diagonal(whole, 1.0)
+    return DenseWeights(whole)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(("m", "alpha"), SHAPES)
+def test_features(m, alpha, diagonal, single):
+    probs, y = dirichlet(ROWS, m, 0, alpha), labels_of(m, 9)
+    width = 37 if m < 300 else 500  # of many classes the sums of a draw are never held
+    features = np.random.default_rng(4).uniform(-0.1, 0.1, (ROWS, width))
+    if single:
+        features = RoundedFeatures(rounded(features, 0.1))
+    values = features[:].astype(np.float64)
+    D = [residuals(probs, each) for each in y]
+    expected = np.array([((d.T @ values) ** 2).sum() for d in D])
+    if not diagonal:
+        expected -= [(values**2).sum(axis=1) @ (d**2).sum(axis=1) for d in D]
+    form = FeatureSquares(probs, features, diagonal=diagonal)
+    found = form.of_labels(y)
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-11 * np.abs(expected).max())
+    parts = form.contributions(slice(0, TILE), y[:, :TILE])
+    parts += form.contributions(slice(TILE, ROWS), y[:, TILE:])
+    assert form.finish(parts) == pytest.approx(found, rel=1e-10, abs=1e-11 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.05])
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+@pytest.mark.parametrize("m", [2, 10])
+def test_draws_do_not_depend_on_their_company(m, alpha, approximation):
+    """A label vector has the same number, to the last bit, among two or 200, whoever computes it."""
+    probs, y = dirichlet(ROWS, m, 0, alpha), labels_of(m, 200)
+    form = BiasedSKCE(Exponential(0.4), approximation, 20).given(Rows(probs))
+    values = form.of_labels(y)
+    assert np.array_equal(form.of_labels(y[150:152]), values[150:152])
+    assert np.array_equal(form.of_labels(np.repeat(y[7:8], 2, axis=0)), values[[7, 7]])
+    for jobs in (2, 3):
+        assert np.array_equal(form.of_labels(y, Workers(jobs)), values)
+
+
+def test_ties_stay_ties():
+    """Predictions with many equal rows: label vectors of equal counts have equal statistics."""
+    probs = np.tile([[0.5, 0.25, 0.25, 0.0], [0.25, 0.25, 0.25, 0.25]], (ROWS // 2, 1))
+    y = np.random.default_rng(2).integers(0, 3, len(probs)).astype(np.uint8)
+    swapped = y.reshape(-1, 2)[np.random.default_rng(3).permutation(len(y) // 2)].ravel()
+    form = UnbiasedSKCE(Exponential(0.3)).given(Rows(probs))
+    one, other = form.of_labels(np.stack([y, swapped]))
+    assert abs(one - other) <= form.resolution
+
+
+def test_certain_predictions_give_no_evidence():
+    probs, y = np.eye(6)[np.arange(300) % 6], np.arange(300) % 6
+    result = caltest.test(probs, y, UnbiasedSKCE(Exponential(0.5)), rng=0, n_resamples=99)
+    assert (result.statistic, result.pvalue) == (0.0, 1.0)
+
+
+# ------------------------------------------------------------------ distances
+
+
+@pytest.mark.parametrize("m", [2, 3, 64, 131])
+def test_distances(m):
+    x, y = dirichlet(150, m, 0), dirichlet(201, m, 1)
+    found, within = np.empty((150, 201)), np.empty((150, 150))
+    _loops.cityblock(x, np.ascontiguousarray(y.T), False, found)
+    _loops.cityblock(x, np.ascontiguousarray(x.T), True, within)
+    assert found == pytest.approx(cdist(x, y, "cityblock"), rel=1e-12, abs=1e-15)
+    assert within == pytest.approx(cdist(x, x, "cityblock"), rel=1e-12, abs=1e-15)
+    assert np.array_equal(within, within.T)
+
+
+# ------------------------------------------------------------------ compilation
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    """As in a package that is read-only, or in a zip file, of a user without a home."""
+    code = (
+        "import numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = []\n"
+        "import numpy as np, caltest._loops as loops\n"
+        "sums = np.zeros(1)\n"
+        "loops.table_sums(np.ones((2, 2)), np.zeros((1, 2), np.uint8), sums)\n"
+        "print(sums[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "2.0\n"

@@ -1,0 +1,250 @@
+"""T-Cal: values by hand and by definition, mean and variance, ties, parts, size and power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import binomial_limits, central_moments, dirichlet, every_outcome, labels_from
+
+import caltest
+from caltest import InputError
+from caltest.data import Rows
+from caltest.statistics import TCal
+
+
+def pair(p):
+    return Rows(np.column_stack([1.0 - np.asarray(p), p]))
+
+
+def form_of(p, min_rows=10):
+    return TCal(min_rows).given(pair(p))
+
+
+def naive(p, y, min_rows=10):
+    """Scale by scale, bin by bin, pair by pair; the middle of tied scores says which bin is theirs."""
+    p, y = np.asarray(p, dtype=float), np.asarray(y)
+    n, best, bins = len(p), -np.inf, 1
+    below = np.array([np.count_nonzero(p < x) + 0.5 * np.count_nonzero(p == x) for x in p])
+    while bins == 1 or n >= min_rows * bins:
+        cells, error, variance = np.floor(below * bins / n), 0.0, 0.0
+        for cell in np.unique(cells):
+            rows = np.flatnonzero(cells == cell)
+            for i in rows:
+                for j in rows[rows != i]:
+                    error += (y[i] - p[i]) * (y[j] - p[j]) / len(rows)
+                    variance += 2.0 * p[i] * (1.0 - p[i]) * p[j] * (1.0 - p[j]) / len(rows) ** 2
+        if variance > 0.0:
+            best = max(best, error / np.sqrt(variance))
+        bins *= 2
+    return best if best > -np.inf else 0.0
+
+
+# ------------------------------------------------------------------ values
+
+HALVES = [0.5] * 20
+BY_HAND = {  # scores, labels, fewest rows, the largest U and its variance
+    # One bin: (Σ r)² = 25, Σ r² = 5; U = 20/20, variance 2 (5² − 20/16)/20².
+    "one score": (HALVES, [1] * 15 + [0] * 5, 10, 1.0, 2 * 23.75 / 400),
+    # One bin: U = −8/20. Two: r sums to 4 and −4, r² to 4: 2 (16 − 4)/10; v = 0.16.
+    "right on average": (
+        [0.2] * 10 + [0.8] * 10,
+        [1] * 6 + [0] * 4 + [1] * 4 + [0] * 6,
+        10,
+        2.4,
+        4 * (1.6**2 - 0.256) / 100,
+    ),
+    # The same, at the one scale that 11 rows a bin leave.
+    "one scale": (
+        [0.2] * 10 + [0.8] * 10,
+        [1] * 6 + [0] * 4 + [1] * 4 + [0] * 6,
+        11,
+        -0.4,
+        2 * (3.2**2 - 0.512) / 400,
+    ),
+    "two rows": ([0.25, 0.25], [1, 1], 10, 2 * 0.75**2 / 2, 4 * (3 / 16) ** 2 / 4),
+    # Certain rows that are right add nothing to U, and share its n.
+    "certain ones": ([0.0, 0.5, 0.5, 1.0], [0, 1, 1, 1], 10, 2 * 0.25 / 4, 4 / 16 / 16),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_by_hand(case):
+    probs, labels, min_rows, error, variance = BY_HAND[case]
+    found = caltest.estimate(probs, labels, TCal(min_rows))
+    assert found == pytest.approx(error / np.sqrt(variance), rel=1e-12)
+
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 0.7, 1.0]) | st.floats(0.01, 0.99), st.integers(0, 1)
+    ),
+    min_size=2,
+    max_size=40,
+)
+
+
+@given(rows, st.integers(1, 12), st.randoms(use_true_random=False))
+def test_by_definition_in_any_order(data, min_rows, random):
+    p, y = (np.array(column) for column in zip(*data, strict=True))
+    y = np.where(p == 0.0, 0, np.where(p == 1.0, 1, y))  # what the predictions call possible
+    expected = naive(p, y, min_rows)
+    assert form_of(p, min_rows).value(y) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    order = random.sample(range(len(p)), len(p))
+    assert form_of(p[order], min_rows).value(y[order]) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("n", [160, 333])
+def test_by_definition_at_many_scales(n):
+    p = np.random.default_rng(n).random(n)
+    y = labels_from(np.column_stack([1 - p, p]), np.random.default_rng(0))
+    assert form_of(p, 3).value(y) == pytest.approx(naive(p, y, 3), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 3000, 30_000])
+@pytest.mark.parametrize("scores", [None, 7])
+def test_a_block_is_its_rows(n, scores):
+    """To the last bit, in chunks of many or single draws, whatever the type."""
+    rng = np.random.default_rng(n)
+    p = rng.random(n) if scores is None else rng.integers(0, scores + 1, n) / scores
+    labels, form = (rng.random((30, n)) < 0.7).astype(np.uint8), form_of(p)
+    block = form.of_labels(labels)
+    for dtype in (np.uint8, np.int8, np.int64):
+        assert np.array_equal(block, [form.value(row.astype(dtype)) for row in labels])
+
+
+def test_tied_scores_share_a_bin():
+    """Half of 100 tied labels are 1: apart, ones first, two bins of 50 would be all wrong."""
+    p, y = np.full(100, 0.5), np.repeat([1, 0], 50)
+    assert form_of(p).value(y) == pytest.approx(-25 / np.sqrt(2 * (25**2 - 6.25)))
+    assert form_of(p + 1e-9 * np.arange(100)).value(y) > 10.0
+
+
+def test_either_of_two_classes():
+    p = np.random.default_rng(0).random(80)
+    y = np.random.default_rng(1).integers(0, 2, 80)
+    one, other = caltest.estimate(p, y, "t_cal"), caltest.estimate(1.0 - p, 1 - y, "t_cal")
+    assert other == pytest.approx(one, rel=1e-9)
+
+
+def test_lenses():
+    probs = dirichlet(90, 4, 0)
+    labels = labels_from(probs, np.random.default_rng(1))
+    top = naive(probs.max(axis=1), probs.argmax(axis=1) == labels)
+    assert caltest.estimate(probs, labels, "t_cal") == pytest.approx(top, rel=1e-10)
+    third = naive(probs[:, 3], labels == 3)
+    assert caltest.estimate(probs, labels, "t_cal", lens="class:3") == pytest.approx(third, rel=1e-10)
+    with pytest.raises(InputError, match="'t_cal' looks at one probability"):
+        TCal().given(Rows(probs))
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "value"),
+    [
+        (np.tile([0.0, 1.0], 20), np.tile([0, 1], 20), 0.0),
+        (np.tile([0.0, 1.0], 20), np.tile([1, 0], 20), np.inf),
+        ([0.3, 0.0, 1.0], [1, 0, 1], 0.0),  # one uncertain row has no pair
+        ([0.3, 0.0, 1.0], [1, 1, 1], np.inf),
+    ],
+)
+def test_where_no_scale_varies(p, y, value):
+    """Labels of probability 0 are no rounding; draws have none."""
+    result = caltest.test(p, y, "t_cal", n_resamples=99, rng=0)
+    assert result.statistic == value
+    assert result.pvalue == (1.0 if value == 0.0 else 0.01)
+    assert (result.null_distribution == 0.0).all()
+
+
+@pytest.mark.parametrize("min_rows", [0, -3, 2.5, "ten"])
+def test_wrong_options(min_rows):
+    with pytest.raises(InputError, match="min_rows"):
+        TCal(min_rows)
+
+
+@pytest.mark.parametrize("scores", [None, 9])
+def test_parts_of_the_rows_add_up(scores):
+    rng = np.random.default_rng(3)
+    p = rng.random(500) if scores is None else rng.integers(0, scores + 1, 500) / scores
+    labels = (rng.random((7, 500)) < p).astype(np.uint8)
+    partwise = TCal().in_parts(500, lambda: pair(p))
+    few, many = (partwise.given(pair(p[rows])) for rows in (slice(0, 9), slice(9, 500)))
+    sums = few.contributions(slice(0, 9), labels[:, :9])
+    for rows in (slice(0, 200), slice(200, 491)):
+        sums = sums + many.contributions(rows, labels[:, 9:][:, rows])
+    assert few.finish(sums) == pytest.approx(form_of(p).of_labels(labels), rel=1e-9)
+
+
+# ------------------------------------------------------------------ the null
+
+
+@pytest.mark.parametrize("n", [4, 8])
+def test_one_scale_has_mean_0_and_variance_1(n):
+    p = np.array([0.15, 0.4, 0.4, 0.7, 0.95, 0.05, 0.5, 0.99])[:n]
+    outcomes, chances = every_outcome(np.column_stack([1 - p, p]))
+    mean, variance, _ = central_moments(form_of(p, n).of_labels(outcomes), chances)
+    assert (mean, variance) == pytest.approx((0.0, 1.0), abs=1e-12)
+
+
+def test_drawn_values_follow_the_enumerated_law():
+    """Every tail of the law of six rows, two tied, at three scales, within binomial limits (1e-4)."""
+    p = np.array([0.15, 0.4, 0.4, 0.7, 0.95, 0.3])
+    outcomes, chances = every_outcome(np.column_stack([1 - p, p]))
+    law = np.array([naive(p, y, 1) for y in outcomes])
+    draws = 4000
+    result = caltest.test(p, [1, 0, 1, 0, 1, 0], TCal(1), n_resamples=draws, rng=0)
+    for value in np.unique(law.round(9)):
+        chance = min(1.0, chances[law >= value - 1e-8].sum())
+        low, high = binomial_limits(draws, chance)
+        assert low <= np.mean(result.null_distribution >= value - 1e-8) <= high
+
+
+DESIGNS = {
+    "even": lambda rng: rng.random(100),
+    "extreme": lambda rng: rng.beta(0.3, 0.3, 100),
+    "rare": lambda rng: rng.beta(1, 20, 100),
+    "tied": lambda rng: rng.integers(1, 6, 100) / 6,
+}
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("design", DESIGNS)
+def test_level(design):
+    """Two levels, four designs: any is left by chance in 1 of 10 000 runs of them all; ties tie."""
+    found = []
+    for seed in range(1000):
+        rng = np.random.default_rng([3, seed])
+        p = DESIGNS[design](rng)
+        y = (rng.random(100) < p).astype(int)
+        found.append(caltest.test(p, y, "t_cal", n_resamples=99, rng=seed).pvalue)
+    for level in (0.05, 0.01):
+        low, high = binomial_limits(1000, level, 1e-4 / 8)
+        rate = np.mean(np.array(found) <= level + 1e-12)
+        assert rate <= high
+        assert rate >= low or design == "tied"
+
+
+def power(statistic, waves, size):
+    """Share of 200 data sets of 800 rows found at level .05; the truth swings about the score."""
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng([5, seed])
+        p = rng.uniform(0.2, 0.8, 800)
+        truth = p + size * np.sign(np.sin(np.pi * waves * (p - 0.2) / 0.6))
+        y = (rng.random(800) < truth).astype(int)
+        found.append(caltest.test(p, y, statistic, n_resamples=99, rng=seed).pvalue)
+    return np.mean(np.array(found) <= 0.05)
+
+
+@pytest.mark.level
+@pytest.mark.parametrize(
+    ("waves", "size", "blind"),
+    [(1, 0.05, ()), (8, 0.1, ("kuiper", "skce_b")), (32, 0.15, ("kuiper", "skce_b", "ace"))],
+)
+def test_power_at_every_scale(waves, size, blind):
+    """Errors that change sign 0, 7 and 31 times: .78, .92 and .85, limits four standard errors away.
+
+    The others find the narrow ones in at most .16.
+    """
+    assert power("t_cal", waves, size) > {1: 0.66, 8: 0.84, 32: 0.74}[waves]
+    assert all(power(other, waves, size) < 0.27 for other in blind)

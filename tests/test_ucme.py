@@ -1,0 +1,204 @@
+"""The unnormalised calibration mean embedding: values by hand and by definition, size, power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import (
+    P6,
+    Y6,
+    binomial_limits,
+    central_moments,
+    dirichlet,
+    every_outcome,
+    kernels_for,
+    labels_from,
+    residuals,
+    tied,
+)
+
+import caltest
+from caltest import InputError
+from caltest.data import Rows
+from caltest.forms import HasMoments
+from caltest.kernels import Gaussian
+from caltest.simulation import classwise
+from caltest.statistics import UCME
+from caltest.statistics.ucme import SquaresAtTargets
+
+PROBS = dirichlet(40, 3, 0)
+LABELS = labels_from(PROBS, np.random.default_rng(1))
+BOTH = ["every", "drawn"]
+
+
+def naive(probs, labels, kernel, points, targets=None):
+    """Location by location and row by row; of one class each, if there are targets."""
+    total = 0.0
+    for j, point in enumerate(points):
+        summed = np.zeros(probs.shape[1])
+        for g, d in zip(probs, residuals(probs, labels), strict=True):
+            summed += kernel(g[None], point[None])[0, 0] * d
+        total += summed @ summed if targets is None else summed[targets[j]] ** 2
+    return total / len(probs) ** 2
+
+
+# ------------------------------------------------------------------ values
+
+
+def test_by_hand():
+    """Of labels 0 and 0, D = (0, 0) and (1, -1); of 1 and 0, D = (-1, 1) and (1, -1)."""
+    probs, k = [[1.0, 0.0], [0.0, 1.0]], np.exp(-1.0)
+    assert caltest.estimate(probs, [0, 0], UCME(Gaussian(1.0))) == pytest.approx((1 + k**2) / 2)
+    assert caltest.estimate(probs, [1, 0], UCME(Gaussian(1.0))) == pytest.approx((1 - k) ** 2)
+    assert caltest.estimate(probs, [0, 1], UCME(Gaussian(1.0))) == 0.0
+
+
+def test_as_published():
+    """The tests of CalibrationErrors.jl: three locations and targets, the mean over locations."""
+    points, targets = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), np.array([0, 0, 1])
+    probs = np.eye(2)
+    form = SquaresAtTargets(probs, Gaussian(1.0)(probs, points), targets, 0.25 / 3, 2)
+    one_wrong = (np.exp(-2) + np.exp(-0.5) + 1) / 12
+    values = form.of_labels(np.array([[0, 1], [0, 0], [1, 0], [1, 1]]))
+    assert values == pytest.approx([0.0, one_wrong, (1 - np.exp(-1)) ** 2 / 6, one_wrong], abs=1e-15)
+
+
+@pytest.mark.parametrize("kernel", [name for name in kernels_for(3) if "matrix" not in name])
+def test_by_definition_if_all_rows_are_locations(kernel):
+    found = kernels_for(3)[kernel].fitted(P6)
+    expected = naive(P6, Y6, found, P6)
+    assert caltest.estimate(P6, Y6, UCME(kernels_for(3)[kernel])) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("targets", BOTH)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_by_definition(targets, seed):
+    fitted = UCME(locations=7, targets=targets, seed=seed).fitted(Rows(PROBS))
+    form = fitted.given(Rows(PROBS))
+    classes = form.targets if targets == "drawn" else None
+    assert len(fitted._points) == 7
+    assert all((point == PROBS).all(axis=1).any() for point in fitted._points)
+    expected = naive(PROBS, LABELS, fitted.kernel, fitted._points, classes)
+    assert form.value(LABELS) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("targets", BOTH)
+def test_neither_rows_nor_classes_count_by_where_they_stand(targets):
+    rng = np.random.default_rng(0)
+    for statistic in (UCME(locations=5, targets=targets), UCME(targets=targets, seed=3)):
+        for _ in range(5):
+            rows, names = rng.permutation(40), rng.permutation(3)
+            permuted = np.empty_like(PROBS)
+            permuted[:, names] = PROBS
+            one = caltest.estimate(PROBS, LABELS, statistic)
+            other = caltest.estimate(permuted[rows], names[LABELS][rows], statistic)
+            assert other == pytest.approx(one, rel=1e-9)
+
+
+def test_rows_of_the_same_numbers_do_not_count_by_where_they_stand():
+    """Rows that are permutations of each other, many times over."""
+    probs, rng = tied(60, 3, 1), np.random.default_rng(2)
+    labels = labels_from(probs, rng)
+    for _ in range(5):
+        order = rng.permutation(60)
+        one, other = (UCME(locations=4).fitted(Rows(each))._points for each in (probs, probs[order]))
+        assert np.array_equal(one, other)
+        value = caltest.estimate(probs[order], labels[order], UCME(locations=4))
+        assert value == pytest.approx(caltest.estimate(probs, labels, UCME(locations=4)))
+
+
+def test_targets_are_drawn_from_the_locations_predictions():
+    rows = np.tile([[0.6, 0.0, 0.3, 0.1]], (2000, 1))
+    form = UCME(locations=2000, targets="drawn").given(Rows(rows))
+    shares = np.bincount(form.targets, minlength=4) / 2000
+    for share, chance in zip(shares, rows[0], strict=True):
+        low, high = binomial_limits(2000, chance) if chance else (0.0, 0.0)
+        assert low <= share <= high
+
+
+@pytest.mark.parametrize("targets", BOTH)
+def test_parts_of_the_rows_add_up(targets):
+    whole = UCME(targets=targets).fitted(Rows(PROBS))
+    partwise = UCME(targets=targets).in_parts(40, lambda: Rows(PROBS))
+    draws = np.stack([LABELS, LABELS[::-1]])
+    few, many = (partwise.given(Rows(PROBS[rows])) for rows in (slice(0, 9), slice(9, 40)))
+    sums = few.contributions(slice(0, 9), draws[:, :9])
+    sums = sums + many.contributions(slice(0, 31), draws[:, 9:])
+    assert few.finish(sums) == pytest.approx(whole.given(Rows(PROBS)).of_labels(draws))
+
+
+def test_what_the_result_says():
+    found = caltest.test(PROBS[:6], LABELS[:6], UCME(seed=2), n_resamples=9, rng=0).parameters
+    assert {name: found[name] for name in ("kernel", "locations", "targets", "location_seed")} == {
+        "kernel": "Exponential", "locations": 6, "targets": "every", "location_seed": 2,
+    }  # fmt: skip
+    assert found["bandwidth"] > 0.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"locations": 0},
+        {"locations": 1.5},
+        {"locations": 10**6},
+        {"targets": "some"},
+        {"targets": [0, 1]},
+        {"seed": -1},
+        {"kernel": "gaussian"},
+        {"kernel": kernels_for(3)["matrix_1"]},
+    ],
+)
+def test_wrong_options(options):
+    with pytest.raises(InputError):
+        UCME(**options)
+
+
+# ------------------------------------------------------------------ the null
+
+
+def test_moments_are_those_of_all_outcomes():
+    probs = dirichlet(5, 3, 3)
+    outcomes, chances = every_outcome(probs)
+    form = UCME(locations=3).given(Rows(probs))
+    assert isinstance(form, HasMoments)
+    mean, variance, third = central_moments(form.of_labels(outcomes), chances)
+    found = form.moments()
+    assert (found.mean, found.variance) == pytest.approx((mean, variance), rel=1e-10)
+    assert found.skewness == pytest.approx(third / variance**1.5, rel=1e-8)
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("m", [2, 5])
+@pytest.mark.parametrize("targets", BOTH)
+def test_level(targets, m):
+    """Two levels, four designs: any is left by chance in 1 of 10 000 runs of them all."""
+    found = []
+    for seed in range(1000):
+        probs = dirichlet(60, m, seed, 0.7)
+        labels = labels_from(probs, np.random.default_rng([1, seed]))
+        statistic = UCME(targets=targets)
+        found.append(caltest.test(probs, labels, statistic, n_resamples=99, rng=seed).pvalue)
+    for level in (0.05, 0.01):
+        low, high = binomial_limits(1000, level, 1e-4 / 8)
+        assert low <= np.mean(np.array(found) <= level + 1e-12) <= high
+
+
+@pytest.mark.level
+def test_power():
+    """Wrong in one class: found as often as by all pairs of rows, and more often than at drawn targets.
+
+    200 data sets gave .90 (all pairs), .91 and .79; limits are four standard errors away.
+    """
+    simulated = [classwise(200, (1.0,) * 4, bias=0.75, rng=seed) for seed in range(200)]
+    pairs, every, drawn = (
+        np.array(
+            [
+                caltest.test(data.probs, data.labels, statistic, n_resamples=99, rng=0).pvalue <= 0.05
+                for data in simulated
+            ]
+        )
+        for statistic in ("skce_uq", "ucme", UCME(targets="drawn"))
+    )
+    assert every.mean() > 0.82
+    assert abs(every.mean() - pairs.mean()) < 4.0 * np.std(every ^ pairs) / np.sqrt(200)
+    assert every.mean() > drawn.mean()
