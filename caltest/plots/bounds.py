@@ -51,7 +51,8 @@ class BoundsDisplay(ResultDisplay):
     and the observed share. The bold line across it, parallel to the diagonal, is what is proved:
     somewhere in the range the truth is beyond it, which says nothing of the mean. The title has the
     bound of all rows, and that of the worst range where it is lower. Open circles are 15 bins of equal
-    width. Of more than five places of a side the five with the strongest evidence are drawn, and the legend says so.
+    width. Of more than five places of a side the five with the strongest evidence are drawn, as the
+    legend says.
 
     Parameters
     ----------

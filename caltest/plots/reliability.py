@@ -313,22 +313,15 @@ class ReliabilityDisplay(Display):
         single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
         columns = len(axes) if not new or single else len(self._grid()["mosaic"][0])
         percent = confidence_text(self.confidence)
+        look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
+        look["key"] = f"dark: {percent} band, light: of all\nbars: rows, log scale" if narrow else ""
         counts = [
-            _draw_panel(
-                ax,
-                panel,
-                small=narrow or not single,
-                labelled=single or not new,
-                first=not narrow and place % columns == 0,
-                key=f"dark: {percent} band, light: of all\nbars: rows, log scale" if narrow else "",
-            )
+            _draw_panel(ax, panel, first=not narrow and place % columns == 0, **look)
             for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
         ]
         entries = self._legend(f"{percent} band if calibrated:")
-        if narrow:
-            return
-        if not new:
-            for place, below in enumerate(counts):  # the others leave as much room: one height for all
+        if not new:  # others than the first leave as much room, so that all are of one height
+            for place, below in enumerate(() if narrow else counts):
                 legend_below(below, 2, handles=entries)
                 for each in below.get_legend().findobj() if place else ():
                     each.set_alpha(0.0)
@@ -348,9 +341,9 @@ class ReliabilityDisplay(Display):
         curve = self.panels[0].line is not None
         point = "point" if curve else "bin"
         every = f"all {point}s" + (" of all panels" if len(self.panels) > 1 else " together")
-        fit = "isotonic regression"
-        line: dict[str, Any] = {"color": BLUE, "linewidth": 2.0, "label": fit}
-        points = {"linestyle": "none", "label": fit if curve else "bin", **INSIDE}
+        name = "isotonic regression" if curve else "bin"
+        line: dict[str, Any] = {"color": BLUE, "linewidth": 2.0, "label": name}
+        points = {"linestyle": "none", "label": name, **INSIDE}
         if all(len(panel.predicted) == 1 for panel in self.panels):  # one score has no line
             line = points
         entries: list[Any] = [
@@ -524,12 +517,10 @@ def curve_bands(
 # ------------------------------------------------------------------ how it is drawn
 
 
-def _draw_panel(
-    ax: Any, panel: Panel, *, small: bool, labelled: bool, first: bool, key: str = ""
-) -> Any:
-    """Draw diagonal, bands, curve and counts, and return the axes of these.
+def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool, key: str, first: bool) -> Any:
+    """Draw diagonal, bands, curve and counts; ``labelled``: name axes; ``first``: counts too.
 
-    ``labelled``: name the axes; ``first``: the vertical one of the counts too; ``key``: for a legend.
+    Returns the axes of the counts. ``key``: what stands below, in place of a legend.
     """
     predicted, observed = (lettering(w, CLAUSE) for w in (panel.predicted_label, panel.observed_label))
     ticks = reliability_axes(ax, "", observed if labelled else "", few=small)

@@ -41,10 +41,10 @@ _FULL = "percentages", "numbers", "stars"  # what cells hold, from much to littl
 class WitnessDisplay(ResultDisplay):
     """The places found and their classes, as a heat map. Make it with ``from_result``.
 
-    A row for every place found, strongest evidence on top, and a column for every class; of more than twelve
-    classes, for those with a claim, the strongest twelve at most. Colour and number are z: above 0
-    (blue) the class was observed more often than predicted, below 0 (vermilion) less often. Claims are
-    bold, with a star and the percentages predicted and observed; where cells are too small for these,
+    A row for every place found, strongest evidence on top, and a column for every class; of more than
+    twelve classes, for those with a claim, the strongest twelve at most. Colour and number are z: above
+    0 (blue) the class was observed more often than predicted, below 0 (vermilion) less often. Claims
+    are bold, with a star and the percentages predicted and observed; where cells are too small for these,
     without them, or a star alone. If there are no claims, the picture says so.
 
     Parameters
