@@ -44,8 +44,8 @@ class WitnessDisplay(ResultDisplay):
     A row for every place found, strongest evidence on top, and a column for every class; of more than
     twelve classes, for those with a claim, the strongest twelve at most. Colour and number are z: above
     0 (blue) the class was observed more often than predicted, below 0 (vermilion) less often. Claims
-    are bold, with a star and the percentages predicted and observed; where cells are too small for these,
-    without them, or a star alone. If there are no claims, the picture says so.
+    are bold, with a star and the percentages predicted and observed; where cells are too small,
+    without these, or a star alone. If there are no claims, the picture says so.
 
     Parameters
     ----------
