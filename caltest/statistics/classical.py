@@ -110,7 +110,7 @@ class CalibrationInTheLarge(Statistic):
 
     name: ClassVar[str] = "citl"
     growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "calibration in the large, standardised"
+    measures: ClassVar[str] = "calibration in the large, observed less predicted, standardised"
     monotone: ClassVar[bool] = True
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"

@@ -157,7 +157,7 @@ class Brier(RowSum):
     """
 
     name: ClassVar[str] = "brier"
-    measures: ClassVar[str] = "Brier score less its expectation if calibrated"
+    measures: ClassVar[str] = "Brier score less its expectation if calibrated, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def of_rows(self, rows: Rows, whole: int) -> LinearSum:
@@ -187,7 +187,9 @@ class LogScore(ECD):
     """
 
     name: ClassVar[str] = "log_score"
-    measures: ClassVar[str] = "logarithmic score less its expectation if calibrated"
+    measures: ClassVar[str] = (
+        "logarithmic score less its expectation if calibrated, over-confident above 0"
+    )
 
 
 @arguments()
