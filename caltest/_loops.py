@@ -7,7 +7,7 @@ bits, and neither blocks nor workers change one.
 """
 
 # What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
-# mypy: disable-error-code="assignment, arg-type, no-untyped-call"
+# mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
 
 from __future__ import annotations
 
