@@ -55,7 +55,8 @@ def _loop(function: Loop) -> Loop:
 # ------------------------------------------------------------------ drawing labels
 
 
-_SIDE = 8  # rows of which uniform numbers are brought into the order of rows: a line of the cache
+_SIDE = 64  # rows brought into the order of rows together: draws of 4 096 rows share a way of the cache
+_COMPARED = 128  # rows compared together
 
 
 @_loop
@@ -64,21 +65,21 @@ def count_below(sums: Any, uniforms: Any, labels: Any) -> None:
 
     A comparison a class: for few classes.
     """
-    draws, n = uniforms.shape
-    here, found = np.empty((_SIDE, draws)), np.empty(draws, np.int64)
-    for start in range(0, n, _SIDE):
-        side = min(_SIDE, n - start)
-        for b in range(draws):
-            for r in range(side):
-                here[r, b] = uniforms[b, start + r]
+    n, bounds = sums.shape
+    here, found = np.empty((bounds, _COMPARED)), np.empty(_COMPARED, np.int64)
+    for start in range(0, n, _COMPARED):
+        side = min(_COMPARED, n - start)
         for r in range(side):
+            for k in range(bounds):
+                here[k, r] = sums[start + r, k]
+        for b in range(len(uniforms)):
+            drawn = uniforms[b, start : start + side]
             found[:] = 0
-            for k in range(sums.shape[1]):
-                bound = sums[start + r, k]
-                for b in range(draws):
-                    found[b] += bound <= here[r, b]
-            for b in range(draws):
-                labels[b, start + r] = found[b]
+            for k in range(bounds):
+                for r in range(side):
+                    found[r] += here[k, r] <= drawn[r]
+            for r in range(side):
+                labels[b, start + r] = found[r]
 
 
 @_loop
@@ -100,7 +101,8 @@ def guide(sums: Any, table: Any) -> None:
 def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
     """Do as `count_below` does, from where a guide table says: a step or two, however many classes."""
     draws, n = uniforms.shape
-    here, last, steps = np.empty((_SIDE, draws)), sums.shape[1], table.shape[1]
+    last, steps = sums.shape[1], table.shape[1]
+    here, found = np.empty((_SIDE, draws)), np.empty((draws, _SIDE), labels.dtype)
     for start in range(0, n, _SIDE):
         side = min(_SIDE, n - start)
         for b in range(draws):
@@ -112,7 +114,10 @@ def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
                 k = np.int64(table[i, int(here[r, b] * steps)])
                 while k < last and sums[i, k] <= here[r, b]:
                     k += 1
-                labels[b, i] = k
+                found[b, r] = k
+        for b in range(draws):
+            for r in range(side):
+                labels[b, start + r] = found[b, r]
 
 
 @_loop
@@ -580,6 +585,7 @@ def cityblock(x: Any, y: Any, within: bool, distances: Any) -> None:
 # all earlier rows add to a row shrinks by one factor from row to row.
 
 
+_LINE = 8  # rows whose labels are fetched together
 _TOGETHER = 16  # draws at a time, so that none waits for itself
 
 
@@ -590,13 +596,13 @@ def chain_sums(labels: Any, order: Any, scores: Any, decay: Any, sums: Any) -> N
     ``decay`` (n,): W of a row and the one before it.
     """
     draws, n = labels.shape
-    drawn = np.empty((_SIDE, _TOGETHER))
+    drawn = np.empty((_LINE, _TOGETHER))
     before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
     for first in range(0, draws, _TOGETHER):
         together = min(_TOGETHER, draws - first)
         drawn[:], before[:], total[:] = 0.0, 0.0, 0.0
-        for start in range(0, n, _SIDE):
-            side = min(_SIDE, n - start)
+        for start in range(0, n, _LINE):
+            side = min(_LINE, n - start)
             for b in range(together):
                 for r in range(side):
                     drawn[r, b] = labels[first + b, order[start + r]]
