@@ -73,8 +73,14 @@ class Phrase:
 class LongWorkWarning(UserWarning):
     """Work that is about to start will take more than a minute: about how long, and what is faster.
 
-    Nothing is wrong with the call. To silence it, ``warnings.simplefilter("ignore",
-    caltest.LongWorkWarning)``. The command line writes it on standard error.
+    Nothing is wrong with the call. The command line writes it on standard error.
+
+    Examples
+    --------
+    To silence it:
+
+    >>> import warnings, caltest
+    >>> warnings.simplefilter("ignore", caltest.LongWorkWarning)
     """
 
     def __init__(self, phrase: Phrase) -> None:

@@ -246,10 +246,10 @@ def test_very_many_rows_leave_out_the_kernel_statistic():
 
 
 def test_the_kernel_of_many_rows_is_of_low_rank():
-    probs = dirichlet(5000, 10, 0)
+    probs = dirichlet(5001, 10, 0)
     plan = planned(probs, lenses="canonical")
     form = form_of(*plan.hypotheses[0], Rows(probs))
-    assert form.features.shape == (5000, 256)
+    assert form.features.shape == (5001, 256)
 
 
 def test_statistics_by_name_object_function_and_lens():
