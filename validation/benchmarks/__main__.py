@@ -1,7 +1,7 @@
 """Time, peak memory, the machine's limits, other packages on the same input, and growth.
 
-``python -m validation.benchmarks`` measures all but the slowest, in about half an hour on two cores, and
-writes ``benchmarks_*.csv``, ``loops.csv`` and ``benchmarks.md`` to validation/results, and the times on
+``python -m validation.benchmarks`` measures all but the slowest, in about half an hour on two cores,
+and writes ``benchmarks_*.csv``, ``loops.csv`` and ``benchmarks.md`` to validation/results, and the times on
 the pages of docs. Rows come as they are measured. A case that another run measured stays until it is
 measured again; ratios are of one run. Nobody else should use the machine: its load is written beside
 every row, and where it is not idle at the start, that is said.

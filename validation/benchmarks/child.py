@@ -3,8 +3,9 @@
 The task names a function of a module. Called with the input, it returns what is to be measured: a
 function without arguments that returns the numbers it finds. It runs once on a few rows first, so that
 imports and compilation count for nothing. Then the input is loaded, the high-water mark of memory is
-reset, and all that the first run holds above it is its memory. Further runs are for time alone. Where the first run compiled a loop, which the few rows did not
-need, the answer says so: the loop is on disk now, and the runner measures again.
+reset, and all that the first run holds above it is its memory. Further runs are for time alone. Where
+the first run compiled a loop that the few rows did not need, the answer says so: the loop is on disk
+now, and the runner measures again.
 
 Needs NumPy and nothing else, so that any package can be measured in its own environment.
 """

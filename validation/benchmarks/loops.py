@@ -1,8 +1,8 @@
 """Every compiled loop beside the plain way: nanoseconds of one core for an elementary operation.
 
 The plain way is what one would write with NumPy and SciPy, or what they have for it. Both do the same
-work, on input that fits in the caches as it does in the package: a tile of 256 rows, or 4 096 rows where
-they come one after another.
+work, on input that fits in the caches as it does in the package: a tile of 256 rows, or 4 096 rows
+where they come one after another.
 """
 
 from __future__ import annotations

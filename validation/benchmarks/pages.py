@@ -14,7 +14,7 @@ from pathlib import Path
 
 from validation.benchmarks import store, table
 from validation.benchmarks.cases import title
-from validation.benchmarks.store import Row, Store
+from validation.benchmarks.store import Row
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MISSING = "not measured"

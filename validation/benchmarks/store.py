@@ -77,35 +77,35 @@ def _text(value: Any) -> str:
 
 
 def times(folder: Path) -> Store:
-    """Time and memory of all cases."""
+    """Return time and memory of all cases."""
     return Store(folder / "benchmarks_times.csv", TIMES, ("what", "by", "n", "m", "jobs"))
 
 
 def before(folder: Path) -> Store:
-    """The same beside an older checkout."""
+    """Return those beside an older checkout."""
     return Store(folder / "benchmarks_before.csv", BEFORE, ("what", "n", "m", "jobs"))
 
 
 def limits(folder: Path) -> Store:
-    """Rates of the machine."""
+    """Return the rates of the machine."""
     return Store(folder / "benchmarks_limits.csv", LIMITS, ("what",))
 
 
 def machine(folder: Path) -> Store:
-    """What the machine is: one row."""
+    """Return what the machine is: one row."""
     return Store(folder / "benchmarks_machine.csv", MACHINE, ())
 
 
 def loops(folder: Path) -> Store:
-    """Nanoseconds of the compiled loops."""
+    """Return the nanoseconds of the compiled loops."""
     return Store(folder / "loops.csv", LOOPS, ("loop", "m"))
 
 
 def growth(folder: Path) -> Store:
-    """Exponents of time and memory."""
+    """Return the exponents of time and memory."""
     return Store(folder / "benchmarks_growth.csv", GROWTH, ("what",))
 
 
 def findings(folder: Path) -> Store:
-    """What was found in other packages."""
+    """Return what was found in other packages."""
     return Store(folder / "benchmarks_findings.csv", FINDINGS, ("name",))

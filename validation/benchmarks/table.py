@@ -35,7 +35,8 @@ definition, and why, says `validation/benchmarks/peers.py`.
 _BEFORE = """
 ## Before and now
 
-An older checkout of caltest in turn with this one, on the same input: the best of {pairs} processes each.
+An older checkout of caltest in turn with this one, on the same input: the best of {pairs} processes of
+each, or of one where a run takes long.
 """
 
 _LOOPS = """
