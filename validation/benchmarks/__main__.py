@@ -1,15 +1,15 @@
 """Time, peak memory, the machine's limits, other packages on the same input, and growth.
 
 ``python -m validation.benchmarks`` measures all but the slowest, in about half an hour on two cores,
-and writes ``benchmarks_*.csv``, ``loops.csv`` and ``benchmarks.md`` to validation/results, and the times on
+and writes ``benchmarks_*.csv``, ``loops.csv`` and ``benchmarks.md`` to validation/results, and times on
 the pages of docs. Rows come as they are measured. A case that another run measured stays until it is
 measured again; ratios are of one run. Nobody else should use the machine: its load is written beside
 every row, and where it is not idle at the start, that is said.
 
 * ``--full``: a million rows, and all of a thousand classes too;
 * ``--quick``: everything with few rows, in a temporary folder unless ``--out`` is given;
-* ``--only NAME``: a group (overhead, estimate, exact, moments, default, scale, others, classes, growth,
-  peers, findings, limits, loops), a package, or part of a name;
+* ``--only NAME``: a group (overhead, estimate, exact, moments, default, scale, others, hundreds,
+  growth, peers, findings, limits, loops), a package, or part of a name;
 * ``--before DIR``: instead, what is ours with an older checkout, in turn with this one: three pairs of
   processes, one of cases that take long. Writes ``benchmarks_before.csv``;
 * ``--peers``: make an environment of the other packages in build/peers, with pip;

@@ -156,7 +156,7 @@ def _overhead() -> Iterator[Case]:
         yield Case("overhead", what, 0, 0, "command", options, input="none")
 
 
-def _classes() -> Iterator[Case]:
+def _hundreds() -> Iterator[Case]:
     """Yield hundreds of classes, the quickest first."""
     kuiper = {"statistic": "kuiper", "draws": DRAWS, "lens": "top_label"}
     for what, work, options in (
@@ -168,7 +168,7 @@ def _classes() -> Iterator[Case]:
         (AUDIT, "call", _AUDIT),
         (DEFAULT_TEST, "pvalue", _DEFAULT),
     ):
-        yield Case("classes", what, 50_000, 1_000, work, options, jobs=2, full=True)
+        yield Case("hundreds", what, 50_000, 1_000, work, options, jobs=2, full=True)
 
 
 def _others() -> Iterator[Case]:
@@ -317,7 +317,7 @@ def cases() -> tuple[Case, ...]:
     """Return all cases; one that two groups want is measured once."""
     found: dict[tuple[str, str, int, int, int], Case] = {}
     for group in (
-        _overhead, _estimates, _exact, _defaults, _scale, _others, _classes, _growth, _peers
+        _overhead, _estimates, _exact, _defaults, _scale, _others, _hundreds, _growth, _peers
     ):  # fmt: skip
         for case in group():
             found.setdefault(case.key, case)

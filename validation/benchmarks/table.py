@@ -160,7 +160,7 @@ def _paired(row: Row) -> dict[str, str]:
         f"{1.0 / float(row['ratio']):.3g}",
         f"{float(row['before_mb']):.0f} MB",
         f"{float(row['now_mb']):.0f} MB",
-        "same" if same else "another",
+        "" if values == [(0.0, 0.0)] * 2 else "same" if same else "another",
         f"{float(row['load']):.1f}",
     )
     return about | dict(zip(_PAIRED, found, strict=True))
