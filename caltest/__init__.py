@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from caltest._version import __version__
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, LongWorkWarning
 
 if TYPE_CHECKING:
     from caltest import (
@@ -61,6 +61,7 @@ __all__ = [
     "Comparison",
     "ComparisonDisplay",
     "InputError",
+    "LongWorkWarning",
     "MiscalibrationBounds",
     "NullDisplay",
     "PowerDisplay",

@@ -1,18 +1,28 @@
 """The one door through which a user's file is read: what it lets in, and how every failure is told.
 
 It knows nothing of formats. Whoever reads opens the file here, once, and reads inside; what the
-libraries raise while they do becomes one sentence.
+libraries raise while they do becomes one sentence. A file is on this machine, or behind a URL of one of
+the file systems that pyarrow or fsspec know.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
 from io import BufferedReader
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 _LONGEST_NAME = 80  # characters of a file's name in a message
@@ -26,9 +36,170 @@ _FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 _ONLY_FILES = "save the data in a file, and give that"
+_URL = re.compile(r"[A-Za-z][\w+.:-]*://")
+_OURS = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")  # pyarrow has them built in
 
 
-def called(path: str | Path) -> str:
+@dataclass(frozen=True)
+class Remote:
+    """A file or a directory of another file system: what another process needs to open it too.
+
+    Attributes
+    ----------
+    root
+        A URL of that file system, with whatever options it has.
+    path
+        Where in it.
+    """
+
+    root: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name."""
+        return PurePosixPath(self.path).suffix
+
+
+Place: TypeAlias = "Path | Remote"
+
+
+def is_url(path: str | Path) -> bool:
+    """Say whether text is a URL, and no path."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def located(path: str | Path) -> Place:
+    """Return where a path or a URL leads; nothing need be there.
+
+    >>> located("a/b.csv") == located("file:///a/b.csv").relative_to("/") == Path("a/b.csv")
+    True
+    """
+    if not is_url(path):
+        return Path(path)
+    url, _, query = str(path).partition("?")
+    scheme = url.partition("://")[0]
+    if scheme in ("file", "local"):
+        return Path(url2pathname(urlsplit(url).path))
+    # A pattern is no part of a URL: where it begins, a path within the file system does.
+    parts = url.split("/")
+    count = next((k for k, part in enumerate(parts) if re.search(r"[*\[]", part)), len(parts))
+    root = "/".join(parts[:count]) + (f"?{query}" if query else "")
+    within = _file_system(root)[1].rstrip("/")
+    return Remote(root, "/".join([within, *parts[count:]]))
+
+
+@cache
+def _file_system(url: str) -> tuple[Any, str]:
+    """Return a file system of pyarrow, and the path in it."""
+    from pyarrow import ArrowNotImplementedError, fs
+
+    scheme = url.partition("://")[0]
+    with _reached(scheme):
+        if scheme in _OURS:
+            try:
+                found, path = fs.FileSystem.from_uri(url)
+                return found, str(path)
+            except ArrowNotImplementedError:  # it was left out of this build
+                pass
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise InputError(
+                f"files of {quoted(scheme)} need fsspec, which is not installed; pip install fsspec."
+            ) from None
+        found, path = url_to_fs(url)
+        return fs.PyFileSystem(fs.FSSpecHandler(found)), str(path)
+
+
+@contextmanager
+def _reached(scheme: str) -> Iterator[None]:
+    """Turn whatever a file system raises before a file is read into an InputError of one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(_told("", error)) from error
+    except ImportError as error:
+        raise InputError(
+            f"files of {quoted(scheme)} need a package that is not installed: {_reason(error)}."
+        ) from error
+    except Exception as error:
+        raise InputError(
+            f"it cannot be reached: {_reason(error)}; check the address, the network and the "
+            "credentials."
+        ) from error
+
+
+def _info(place: Remote) -> Any:
+    """Return what a file system knows of a path."""
+    system, _ = _file_system(place.root)
+    with _reached(place.root.partition("://")[0]):
+        return system.get_file_info(place.path)
+
+
+def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
+    """Return what is in a directory, by name, and whether each is a plain file, or a directory."""
+    found: list[tuple[Place, bool, bool]]
+    if isinstance(folder, Path):
+        with reading("the directory cannot be read"):
+            found = [(each, is_file(each), is_folder(each)) for each in folder.iterdir()]
+    else:
+        from pyarrow import fs
+
+        system, _ = _file_system(folder.root)
+        with _reached(folder.root.partition("://")[0]):
+            found = [
+                (
+                    Remote(folder.root, each.path.rstrip("/")),
+                    each.type == fs.FileType.File,
+                    each.type == fs.FileType.Directory,
+                )
+                for each in system.get_file_info(fs.FileSelector(folder.path))
+            ]
+    return sorted(found, key=lambda each: each[0].name)
+
+
+def is_pattern(place: Place) -> bool:
+    """Say whether a path has wildcards, and is not that of something by itself."""
+    magic = r"[*?\[]" if isinstance(place, Path) else r"[*\[]"
+    return re.search(magic, str(place)) is not None and not is_file(place) and not is_folder(place)
+
+
+def matching(pattern: Place) -> list[tuple[Place, bool, bool]]:
+    """Return the `entries` that a pattern matches: * and ? are part of one name, [ab] one letter.
+
+    What systems keep beside data, names that begin with "." or "_", is none of them.
+    """
+    parts = str(pattern).split("/") if isinstance(pattern, Remote) else list(pattern.parts)
+    first = next(k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))
+    begin: Place = Path(*parts[:first])
+    if isinstance(pattern, Remote):
+        begin = Remote(pattern.root, "/".join(parts[:first]))
+    found = [(begin, False, is_folder(begin))]
+    for part in parts[first:]:
+        found = [
+            each
+            for folder, _, goes_on in found
+            if goes_on
+            for each in entries(folder)
+            if fnmatchcase(each[0].name, part) and each[0].name[0] not in "._"
+        ]
+    if not found:
+        raise InputError("no file matches this pattern; check it.")
+    return found
+
+
+def called(path: str | Path | Remote) -> str:
     """Return what messages call a file: its name, the middle left out if it is long.
 
     Examples
@@ -36,31 +207,43 @@ def called(path: str | Path) -> str:
     >>> called("data/weather.csv"), called(Path(".")), len(called("a" * 300 + ".csv"))
     ('weather.csv', '.', 80)
     """
-    name = Path(path).name or str(path) or "''"
+    name = Path(str(path)).name or str(path) or "''"
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"
 
 
-def is_folder(path: str | Path) -> bool:
+def is_folder(path: str | Place) -> bool:
     """Say whether there is a folder of that name; a path that cannot be looked up is none."""
+    if isinstance(path, Remote):
+        return bool(_info(path).type.name == "Directory")
     return _is(stat.S_ISDIR, path)
 
 
-def is_file(path: str | Path) -> bool:
+def is_file(path: str | Place) -> bool:
     """Say whether there is a plain file of that name."""
+    if isinstance(path, Remote):
+        return bool(_info(path).is_file)
     return _is(stat.S_ISREG, path)
 
 
-def check_file(path: str | Path) -> None:
+def check_file(path: str | Place) -> None:
     """Raise unless the path leads to a plain file, which is not opened."""
+    if isinstance(path, Remote):
+        found = _info(path)
+        if found.type.name == "NotFound":
+            raise InputError("there is no such file; check the path.")
+        if not found.is_file:
+            what = "a directory" if found.type.name == "Directory" else "no file"
+            raise InputError(f"this is {what}; give a file with data in it.")
+        return
     with reading("the file cannot be read"):
         _check_path(path)
         _check_plain(Path(path).stat())
 
 
 @contextmanager
-def opened(path: str | Path, kind: str) -> Iterator[BufferedReader]:
+def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     """Open a plain file, once, and read it in the body.
 
     Parameters
@@ -75,6 +258,14 @@ def opened(path: str | Path, kind: str) -> Iterator[BufferedReader]:
     InputError
         If it is no plain file, or whatever goes wrong in the body. :func:`named` says whose it is.
     """
+    if isinstance(path, Remote):
+        check_file(path)
+        system, _ = _file_system(path.root)
+        with _reached(path.root.partition("://")[0]):
+            stream = system.open_input_file(path.path)
+        with reading(f"the file is not valid {kind}"), BufferedReader(stream) as file:
+            yield file
+        return
     with reading(f"the file is not valid {kind}"):
         _check_path(path)
         _check_plain(Path(path).stat())  # first: to open a device may do something
@@ -86,7 +277,13 @@ def opened(path: str | Path, kind: str) -> Iterator[BufferedReader]:
 
 def size_of(file: BufferedReader) -> int:
     """Return the bytes that an opened file has now."""
-    return os.fstat(file.fileno()).st_size
+    raw: Any = file.raw
+    return int(raw.size()) if is_remote(file) else os.fstat(file.fileno()).st_size
+
+
+def is_remote(file: BufferedReader) -> bool:
+    """Say whether an opened file is that of another file system, of which few reads are many bytes."""
+    return not isinstance(file.raw, io.FileIO)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ bits, and neither blocks nor workers change one.
 """
 
 # What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
-# mypy: disable-error-code="assignment, arg-type, no-untyped-call"
+# mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core import event
+from llvmlite import ir
+from numba.core import event, types
+from numba.extending import intrinsic
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -53,7 +55,8 @@ def _loop(function: Loop) -> Loop:
 # ------------------------------------------------------------------ drawing labels
 
 
-_SIDE = 8  # rows of which uniform numbers are brought into the order of rows: a line of the cache
+_SIDE = 64  # rows brought into the order of rows together: draws of 4 096 rows share a way of the cache
+_COMPARED = 128  # rows compared together
 
 
 @_loop
@@ -62,21 +65,21 @@ def count_below(sums: Any, uniforms: Any, labels: Any) -> None:
 
     A comparison a class: for few classes.
     """
-    draws, n = uniforms.shape
-    here, found = np.empty((_SIDE, draws)), np.empty(draws, np.int64)
-    for start in range(0, n, _SIDE):
-        side = min(_SIDE, n - start)
-        for b in range(draws):
-            for r in range(side):
-                here[r, b] = uniforms[b, start + r]
+    n, bounds = sums.shape
+    here, found = np.empty((bounds, _COMPARED)), np.empty(_COMPARED, np.int64)
+    for start in range(0, n, _COMPARED):
+        side = min(_COMPARED, n - start)
         for r in range(side):
+            for k in range(bounds):
+                here[k, r] = sums[start + r, k]
+        for b in range(len(uniforms)):
+            drawn = uniforms[b, start : start + side]
             found[:] = 0
-            for k in range(sums.shape[1]):
-                bound = sums[start + r, k]
-                for b in range(draws):
-                    found[b] += bound <= here[r, b]
-            for b in range(draws):
-                labels[b, start + r] = found[b]
+            for k in range(bounds):
+                for r in range(side):
+                    found[r] += here[k, r] <= drawn[r]
+            for r in range(side):
+                labels[b, start + r] = found[r]
 
 
 @_loop
@@ -98,7 +101,8 @@ def guide(sums: Any, table: Any) -> None:
 def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
     """Do as `count_below` does, from where a guide table says: a step or two, however many classes."""
     draws, n = uniforms.shape
-    here, last, steps = np.empty((_SIDE, draws)), sums.shape[1], table.shape[1]
+    last, steps = sums.shape[1], table.shape[1]
+    here, found = np.empty((_SIDE, draws)), np.empty((draws, _SIDE), labels.dtype)
     for start in range(0, n, _SIDE):
         side = min(_SIDE, n - start)
         for b in range(draws):
@@ -110,24 +114,38 @@ def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
                 k = np.int64(table[i, int(here[r, b] * steps)])
                 while k < last and sums[i, k] <= here[r, b]:
                     k += 1
-                labels[b, i] = k
+                found[b, r] = k
+        for b in range(draws):
+            for r in range(side):
+                labels[b, start + r] = found[b, r]
+
+
+@_loop
+def take_rows(labels: Any, rows: Any, taken: Any) -> None:
+    """Write the labels (B, n) of some rows."""
+    for b in range(len(labels)):
+        for i in range(len(rows)):
+            taken[b, i] = labels[b, rows[i]]
 
 
 # ------------------------------------------------------------------ sums along rows
+
+
+_FEW = 512  # numbers added up by themselves, so that rounding stays small
 
 
 @_loop
 def table_sums(table: Any, labels: Any, sums: Any) -> None:
     """Add Σ_i A[i, y_i] of a table (n, m) for labels (B, n) to ``sums`` (B,)."""
     n, m = table.shape
-    size = max(16, 2**14 // m)  # rows of the table that stay in the cache
+    size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
     for start in range(0, n, size):
         stop = min(start + size, n)
         for b in range(len(labels)):
-            total = sums[b]
+            total = 0.0
             for i in range(start, stop):
                 total += table[i, labels[b, i]]
-            sums[b] = total
+            sums[b] += total
 
 
 @_loop
@@ -136,6 +154,36 @@ def bin_counts(labels: Any, cells: Any, counts: Any) -> None:
     for b in range(len(labels)):
         for i in range(len(cells)):
             counts[b, cells[i], labels[b, i]] += 1.0
+
+
+@_loop
+def piece_sums(labels: Any, order: Any, edges: Any, sums: Any) -> None:
+    """Write the sums (B, K) of labels (B, n) over pieces of an order, between ``edges`` (K + 1,)."""
+    for b in range(len(labels)):
+        for k in range(len(edges) - 1):
+            total = 0
+            for place in range(edges[k], edges[k + 1]):
+                total += np.int64(labels[b, order[place]])
+            sums[b, k] = total
+
+
+@_loop
+def cell_sums(labels: Any, cells: Any, sums: Any) -> None:
+    """Add labels (B, n) to the sums (B, K) of the cells that rows lie in, (n,)."""
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            sums[b, cells[i]] += labels[b, i]
+
+
+@_loop
+def count_shifted(
+    uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
+) -> None:
+    """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
+    for b in range(len(uniforms)):
+        for i in range(len(chances)):
+            place = int((uniforms[b, i] + chances[i]) * unit)
+            counts[b, pieces[i], cell_of[place]] += 1
 
 
 @_loop
@@ -157,6 +205,71 @@ def extremes(labels: Any, order: Any, ends: Any, expected: Any, lowest: Any, hig
                     place += 1
             here = count - expected[e]
             low, high = min(low, here), max(high, here)
+        lowest[b], highest[b] = low, high
+
+
+@_loop
+def rows_by_class(labels: Any, rows: Any, ends: Any) -> None:
+    """Sort rows by their labels (B, n), those of each class in order, further classes left out.
+
+    Class k of a draw b is ``rows[b, ends[b, k] : ends[b, k + 1]]``.
+    """
+    classes = ends.shape[1] - 1
+    for b in range(len(labels)):
+        start = ends[b]
+        start[:] = 0
+        for label in labels[b]:
+            if label < classes:
+                start[label + 1] += 1
+        for k in range(classes):
+            start[k + 1] += start[k]
+        for i in range(labels.shape[1]):
+            label = labels[b, i]
+            if label < classes:
+                rows[b, start[label]] = i
+                start[label] += 1
+        for k in range(classes, 0, -1):
+            start[k] = start[k - 1]
+        start[0] = 0
+
+
+@_loop
+def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> None:
+    """Add what each event of a class adds to ``sums`` (B,)."""
+    for b in range(len(sums)):
+        for first in range(ends[b, column], ends[b, column + 1], _FEW):
+            total = 0.0
+            for e in range(first, min(first + _FEW, ends[b, column + 1])):
+                total += added[rows[b, e]]
+            sums[b] += total
+
+
+_SPARSE = 64  # rows an event from which on events are sorted by their scores, not counted at them
+
+
+@_loop
+def extremes_of_events(
+    rows: Any, ends: Any, column: int, place_of: Any, expected: Any, lowest: Any, highest: Any
+) -> None:
+    """Write what `extremes` does for the events of a class, from the rows that have it alone."""
+    events = np.zeros(len(expected) - 1, np.int32)
+    for b in range(len(rows)):
+        first, last = ends[b, column], ends[b, column + 1]
+        low, high, count = min(0.0, last - first - expected[-1]), 0.0, 0
+        if (last - first) * _SPARSE < len(events):
+            for place in np.sort(place_of[rows[b, first:last]]):
+                low = min(low, count - expected[place])
+                count += 1
+                high = max(high, count - expected[place + 1])
+        else:
+            events[:] = 0
+            for e in range(first, last):
+                events[place_of[rows[b, e]]] += 1
+            for place in range(len(events)):
+                if events[place] > 0:
+                    low = min(low, count - expected[place])
+                    count += events[place]
+                    high = max(high, count - expected[place + 1])
         lowest[b], highest[b] = low, high
 
 
@@ -353,17 +466,58 @@ def sums_by_class(features: Any, rows: Any, keys: Any, counts: Any, size: int, s
                 e = end
 
 
+WIDTH = 16  # features in a piece of those of all rows: in single precision a line of the cache
+
+
+@intrinsic
+def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums: Any) -> Any:
+    """Write the sums of WIDTH features (n, WIDTH) over ``rows[start:end]``, one row after another.
+
+    In machine words: the sums stay in vector registers, which Numba's own loops over few columns do
+    not reach, as they cannot know that what is read is never what is written.
+    """
+
+    def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
+        kinds = signature.args
+        arrays = [
+            target.make_array(kinds[place])(target, build, values[place]).data for place in (0, 1, 4)
+        ]
+        item, whole = target.get_value_type(kinds[0].dtype), ir.IntType(64)
+        vector = ir.VectorType(item, WIDTH)
+        before = build.block
+        ask, add, done = (build.append_basic_block(name) for name in ("ask", "add", "done"))
+        build.branch(ask)
+        build.position_at_end(ask)
+        place, total = build.phi(whole), build.phi(vector)
+        build.cbranch(build.icmp_signed("<", place, values[3]), add, done)
+        build.position_at_end(add)
+        row = build.zext(build.load(build.gep(arrays[1], [place])), whole)
+        here = build.gep(arrays[0], [build.mul(row, ir.Constant(whole, WIDTH))])
+        found = build.load(build.bitcast(here, vector.as_pointer()), align=kinds[0].dtype.bitwidth // 8)
+        place.add_incoming(values[2], before)
+        place.add_incoming(build.add(place, ir.Constant(whole, 1)), add)
+        total.add_incoming(ir.Constant(vector, [0.0] * WIDTH), before)
+        total.add_incoming(build.fadd(total, found), add)
+        build.branch(ask)
+        build.position_at_end(done)
+        out = build.bitcast(arrays[2], vector.as_pointer())
+        build.store(total, out, align=kinds[0].dtype.bitwidth // 8)
+        return target.get_dummy_value()
+
+    return types.void(features, rows, types.int64, types.int64, sums), generate
+
+
 @_loop
 def squares_by_class(
     features: Any, rows: Any, keys: Any, counts: Any, expected: Any, squares: Any
 ) -> None:
     """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``squares`` (B,), some features of all rows at a time.
 
-    Features (C, n, F/C) and E (C, m, F/C) in pieces, so that those of all rows stay in the cache; no
-    draw's sums of many classes are ever held.
+    Features (C, n, WIDTH) and E (C, m, WIDTH) in pieces, so that those of all rows stay in the cache;
+    no draw's sums of many classes are ever held.
     """
-    m, width = expected.shape[1:]
-    some, total = np.empty_like(features[0, 0]), np.empty(width)
+    m = expected.shape[1]
+    some, total = np.empty(WIDTH, features.dtype), np.empty(WIDTH)
     ends = np.zeros((len(squares), 2 * m + 1), np.int32)
     for b in range(len(squares)):
         for key in range(2 * m):
@@ -372,13 +526,15 @@ def squares_by_class(
         for b in range(len(squares)):
             square = 0.0
             for label in range(m):
-                for f in range(width):
+                for f in range(WIDTH):
                     total[f] = -expected[c, label, f]
                 for sign in range(2):
-                    e, end = ends[b, 2 * label + sign], ends[b, 2 * label + sign + 1]
-                    if end > e:
-                        _add_rows(features[c], rows[b], e, end, some, 1.0 - 2.0 * sign, total)
-                for f in range(width):
+                    start, end = ends[b, 2 * label + sign], ends[b, 2 * label + sign + 1]
+                    for first in range(start, end, _EXACT_ROWS):
+                        _sum_rows(features[c], rows[b], first, min(end, first + _EXACT_ROWS), some)
+                        for f in range(WIDTH):
+                            total[f] += (1.0 - 2.0 * sign) * some[f]
+                for f in range(WIDTH):
                     square += total[f] * total[f]
             squares[b] += square
 
@@ -429,6 +585,7 @@ def cityblock(x: Any, y: Any, within: bool, distances: Any) -> None:
 # all earlier rows add to a row shrinks by one factor from row to row.
 
 
+_LINE = 8  # rows whose labels are fetched together
 _TOGETHER = 16  # draws at a time, so that none waits for itself
 
 
@@ -439,13 +596,13 @@ def chain_sums(labels: Any, order: Any, scores: Any, decay: Any, sums: Any) -> N
     ``decay`` (n,): W of a row and the one before it.
     """
     draws, n = labels.shape
-    drawn = np.empty((_SIDE, _TOGETHER))
+    drawn = np.empty((_LINE, _TOGETHER))
     before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
     for first in range(0, draws, _TOGETHER):
         together = min(_TOGETHER, draws - first)
         drawn[:], before[:], total[:] = 0.0, 0.0, 0.0
-        for start in range(0, n, _SIDE):
-            side = min(_SIDE, n - start)
+        for start in range(0, n, _LINE):
+            side = min(_LINE, n - start)
             for b in range(together):
                 for r in range(side):
                     drawn[r, b] = labels[first + b, order[start + r]]

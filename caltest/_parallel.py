@@ -3,11 +3,13 @@
 Workers are threads, processes, or the machines of a Dask cluster, as ``joblib.parallel_config`` says. A
 function with all its data is packed once, and unpacked once by every worker process, so that what it
 has computed for one task is there for the next; a task is a few numbers. What was being done by workers
-that are lost is done again by others.
+that are lost is done again by others. What tasks find is added in one order, `added`, whoever adds it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import ctypes
 import os
 import pickle
@@ -15,11 +17,12 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, Protocol, TypeAlias
+from queue import SimpleQueue
+from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 import cloudpickle
@@ -31,10 +34,12 @@ from threadpoolctl import ThreadpoolController
 
 from caltest._arguments import jobs
 from caltest._memory import addresses_left
+from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
+T = TypeVar("T")
 
 
 class Tasks(Protocol):
@@ -48,7 +53,9 @@ _MOST = 32  # workers on a machine with fewer cores: each costs memory, and gain
 _ADDRESSES = 2.5e8  # bytes that a thread sets aside: stack, heap, a buffer in each BLAS
 _LARGE = 2**20  # bytes of a task that goes past the scheduler of a cluster
 _AHEAD = 4  # tasks a worker that a cluster knows of before their results are fetched
+_ANSWER = 5  # seconds within which a scheduler, and the first of its workers, have to answer
 _LOSSES = 3  # in a row, without a result between them, before it is said that workers die of the work
+BRANCHES = 8  # of a node of the tree of sums: few, so that runs of blocks have sizes to choose from
 
 # What workers lost in mid-run look like, by name, so that no backend needs to be installed: processes
 # of this machine, Dask.
@@ -104,7 +111,7 @@ class Workers:
 
         Raises
         ------
-        RuntimeError
+        LostError
             If workers were lost three times in a row: they die of the work.
         """
         with single_threaded_blas():
@@ -115,8 +122,58 @@ class Workers:
                 results = _to_the_end(function, tasks, hands)
             yield from _with_bar(results, len(tasks), description) if self.progress else results
 
+    def merged(
+        self, function: Function, tasks: Tasks, add: Callable[[T, T], T], description: str = ""
+    ) -> T:
+        """Return the sum of ``function(*task)`` over all tasks, in the order of `added`.
+
+        On a cluster those who computed the terms add them too, and only the sum comes back. What
+        ``add`` returns may be its first argument, changed. The rest is as of `map`.
+        """
+        with single_threaded_blas():
+            backend, _ = get_active_backend(prefer="threads")
+            if len(tasks) < 2 or not hasattr(backend, "client") or self.hands == 1:
+                terms: Iterator[T] = self.map(function, tasks, description)
+                return added(terms, add)
+            losses = 0
+            while True:
+                try:
+                    return _merged_by_dask(backend, function, tasks, add, description, self.progress)
+                except Exception as error:
+                    losses = _lost(error, losses, f"{len(tasks)} tasks were not yet added up")
+
 
 ALONE = Workers(n_jobs=1)
+
+
+def added(terms: Iterable[T], add: Callable[[T, T], T]) -> T:
+    """Add terms in the order of a tree that their number alone decides: the one order of sums of rows.
+
+    Eight terms one after the other, eight such sums one after the other, and so on. Sums of the
+    consecutive terms below a node of the tree may therefore be made anywhere, and added here: no bit
+    changes. As many sums are held at a time as the tree has levels.
+
+    >>> added("abcdefghijklmnopqrs", lambda one, other: f"({one}{other})")
+    '(((((((((ab)c)d)e)f)g)h)(((((((ij)k)l)m)n)o)p))((qr)s))'
+    """
+    levels: list[tuple[T, int] | None] = []  # of each the sum of a node not yet full, and its terms
+    for term in terms:
+        for level in range(len(levels) + 1):
+            if level == len(levels):
+                levels.append(None)
+            held = levels[level]
+            if held is None:
+                levels[level] = (term, 1)
+                break
+            term = add(held[0], term)
+            if held[1] + 1 < BRANCHES:
+                levels[level] = (term, held[1] + 1)
+                break
+            levels[level] = None
+    total, *others = (held[0] for held in levels if held is not None)
+    for each in others:
+        total = add(each, total)
+    return total
 
 
 def _keep_freed_memory() -> None:
@@ -147,16 +204,20 @@ def _to_the_end(function: Function, tasks: Tasks, hands: int) -> Iterator[Any]:
                 yield result
             supply.check_done(len(tasks))
         except Exception as error:
-            names = {each.__name__ for each in type(error).__mro__}
-            if not names & (_LOST | _GIVEN_UP):
-                raise
-            losses += 1
-            if names & _GIVEN_UP or losses == _LOSSES:
-                raise RuntimeError(
-                    f"workers died again and again when {supply.done} of {len(tasks)} tasks were done "
-                    f"({type(error).__name__}), most often for want of memory; take fewer workers on a "
-                    "machine, or machines with more memory."
-                ) from None
+            losses = _lost(error, losses, f"{supply.done} of {len(tasks)} tasks were done")
+
+
+def _lost(error: Exception, losses: int, state: str) -> int:
+    """Count workers lost in a row; raise if that is not what went wrong, or if they die of the work."""
+    names = {each.__name__ for each in type(error).__mro__}
+    if not names & (_LOST | _GIVEN_UP):
+        raise error
+    if names & _GIVEN_UP or losses + 1 == _LOSSES:
+        raise LostError(
+            f"workers died again and again when {state} ({type(error).__name__}), most often for want "
+            "of memory; take fewer workers on a machine, or machines with more memory."
+        ) from None
+    return losses + 1
 
 
 class _Supply:
@@ -192,9 +253,13 @@ class _Supply:
             raise RuntimeError(f"{self.done} tasks came, and {total} were announced.")
 
 
-def _no_answer(error: Exception) -> RuntimeError:
+class LostError(RuntimeError):
+    """Those who were to do the work are gone."""
+
+
+def _no_answer(error: Exception) -> LostError:
     reason = str(error).split(". ")[0]
-    return RuntimeError(
+    return LostError(
         f"joblib's cluster does not answer ({reason}); start it, and workers of it, first."
     )
 
@@ -227,11 +292,7 @@ def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands
     for a task that kills its workers. A copy of the data on every worker outlives any of them.
     """
     client, waiting, here = backend.client, deque[Any](), _this_process()
-    parcel = Parcel.of(function)
-    try:
-        held = client.scatter(parcel, broadcast=True, hash=False)
-    except OSError as error:
-        raise _no_answer(error) from None
+    held = _sent(client, function)
     with backend.retrieval_context():  # if this is a task of Dask itself, others may run meanwhile
         for task in tasks:
             packed: Any = pickle.dumps(task)  # as one: Dask would not align the arrays inside
@@ -242,6 +303,87 @@ def _through_dask(backend: Any, function: Function, tasks: Iterator[Task], hands
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _merged_by_dask(
+    backend: Any,
+    function: Function,
+    tasks: Tasks,
+    add: Callable[[T, T], T],
+    description: str,
+    progress: bool,
+) -> T:
+    """Return the sum of results that stay on a Dask cluster: every sum of two is a task there."""
+    client, here = backend.client, _this_process()
+    held, finished = _sent(client, function), SimpleQueue[Any]()
+
+    def term(task: Task) -> Any:
+        future = client.submit(_unpack_and_call, held, pickle.dumps(task), here, pure=False)
+        if progress:
+            future.add_done_callback(finished.put)
+        return future
+
+    def plus(one: Any, other: Any) -> Any:  # before further terms, so that few wait to be added
+        return client.submit(_add_copied, add, one, other, pure=False, priority=1)
+
+    with backend.retrieval_context():
+        total: Any = added(map(term, tasks), plus)
+        if progress:
+            total.add_done_callback(lambda _: finished.put(None))
+            deque(_with_bar(iter(finished.get, None), len(tasks), description), maxlen=0)
+        return total.result()  # type: ignore[no-any-return]
+
+
+def _add_copied(add: Callable[[T, T], T], one: T, other: T) -> T:
+    """Add, and change neither: Dask may want them again."""
+    return add(copy.deepcopy(one), other)
+
+
+@contextmanager
+def on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Have the workers of a Dask cluster do the work in the body; None: whoever does it else."""
+    if scheduler is None:
+        yield
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "a scheduler needs Dask, which is not installed; pip install 'caltest[dask]'."
+        ) from None
+
+    dask: Any = distributed
+
+    async def asked() -> int:
+        async with dask.rpc(scheduler, timeout=_ANSWER) as there:
+            return len((await there.identity())["workers"])
+
+    try:  # a client that finds nobody would not go quietly
+        workers = asyncio.run(asyncio.wait_for(asked(), _ANSWER))
+    except Exception as error:  # of addresses, of sockets, of protocols
+        reason = quoted(str(error) or type(error).__name__)
+        raise InputError(
+            f"no Dask scheduler answers at {quoted(scheduler)} ({reason}); start one there, or correct "
+            "the address."
+        ) from None
+    if not workers:
+        raise InputError(
+            f"the Dask scheduler at {quoted(scheduler)} has no workers; start some, with dask worker."
+        )
+    with (
+        dask.Client(scheduler, set_as_default=False) as client,
+        joblib.parallel_config(backend="dask", client=client),
+    ):
+        yield
+
+
+def _sent(client: Any, function: Function) -> Any:
+    """Send a function with its data to all workers of a Dask cluster."""
+    parcel = Parcel.of(function)
+    try:
+        return client.scatter(parcel, broadcast=True, hash=False)
+    except OSError as error:
+        raise _no_answer(error) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,6 +448,9 @@ def _controller() -> ThreadpoolController:
 
 def single_threaded_blas() -> AbstractContextManager[Any]:
     """One BLAS thread a worker: no oversubscription, and sums in an order that never varies."""
+    libraries = (each for each in _controller().lib_controllers if each.user_api == "blas")
+    if all(library.get_num_threads() == 1 for library in libraries):
+        return nullcontext()  # inside of another, most often; the rest takes as long as a statistic
     guard: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return guard
 

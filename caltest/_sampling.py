@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from secrets import randbits
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ def seed_of(rng: Rng) -> int:
     advanced (one draw), so that two calls with the same Generator differ; a SeedSequence is not.
     """
     if rng is None:
-        rng = np.random.SeedSequence()
+        return randbits(128)
     if isinstance(rng, np.random.SeedSequence):
         return _integer(rng.generate_state(4))
     if isinstance(rng, np.random.Generator):

@@ -49,6 +49,9 @@ __all__ = [
     "share_bands",
 ]
 
+_COUNT_UP_TO = (
+    32  # edges; with more, a binary search for every value is faster than a comparison an edge
+)
 _TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
@@ -81,7 +84,9 @@ class ScoreBinning(Binning):
                 f"{type(self).__name__} bins one score, and there are {probs.shape[1]} classes; "
                 "give a lens such as 'top_label', or use the binnings Uniform or MedianVariance."
             )
-        return np.unique(self.cells_of_scores(probs[:, 1]), return_inverse=True)[1].reshape(-1)
+        cells = self.cells_of_scores(probs[:, 1])
+        used = np.bincount(cells) > 0
+        return cells if used.all() else (np.cumsum(used) - 1)[cells]
 
 
 @arguments()
@@ -256,7 +261,13 @@ def _even_edges(n_bins: int) -> Array:
 
 def _interval(values: Array, edges: Array) -> Cells:
     """Return the interval of each value: how many inner edges lie below it."""
-    return np.searchsorted(edges[1:-1], values, side="left")
+    inner = edges[1:-1]
+    if len(inner) > _COUNT_UP_TO:
+        return np.searchsorted(inner, values, side="left")
+    values, below = np.ascontiguousarray(values), np.zeros(values.shape, dtype=np.uint8)
+    for edge in inner:
+        below += edge < values
+    return below.astype(np.intp)
 
 
 # ---------------------------------------------------------------------- curves and tables

@@ -1,4 +1,4 @@
-"""The error that a wrong input raises, and what its sentence is made of."""
+"""The error that a wrong input raises, a warning, and what their sentences are made of."""
 
 from __future__ import annotations
 
@@ -58,6 +58,28 @@ class Phrase:
             for name, fact in self.facts.items()
         }
         return Phrase(self.text, facts)
+
+    def renamed(self, names: Mapping[str, str]) -> Phrase:
+        """Return it with other names of arguments: options, for who typed these."""
+        return self.changed(
+            lambda fact: (
+                replace(fact, name=names.get(fact.name, fact.name))
+                if isinstance(fact, Argument)
+                else fact
+            )
+        )
+
+
+class LongWorkWarning(UserWarning):
+    """Work that is about to start will take more than a minute: about how long, and what is faster.
+
+    Nothing is wrong with the call. To silence it, ``warnings.simplefilter("ignore",
+    caltest.LongWorkWarning)``. The command line writes it on standard error.
+    """
+
+    def __init__(self, phrase: Phrase) -> None:
+        self.phrase = phrase
+        super().__init__(message(str(phrase)))
 
 
 class InputError(ValueError):
@@ -132,13 +154,7 @@ class InputError(ValueError):
 
     def renamed(self, names: Mapping[str, str]) -> InputError:
         """Return it with other names of arguments: options, for who typed these."""
-        return self.changed(
-            lambda fact: (
-                replace(fact, name=names.get(fact.name, fact.name))
-                if isinstance(fact, Argument)
-                else fact
-            )
-        )
+        return InputError(self.phrase.renamed(names))
 
     def moved(self, rows: int) -> InputError:
         """Return it with rows that so many others stand before."""

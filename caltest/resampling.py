@@ -8,13 +8,14 @@ loop as the others: `table` returns (1 + B, H) values whose first row they are.
 Few rows are taken all at once, a block of draws after another. Very many are taken a block at a time,
 each with all draws of its labels, if the sums of all columns merge by addition: `table_of_rows` of rows
 in memory, `table_of_blocks` of those that are read from where they are stored. Blocks are those of the
-grid of seeds and are added in their order, so that neither workers nor chunks change a number.
+grid of seeds, a task is a run of them, which a worker reads for itself, and sums of blocks are added in
+the order of `added`: neither workers nor chunks change a number.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -26,11 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._memory import check_fits
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, BRANCHES, Workers, added
 from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler, child_seed, generator
 from caltest._tiles import blocks
-from caltest.data import Rows, Sample, merged_notes
+from caltest.data import Rows, Sample, glimpse, merged_notes
 from caltest.forms import Additive, Combined, Form, LabelFunction
+from caltest.forms.base import taken
 from caltest.forms.events import Classes, OfEvents, classes, of_events
 
 Array: TypeAlias = NDArray[np.float64]
@@ -42,6 +44,7 @@ _BYTES = 2**27  # of drawn labels that a form which takes many draws at once is 
 _MOST_HELD = 2**28  # bytes of labels that are drawn once and kept, where several loops want them
 _MANY_ROWS = 2**16  # from here on rows are taken one after the other, not draws
 _MOST_SUMS = 2**24  # numbers held of the draws of one pass, 128 MiB; every worker holds as many
+_LARGE_PART = 2**17  # rows of a part from where on it is read by few runs
 _COPIES = 3.0  # of the sums, at least: all, those of a worker, and those on the way
 _PLACE = 1  # key of the seed that says where the observed labels are hidden
 
@@ -74,7 +77,7 @@ class LabelView:
     def labels(self, full: Labels) -> Labels:
         """Return its labels, (B, n of the view), from the full ones."""
         reduced = full if self.reduce is None else self.reduce(full, slice(None))
-        return reduced if self.rows is None else reduced.take(self.rows, axis=1)
+        return reduced if self.rows is None else taken(reduced, self.rows)
 
 
 EVERYTHING = LabelView()
@@ -317,7 +320,7 @@ class _Block:
                 reduced = full if lens is None else lens(full, slice(None))
             if view is not last:
                 last = view
-                labels = reduced if view.rows is None else reduced.take(view.rows, axis=1)
+                labels = reduced if view.rows is None else taken(reduced, view.rows)
             values[:, place] = form.of_labels(labels, ALONE)
         for each in self.by_class:
             values[:, each.places] = each.of_labels(full)
@@ -391,21 +394,37 @@ def table_of_rows(columns: Sequence[Column], draws: LabelDraws, workers: Workers
 
     Sums over rows are taken in the same order as draw by draw, so that they are the same.
     """
-    tasks = list(enumerate(blocks(len(draws.observed), ROWS)))
+    tasks = _runs(len(draws.observed), 1, workers)
     found: list[Array] = []
     for part in _passes(columns, draws.count):
-        of_block = partial(_of_rows, tuple(columns), draws, part)
-        total = _merged(workers.map(of_block, tasks, "label draws"))
+        of_run = partial(_of_rows, tuple(columns), draws, part)
+        total = workers.merged(of_run, tasks, _plus, "label draws")
         found.append(_finished(columns, total.sums)[min(1, len(found)) :])
     return np.concatenate(found)
 
 
-def _of_rows(
-    columns: Sequence[Column], draws: LabelDraws, part: slice, number: int, rows: slice
-) -> Sums:
-    sampler = cast("LabelSampler", draws.sampler)
-    labels = _observed_and_drawn(sampler, draws.observed[rows], part, number)
-    return Sums(_contributions(columns, rows, labels), np.zeros(len(columns)), np.empty(0, np.intp), ())
+def _of_rows(columns: Sequence[Column], draws: LabelDraws, part: slice, first: int, last: int) -> Sums:
+    def of_block(number: int) -> Sums:
+        rows = slice(number * ROWS, min((number + 1) * ROWS, len(draws.observed)))
+        sampler = cast("LabelSampler", draws.sampler)
+        labels = _observed_and_drawn(sampler, draws.observed[rows], part, number)
+        sums = _contributions(columns, rows, labels)
+        return Sums(sums, np.zeros(len(columns)), np.empty(0, np.intp), ())
+
+    return added(map(of_block, range(first, last)), _plus)
+
+
+def _runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
+    """Cut rows into tasks, the first block of each and the one after its last.
+
+    A run is all that is below a node of the tree of `added`, so that whichever runs are taken the sum
+    is the same: large where rows are stored in large parts, of which a run has to go through what
+    precedes it, and small enough for every worker to have two.
+    """
+    count, size = -(-n_rows // ROWS), BRANCHES if grain <= _LARGE_PART else BRANCHES**2
+    while size > 1 and count < 2 * size * workers.hands:
+        size //= BRANCHES
+    return [(run.start, run.stop) for run in blocks(count, size)]
 
 
 def _contributions(columns: Sequence[Column], rows: slice, labels: Labels) -> tuple[Array, ...]:
@@ -445,45 +464,36 @@ def _passes(columns: Sequence[Column], n_resamples: int) -> list[slice]:
     return blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS)
 
 
-def _merged(parts: Iterable[Sums]) -> Sums:
-    remaining = iter(parts)
-    sums, rounding, impossible, notes = next(remaining)
-    seen = [impossible]
-    for part in remaining:
-        for total, more in zip(sums, part.sums, strict=True):
-            total += more
-        rounding = rounding + part.rounding
-        seen.append(part.impossible)
-        notes = merged_notes((*notes, *part.notes)) if part.notes else notes
-    return Sums(sums, rounding, np.concatenate(seen), notes)
+def _plus(total: Sums, more: Sums) -> Sums:
+    """Add to what is there."""
+    for each, other in zip(total.sums, more.sums, strict=True):
+        each += other
+    return Sums(
+        total.sums,
+        total.rounding + more.rounding,
+        np.concatenate([total.impossible, more.impossible]),
+        merged_notes((*total.notes, *more.notes)) if more.notes else total.notes,
+    )
 
 
 # ------------------------------------------------------------------ rows that come a block at a time
 
 
-class RowCheck(Protocol):
-    """Checks a block, without the data of the others: it goes to all workers."""
-
-    def __call__(self, number: int, block: Any) -> Sample:
-        """Return the rows of a block."""
-        ...
-
-
 class StoredRows(Protocol):
-    """Predictions and labels, ROWS rows at a time and the rest, in the order of the rows."""
+    """Predictions and labels that are read where they are wanted: this goes to all workers."""
 
     @property
     def n_samples(self) -> int:
         """Number of rows n."""
         ...
 
-    def tasks(self) -> Any:
-        """Return a sequence of (number, block), read as it is gone through."""
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part: what precedes rows in their part is gone through to read them."""
         ...
 
-    @property
-    def checked(self) -> RowCheck:
-        """Checks a block, given its number; returns it as a lens shows it."""
+    def samples(self, first: int, last: int) -> Iterator[Sample]:
+        """Read and check blocks ``first`` to ``last`` of ROWS rows, as a lens shows them."""
         ...
 
 
@@ -494,30 +504,50 @@ ColumnsOfRows: TypeAlias = Callable[[Rows], Sequence[Column]]
 def table_of_blocks(
     columns_of: ColumnsOfRows, rows: StoredRows, n_resamples: int, seed: int, workers: Workers
 ) -> RowTable:
-    """Return the table of rows that come a block at a time.
+    """Return the table of rows that are read a run of blocks at a time, by whoever takes the run.
 
     In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
     features), a pass takes as many draws as fit.
     """
-    first = columns_of(rows.checked(*next(iter(rows.tasks()))).rows)
+    first, tasks = columns_of(next(rows.samples(0, 1)).rows), _runs(rows.n_samples, rows.grain, workers)
     values: list[Array] = []
     for part in _passes(first, n_resamples):
-        of_block = partial(_of_stored_block, columns_of, rows.checked, seed, part)
-        found = _merged(workers.map(of_block, rows.tasks(), "label draws"))
+        of_run = partial(_of_stored, columns_of, rows, seed, part)
+        found = workers.merged(of_run, tasks, _plus, "label draws")
         values.append(_finished(first, found.sums)[min(1, len(values)) :])
     return RowTable(np.concatenate(values), found.rounding, found.impossible, found.notes)
 
 
-def _of_stored_block(
-    columns_of: ColumnsOfRows, checked: RowCheck, seed: int, part: slice, number: int, block: Any
+def _of_stored(
+    columns_of: ColumnsOfRows, rows: StoredRows, seed: int, part: slice, first: int, last: int
 ) -> Sums:
-    sample = checked(number, block)
-    predictions = sample.rows
-    columns = columns_of(predictions)
-    labels = _observed_and_drawn(predictions.sampler(seed, number), sample.labels, part, 0)
-    return Sums(
-        _contributions(columns, slice(0, predictions.n_samples), labels),
-        np.array([column.form.resolution for column in columns]),
-        predictions.impossible(sample.labels) + number * ROWS,
-        predictions.notes,
-    )
+    def of_block(number: int, sample: Sample) -> Sums:
+        predictions = sample.rows
+        columns = columns_of(predictions)
+        labels = _observed_and_drawn(predictions.sampler(seed, number), sample.labels, part, 0)
+        return Sums(
+            _contributions(columns, slice(0, predictions.n_samples), labels),
+            np.array([column.form.resolution for column in columns]),
+            predictions.impossible(sample.labels) + number * ROWS,
+            predictions.notes,
+        )
+
+    return added(map(of_block, range(first, last), rows.samples(first, last)), _plus)
+
+
+def glimpse_of(rows: StoredRows, workers: Workers) -> Rows:
+    """Go through all rows once, and return those that `glimpse` takes of them."""
+    numbers = (np.arange(b.start, b.stop, dtype=np.float64) for b in blocks(rows.n_samples, 2**20))
+    places = glimpse(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
+    order = np.argsort(places)
+    tasks = _runs(rows.n_samples, rows.grain, workers)
+    found = np.concatenate(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
+    return Rows(found[np.argsort(order)])
+
+
+def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Array:
+    found = []
+    for number, sample in enumerate(rows.samples(first, last), start=first):
+        start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
+        found.append(sample.rows.probs[places[start:stop] - number * ROWS])
+    return np.concatenate(found)

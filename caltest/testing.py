@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +14,10 @@ from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, seed_of
 from caltest._visible import quoted
+from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
-    glimpse,
     impossible_labels,
     impossible_rows,
     sample,
@@ -36,10 +36,11 @@ from caltest.named import (
 from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.pvalues import Alternative
-from caltest.resampling import Column, RowCheck, adds_up, columns_of, table_of_blocks
+from caltest.resampling import Column, adds_up, columns_of, glimpse_of, table_of_blocks
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
+from caltest.text.numbers import counted
 from caltest.tolerance import (
     ToleranceAlternative,
     check_possible,
@@ -120,11 +121,11 @@ def test(
 
     Notes
     -----
-    The default looks at all pairs of rows while n² (m − 1) is at most 1.5e8 (4 000 rows of ten
-    classes), which takes 5 s of one core with 999 draws. For more rows its kernels are of low rank,
-    and its cost grows as n: 2 s at n = 10 000, 22 s at n = 100 000, half that on two cores. That is
-    exact too, and the result says so. "skce_uq" by name looks at all pairs always, 7 s and 12 minutes
-    on two cores. Files of any length are read in one pass: :func:`caltest.files.scan`.
+    The default looks at all pairs of rows up to 5 000 rows (of more than 16 classes, while n² m is at
+    most 4e8). For more rows its kernels are of low rank, and its cost grows as n. That is exact too,
+    and the result says so. Of two classes it takes one pass over the rows, however many. "skce_uq" by
+    name looks at all pairs always; what will take more than a minute says so before it starts. Files
+    of any length are read in one pass: :func:`caltest.files.scan`.
 
     *Tolerance ε*: the hypothesis is that nowhere P(event) < p − ε ("over"), or > p + ε ("under"). Of
     all models within it, max(p − ε, 0) or min(p + ε, 1) gives a statistic that moves one way in every
@@ -203,6 +204,8 @@ def test(
             )
         measure, form = _fixed(measure, view.rows)
         _check_fit(measure, chosen, form)
+        work = form.work(chosen.label_vectors(draws))
+        _announce(measure, work, view.rows.n_samples, workers, chosen)
         question = Question(
             statistic=measure,
             form=form,
@@ -277,7 +280,9 @@ def estimate(
     view, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         fitted, form = _fixed(measure, view.rows)
-        return observed_value(fitted, form, view.labels, Workers(n_jobs))
+        workers = Workers(n_jobs)
+        _announce(fitted, form.work(1), view.rows.n_samples, workers)
+        return observed_value(fitted, form, view.labels, workers)
 
 
 def _result(
@@ -323,18 +328,6 @@ def _result(
 # ------------------------------------------------------------------ rows that are not held
 
 
-@dataclass(frozen=True)
-class _CheckSeen:
-    """Checks a block, and shows it through a lens."""
-
-    check: RowCheck
-    lens: str | Lens | None
-    default: str | None
-
-    def __call__(self, number: int, block: Any) -> Sample:
-        return seen(self.check(number, block), self.lens, self.default)[0]
-
-
 @dataclass(frozen=True, eq=False)
 class _SeenRows:
     """Stored rows as a lens shows them."""
@@ -347,16 +340,14 @@ class _SeenRows:
     def n_samples(self) -> int:
         return self.stored.n_samples
 
-    def tasks(self) -> Any:
-        return self.stored.tasks()
-
     @property
-    def checked(self) -> _CheckSeen:
-        return _CheckSeen(self.stored.checked, self.lens, self.default)
+    def grain(self) -> int:
+        return self.stored.grain
 
-    def glimpse(self) -> Rows:
-        """Go through all rows once, and return a few of them."""
-        return glimpse(self.checked(*task).rows.probs for task in self.tasks())
+    def samples(self, first: int, last: int) -> Iterator[Sample]:
+        """Read blocks of rows, and show them through the lens."""
+        for each in self.stored.samples(first, last):
+            yield seen(each, self.lens, self.default)[0]
 
 
 def _of_stored(
@@ -379,12 +370,14 @@ def _of_stored(
     find_lens(lens)
     side = check_alternative(measure, null, cast("Alternative | None", alternative))
     rows = _SeenRows(stored, lens, measure.default_lens)
-    first, lens_label = seen(stored.checked(*next(iter(rows.tasks()))), lens, measure.default_lens)
+    first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        partwise = measure.in_parts(stored.n_samples, rows.glimpse)
+        partwise = measure.in_parts(stored.n_samples, partial(glimpse_of, rows, workers))
         form = partwise.given(first.rows)
         if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
+        work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
+        _announce(partwise.statistic, work, stored.n_samples, workers, null)
         found = table_of_blocks(partial(_columns_of_rows, partwise), rows, n_resamples, seed, workers)
         if isinstance(form, Combined):
             form = form.with_rounding(found.rounding)
@@ -410,6 +403,14 @@ def _of_stored(
 
 def _columns_of_rows(partwise: Partwise, rows: Rows) -> tuple[Column, ...]:
     return columns_of(partwise.given(rows))
+
+
+def _announce(
+    measure: Statistic, work: Work, n_samples: int, workers: Workers, null: Null | None = None
+) -> None:
+    """Say so, before it starts, where a statistic will take long."""
+    by = "" if null is None else f", by the null {null.name!r},"
+    announce(f"{measure.name!r} of {counted(n_samples, 'row')}{by}", work, workers, measure.faster)
 
 
 # ------------------------------------------------------------------ what was given

@@ -493,5 +493,11 @@ def test_the_lines_of_the_display_are_not_drawn_from_the_mean():
         assert np.ptp(line.get_ydata()) == pytest.approx(np.ptp(line.get_xdata()))
         assert line.get_xdata()[0] - line.get_ydata()[0] == pytest.approx(place["somewhere_by"])
     named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert any(f"(5 of {len(every)} places)" in name for name in named) == (len(every) > 5)
-    assert "the truth is below this line somewhere on it" in named
+    assert any(f"(5 of {len(every)} ranges)" in name for name in named) == (len(every) > 5)
+    assert "somewhere in the range, the true probability is below this line" in named
+    marks = {handle.get_marker(): handle for handle in display.ax_.get_legend().legend_handles}
+    assert marks["D"].get_linestyle() == "None"  # as it is drawn
+    title = display.ax_.get_title(loc="left")
+    assert f"some predictions are at least {points(bounds.over)} too high" in title
+    worst = f"in the worst range alone at least {points(every['somewhere_by'].max())}"
+    assert (worst in title) == (every["somewhere_by"].max() < bounds.over)

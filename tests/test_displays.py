@@ -135,6 +135,8 @@ def test_in_narrow_axes_text_is_small_and_in_its_place(name):
     render(figure)
     small = FontProperties(size="small").get_size_in_points()
     width = figure.get_size_inches()[0] * figure.dpi
+    titles = [ax._left_title.get_window_extent() for ax in wanted]
+    assert not any(a.overlaps(b) for k, a in enumerate(titles) for b in titles[:k])
     for ax in wanted:
         labels = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
         assert all(text.get_size() <= small for text in labels if text.get_text())
@@ -142,7 +144,47 @@ def test_in_narrow_axes_text_is_small_and_in_its_place(name):
             box = text.get_window_extent()
             assert not text.get_text() or (box.x0 >= 0.0 and box.x1 <= width)
         legend = ax.get_legend()
-        assert not legend or legend.get_window_extent().width <= 3.2 * figure.dpi
+        if legend:
+            box = legend.get_window_extent()
+            assert min(box.x0, box.y0) >= -1.0
+            assert box.x1 <= width + 1.0
+            assert not box.overlaps(ax.xaxis.label.get_window_extent())
+            assert not box.overlaps(ax.bbox) or box.width <= 0.75 * ax.bbox.width
+
+
+KEYS = {
+    "BoundsDisplay": "blue: too low, line: bound",
+    "CertificateDisplay": "grey: 95% band",
+    "CertificateDisplay by rows": "grey: 95% band",
+    "NullDisplay": "blue: ",
+    "RiskDisplay": "diamond: best",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KEYS)
+def test_without_room_for_a_legend_a_line_says_what_is_what(name):
+    axes = given_axes(COUNTS.get(name, 1), 3.0, 2.6)[1]
+    display = DISPLAYS[name](ax=list(axes.ravel()[:-1]))
+    assert display.ax_.get_legend() is None
+    assert KEYS[name] in display.ax_.get_xlabel().replace("\n", " ")
+
+
+@pytest.mark.parametrize("width", [1.0, 1.7, 2.4, 5.0])
+@pytest.mark.parametrize(
+    "text", ["predicted probability of class 0", "in % of\n50 subsamples", "a", ""]
+)
+def test_lines_have_one_length_and_no_more_than_it_takes(text, width):
+    import textwrap
+
+    from caltest.plots.display import wrapped
+
+    lines = wrapped(text, width).split("\n")
+    assert " ".join(lines).split() == text.split()
+    for whole in text.split("\n"):
+        letters = max(int(width / 0.08), 12)
+        assert len(wrapped(whole, width).split("\n")) == max(1, len(textwrap.wrap(whole, letters)))
+    assert "\n0" not in wrapped(text, width)  # no word alone
 
 
 def test_drawing_changes_no_result():

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
+import re
 import signal
 import threading
 import time
 from contextlib import contextmanager
 from functools import partial
 
+import cloudpickle
 import joblib
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import dirichlet, labels_from
 from threadpoolctl import threadpool_info
+from typer.testing import CliRunner
 
 import caltest
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Workers, on_cluster
+from caltest.cli import app
 from caltest.exceptions import InputError
 from caltest.files import scan
 
@@ -217,7 +224,134 @@ def test_no_workers_at_all_ends_in_a_sentence():
         caltest.test(PROBS, LABELS, "ecd", rng=0)
 
 
+def part_of(folder, number):
+    """Take a moment, say which process does, and return numbers whose sum depends on its order."""
+    (folder / str(os.getpid())).touch()
+    time.sleep(0.02)
+    return np.random.default_rng(number).normal(size=50) * 10.0 ** (number % 7)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_sums_survive_who_made_them(tmp_path, count):
+    """Terms, and sums of some, are lost with the workers that held them."""
+    tasks = [(number,) for number in range(100)]
+    expected = ALONE.merged(partial(part_of, tmp_path), tasks, np.add)
+    killed = []
+    killer = threading.Thread(target=kill_workers, args=(tmp_path, count, killed))
+    with cluster_of(2), joblib.parallel_config(backend="dask"):
+        killer.start()
+        assert np.array_equal(Workers().merged(partial(part_of, tmp_path), tasks, np.add), expected)
+    killer.join(timeout=20)
+    assert len(killed) == count
+
+
+def test_a_sum_that_kills_its_workers_ends_in_a_sentence(tmp_path):
+    (tmp_path / "taken").write_text("012")
+    tasks = [(number,) for number in range(8)]
+    once = {"distributed.scheduler.allowed-failures": 0}
+    with (
+        dask.config.set(once),
+        cluster_of(2),
+        joblib.parallel_config(backend="dask"),
+        pytest.raises(RuntimeError, match=r"^workers died again and again when 8 tasks were not yet "),
+    ):
+        Workers().merged(partial(die, tmp_path / "taken", PARENT), tasks, operator.add)
+
+
+def test_errors_in_files_come_through(client, tmp_path):
+    probs = MANY.copy()
+    probs[60_000] = 0.7
+    np.save(tmp_path / "rows.npy", np.column_stack([probs, MANY_LABELS]).repeat(2, axis=0))
+    with pytest.raises(InputError, match=r"rows.npy: .*row 120000 \(counting from 0\)"):
+        caltest.test(scan(tmp_path / "rows.npy", label=-1), statistic="brier", n_resamples=19, rng=0)
+
+
+# ------------------------------------------------------------------ the command
+
+QUICK = ("--statistic", "brier", "--resamples", "39", "--seed", "0", "--json")
+
+
+def test_the_command_works_on_a_cluster(cluster, tmp_path):
+    stored_rows(tmp_path)
+    sent = ("--scheduler", cluster.scheduler.address)
+    file = (str(tmp_path / "rows.npy"), "--label=-1")
+    here, there = (
+        CliRunner().invoke(app, ["test", *file, *QUICK, *more]) for more in (("--jobs", "1"), sent)
+    )
+    assert here.exit_code == there.exit_code == 0
+    assert here.stdout == there.stdout
+    audit = ["audit", "--example", "digits:naive_bayes", "--resamples", "199", "--seed", "0"]
+    here, there = (CliRunner().invoke(app, [*audit, *more]) for more in (("--jobs", "1"), sent))
+    assert here.exit_code == there.exit_code == 1
+    assert here.stdout == there.stdout
+
+
+@pytest.mark.parametrize("command", ["test", "audit"])
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("tcp://127.0.0.1:1", "no Dask scheduler answers at 'tcp://127.0.0.1:1' .*; start one there"),
+        ("nonsense", "no Dask scheduler answers at 'nonsense' .*missing port"),
+    ],
+)
+def test_a_scheduler_that_does_not_answer(monkeypatch, command, address, message):
+    monkeypatch.setattr("caltest._parallel._ANSWER", 1)
+    failed = CliRunner().invoke(
+        app, [command, "--example", "digits:naive_bayes", "--scheduler", address]
+    )
+    assert failed.exit_code == 2
+    assert re.match(f"Error: {message}", failed.stderr)
+    assert failed.stderr.count("\n") == 1
+
+
+def test_a_scheduler_without_workers():
+    with (
+        cluster_of(0) as client,
+        pytest.raises(InputError, match="has no workers; start some"),
+        on_cluster(client.scheduler.address),
+    ):
+        pass
+
+
 # ------------------------------------------------------------------ what is sent
+
+
+def test_paths_and_one_table_go_through_the_caller(cluster, tmp_path, monkeypatch):
+    """Of a million rows, 16 MB: the function once, some bytes a task, and what all rows add up to."""
+    rng = np.random.default_rng(0)
+    chance = rng.random(1_000_000)
+    columns = {"a": 1 - chance, "b": chance, "label": (rng.random(1_000_000) < chance).astype(int)}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=100_000)
+    sent, received = [], []
+    submit, scatter, result = cluster.submit, cluster.scatter, distributed.Future.result
+
+    def count_submit(function, *arguments, **more):
+        sent.extend(len(each) for each in arguments if isinstance(each, bytes))
+        assert all(
+            isinstance(each, bytes | str | distributed.Future) or callable(each) for each in arguments
+        )
+        return submit(function, *arguments, **more)
+
+    def count_scatter(data, **more):
+        sent.append(data.packed.nbytes)
+        return scatter(data, **more)
+
+    def count_result(future, *more):
+        found = result(future, *more)
+        received.append(len(cloudpickle.dumps(found)))
+        return found
+
+    monkeypatch.setattr(cluster, "submit", count_submit)
+    monkeypatch.setattr(cluster, "scatter", count_scatter)
+    monkeypatch.setattr(distributed.Future, "result", count_result)
+    with joblib.parallel_config(backend="dask", client=cluster):
+        found = caltest.test(scan(tmp_path / "rows.parquet"), statistic="ecd", n_resamples=39, rng=0)
+    assert found.n_samples == 1_000_000
+    assert 10 < len(sent) < 300
+    assert max(sent) < 20_000  # the function; a task is less than a hundred bytes
+    assert sum(sent) < 50_000
+    assert sum(received) < 5_000
+    assert len(received) == 1
 
 
 class Data:

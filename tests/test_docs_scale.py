@@ -9,9 +9,9 @@ import sys
 import pytest
 from pages import ROOT, blocks, page
 
-from caltest._parallel import _LOSSES, _MOST
+from caltest._parallel import _LOSSES, _MOST, BRANCHES
 from caltest._sampling import ROWS
-from caltest.statistics.skce import FULL_UP_TO
+from caltest.statistics.skce import FULL_ROWS, FULL_SIZE
 
 pytestmark = pytest.mark.slow
 
@@ -35,9 +35,10 @@ def test_the_page_on_dask(tmp_path):
 
 
 def test_the_numbers_on_the_page():
-    assert f"at most {FULL_UP_TO / 1e8} · 10⁸" in PAGE
-    for n, m in [(4_000, 10), (12_000, 2)]:
-        assert n**2 * (m - 1) <= FULL_UP_TO < (1.1 * n) ** 2 * (m - 1)
+    assert f"up to {FULL_ROWS:,} rows".replace(",", " ") in PAGE
+    assert f"at most {FULL_SIZE / 1e8:.0f} · 10⁸ (2 000 rows of a hundred classes)" in PAGE
+    assert pytest.approx(2_000**2 * 100) == FULL_SIZE
+    assert FULL_ROWS**2 * 16 <= FULL_SIZE < FULL_ROWS**2 * 17
     assert f"`n_jobs=100000` starts {_MOST}, or as many as there are cores" in PAGE
     assert _LOSSES == 3
     assert "lost three times in a row" in PAGE
@@ -48,6 +49,13 @@ def test_the_numbers_on_the_page():
         assert ROWS / seconds == pytest.approx(per_second, rel=0.03)
     for megabytes, total in [(0.008, 2e9), (20.5, 5e12), (49.2, 12e12)]:
         assert megabytes * 1e6 * 10**9 / ROWS == pytest.approx(total, rel=0.03)
+    run = BRANCHES**2 * ROWS
+    assert f"(64: {run:,} rows)".replace(",", " ") in PAGE
+    assert f"{-(-(10**9) // run):,} runs".replace(",", " ") in PAGE
+    for megabytes, total in [(0.008, 31e6), (20.5, 78e9), (49.2, 188e9)]:
+        assert megabytes * 1e6 * 10**9 / run == pytest.approx(total, rel=0.03)
+    for total, minutes, per_second in [(78e9, 20, 65e6), (188e9, 40, 80e6)]:
+        assert total / (60 * minutes) == pytest.approx(per_second, rel=0.03)
 
 
 def test_links_lead_somewhere():

@@ -587,11 +587,11 @@ import os, sys
 from caltest import InputError
 from caltest.files import scan
 stored = scan(sys.argv[1], label=3)
-tasks = iter(stored.tasks())
-next(tasks)
+samples = stored.samples()
+next(samples)
 os.truncate(sys.argv[1], 40_000)
 try:
-    for _ in tasks: pass
+    for _ in samples: pass
 except InputError as error:
     print(error)
 try:

@@ -433,7 +433,7 @@ def test_what_is_read_in_blocks_is_what_is_read_whole(tmp_path: Path, write: Any
     path = tmp_path / write(long)(tmp_path)
     whole, groups = read_with_groups(path, groups=["day"])
     blocks = scan(path, groups=["day"])
-    parts = [blocks.checked(*task) for task in blocks.tasks()]
+    parts = list(blocks.samples())
     assert [len(part.labels) for part in parts] == [4096, 4096, 1808]
     np.testing.assert_array_equal(np.concatenate([part.rows.probs for part in parts]), whole.rows.probs)
     np.testing.assert_array_equal(np.concatenate([part.labels for part in parts]), whole.labels)
@@ -449,7 +449,7 @@ def test_a_late_cell_says_what_all_labels_are(tmp_path: Path, late: str, long: p
     frame.loc[ROWS - 1, "label"] = late
     path = tmp_path / csv(frame)(tmp_path)
     said = []
-    for call in (read, lambda path: [scan(path).checked(*task) for task in scan(path).tasks()]):
+    for call in (read, lambda path: list(scan(path).samples())):
         with pytest.raises(InputError) as caught:
             call(path)
         said.append(str(caught.value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
@@ -31,7 +33,7 @@ def test_parts(method, against, wrong):
     display = CertificateDisplay.from_result(found, against=against)
     display.figure_.canvas.draw()
     named = texts(display)
-    assert ("proved over-confident" in named) == wrong == bool(found.miscalibrated)
+    assert ("proved too high" in named) == wrong == bool(found.miscalibrated)
     distance = next(name for name in named if name.startswith("±"))
     assert distance in display.ax_.get_title(loc="left")
     assert float(distance.strip("± points")) == pytest.approx(100 * found.distance, abs=0.1)
@@ -62,6 +64,29 @@ def test_steps_are_the_band():
     assert upper.get_ydata()[1::2] == pytest.approx(found.band(between)[1])
 
 
+def test_by_rows_band_distance_and_ranges_agree():
+    """Every row's place has the band of its score, within the distance; shaded where it excludes 0."""
+    found = certified("isotonic", wrong=True)
+    ax = CertificateDisplay.from_result(found, against="rows").ax_
+    lower, upper = (line for line in ax.lines if line.get_color() == "#A3A3A3")
+    places, ends = lower.get_xdata(), np.stack([found.starts, found.ends], axis=1).ravel()
+    middle = found.counts > 1
+    for line, bound, side in ((lower, 0, np.minimum), (upper, 1, np.maximum)):
+        assert np.abs(line.get_ydata()).max() <= 100 * found.distance + 1e-9
+        assert (side(line.get_ydata(), 0.0) * (2 * bound - 1) >= 0).all()
+        scores = (found.starts + found.ends) / 2
+        drawn = line.get_ydata().reshape(-1, 2).mean(axis=1)[middle]
+        expected = 100 * (found.band(scores)[bound] - scores)[middle]
+        inside = np.abs(expected) < 100 * found.distance - 4
+        assert drawn[inside] == pytest.approx(expected[inside])
+    shaded = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
+    assert all(one[1] < other[0] for one, other in pairwise(shaded))
+    covered = [any(a - 1e-9 <= x <= b + 1e-9 for a, b in shaded) for x in places]
+    proved = [any(r.low <= score <= r.high for r in found.miscalibrated) for score in ends]
+    assert np.array(covered)[np.array(proved)].all()
+    assert np.mean(np.array(covered) == np.array(proved)) > 0.9  # but for gaps too small to be seen
+
+
 def test_crossing_bounds_certify_nothing():
     scores = np.repeat([0.2, 0.8], 100)
     falling = caltest.certificate(
@@ -69,6 +94,10 @@ def test_crossing_bounds_certify_nothing():
     )
     display = CertificateDisplay.from_result(falling)
     assert "bounds cross" in texts(display)
+    assert not any("band" in name for name in texts(display))
+    assert not [each for each in display.ax_.collections if isinstance(each, PolyCollection)]
+    (hatched,) = (patch for patch in display.ax_.patches if patch.get_hatch())
+    assert [hatched.get_x(), hatched.get_x() + hatched.get_width()] == pytest.approx([0.2, 0.8])
     assert not any(name.startswith(("±", "proved")) for name in texts(display))
     assert "nothing certified" in display.ax_.get_title(loc="left")
 

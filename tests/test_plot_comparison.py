@@ -71,7 +71,7 @@ def test_what_is_drawn():
         assert texts[j, i].get_text().strip("<>") == f"{share:.0f}"
         bold = found.adjusted_pvalues[order[i], order[j]] <= 0.05
         assert (texts[j, i].get_weight() == "bold") == bold
-    assert "100 rows" in left.get_title(loc="left")
+    assert "full probabilities, 100 rows" in left.get_title(loc="left")
     assert "20 subsamples of 50 rows" in right.get_title(loc="left")
 
 
@@ -88,7 +88,7 @@ def test_bootstrap_and_no_correction():
     found = comparison(2, "ece", resampling="bootstrap", correction=None, lens="top_label")
     left, right = draw(ComparisonDisplay.from_result(found)).axes_
     assert "bootstrap samples of 100 rows" in right.get_title(loc="left")
-    assert right.get_xlabel() == "bold: told apart"
+    assert right.get_xlabel() == "bold: errors differ (p ≤ 0.05)"
     assert "top_label" in left.get_title(loc="left")
 
 
@@ -104,7 +104,10 @@ def test_names_are_taken_as_they_are():
 def test_the_size_of_a_calibrated_model_is_drawn_where_there_is_a_bias():
     biased = ComparisonDisplay.from_result(comparison(3, "ece", lens="top_label"))
     assert biased.axes_[0].get_legend().get_texts()[0].get_text() == "mean if calibrated"
-    assert ComparisonDisplay.from_result(comparison(3)).axes_[0].get_legend() is None
+    signed = ComparisonDisplay.from_result(comparison(3)).axes_[0]
+    assert [text.get_text() for text in signed.get_legend().get_texts()] == ["0: no error"]
+    assert biased.axes_[0].get_xlabel() == "expected calibration error"
+    assert biased.axes_[0].get_title(loc="left").startswith("ece, distance tv: top_label")
 
 
 def test_pairs_that_could_not_be_tested_look_different():

@@ -174,6 +174,10 @@ def test_nothing_is_below_the_bottom():
         *panels, _ = RiskDisplay.from_result(estimated(functions)).axes_
         for ax in panels:
             assert min(np.min(line.get_ydata()) for line in ax.lines) > ax.get_ylim()[0]
+            for band in ax.collections:
+                (path,) = band.get_paths()
+                middle = np.isfinite(path.vertices).all(axis=1)
+                assert path.vertices[middle, 1].min() > ax.get_ylim()[0]
 
 
 def test_an_infinite_risk_is_an_arrow():
@@ -242,7 +246,7 @@ def test_given_axes():
     import matplotlib.pyplot as plt
 
     result = estimated(["two_step_ridge", Temperature(0.5)])
-    figure, axes = plt.subplots(1, 3, figsize=(16, 4))
+    figure, axes = plt.subplots(1, 3, figsize=(21, 4))
     display = draw(RiskDisplay.from_result(result, ax=axes[1:]))
     assert figure.legends == []
     assert any("temperature" in text.get_text() for text in axes[1].get_legend().get_texts())

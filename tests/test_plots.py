@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +22,7 @@ from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
 from caltest.plots.display import short
 from caltest.plots.reliability import curve_bands
+from caltest.pvalues import count
 
 ALPHA = 0.05
 SMALL = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1]
@@ -365,6 +367,22 @@ def test_given_axes_of_several_panels_are_labelled():
     display = draw(ReliabilityDisplay.from_predictions(*SMALL, lens="classwise", ax=axes))
     assert [ax.get_ylabel() for ax in display.axes_] == ["share in class 0", "share in class 1"]
     assert "predicted probability of class 0" in texts(display)
+    assert len({round(ax.get_position().height, 6) for ax in axes}) == 1  # with a legend below or not
+
+
+def test_counts_say_that_their_scale_is_logarithmic():
+    for lens in ("class:0", "classwise"):
+        display = ReliabilityDisplay.from_predictions(*SMALL, lens=lens, rng=0)
+        assert "log" in texts(display)
+
+
+def test_the_legend_shows_what_is_drawn():
+    """One score has a dot and bars, and no line."""
+    display = ReliabilityDisplay.from_predictions([0.4] * 50, [0, 1] * 25, curve="corp", rng=0)
+    (legend,) = display.figure_.legends
+    named = {each.get_label(): each for each in legend.legend_handles}
+    assert named["isotonic regression"].get_marker() == "o"
+    assert named["isotonic regression"].get_linestyle() == "None"
 
 
 def test_many_rows_make_few_marks():
@@ -408,6 +426,58 @@ def test_extreme_draws_are_those_that_p_counts(alternative, seed):
     assert ("two-sided" in texts(display)) == (alternative == "two-sided")
 
 
+TIES = {  # draws and observed value, equal but for rounding
+    "a lattice": (np.repeat(np.arange(-5, 6) / 300, [1, 2, 5, 9, 14, 20, 15, 8, 4, 1, 1]), 1 / 300),
+    "its middle": (np.repeat([-0.1, 0.0, 0.1], [20, 41, 19]), 0.0),
+    "below": (np.repeat([0.1, 0.2, 0.5], [3, 17, 30]), 0.2),
+    "between": (np.arange(100) ** 2 / 7.0, 123.0),
+    "beyond": (np.arange(50) / 3.0, 99.0),
+    "infinite": (np.r_[np.arange(30) / 3.0, np.inf, np.inf], 5.0),
+    "two values": (np.repeat([0.0, 0.4], [9, 10]), 0.4),
+}
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize(("values", "observed"), TIES.values(), ids=TIES)
+def test_bars_show_what_p_counts(values, observed, alternative):
+    """However draws are rounded, ties are in one bar, of the colour that the legend counts."""
+    noise = np.random.default_rng(0).choice([-1e-15, 0.0, 1e-15], len(values))
+    draws = np.where(np.isfinite(values), values, 0.0) * (1.0 + noise) + noise
+    draws[~np.isfinite(values)] = np.inf
+    exceedances = count(draws, observed, alternative)
+    result = caltest.test(*SMALL, "ecd", rng=0, n_resamples=19)
+    result = replace(
+        result,
+        statistic=observed,
+        alternative=alternative,
+        null_distribution=draws,
+        exceedances=exceedances,
+        n_resamples=len(draws),
+    )
+    display = NullDisplay.from_result(result)
+    assert display.extreme.sum() == exceedances
+    rest, blue = (np.array([bar.get_height() for bar in bars]) for bars in display.ax_.containers)
+    assert not (rest * blue).any()
+    assert blue.sum() == (display.extreme & np.isfinite(draws)).sum()
+    assert rest.sum() + blue.sum() == np.isfinite(draws).sum()
+    assert f"{exceedances} of them at least as extreme" in texts(display) or not exceedances
+    bars = [bar for bar in display.ax_.containers[1] if bar.get_height()]
+    tied = np.abs(draws - observed) < 1e-9
+    holding = [bar for bar in bars if bar.get_x() < observed < bar.get_x() + bar.get_width()]
+    assert not tied.any() or len(holding) == 1
+
+
+def test_bars_of_a_lattice_are_steps_of_it():
+    """With bars of other widths, those of one point and of two take turns: a comb."""
+    for most in (20, 60, 200):
+        draws = np.arange(most) / 300
+        result = caltest.test(*SMALL, "ecd", rng=0, n_resamples=19)
+        result = replace(result, statistic=9.0, null_distribution=draws, exceedances=0)
+        heights = [bar.get_height() for bar in NullDisplay.from_result(result).ax_.containers[0]]
+        assert len(heights) <= 41
+        assert len(set(heights[1:-1])) == 1
+
+
 def test_null_of_other_shapes():
     import matplotlib.pyplot as plt
 
@@ -446,9 +516,8 @@ def test_narrow_axes_have_few_words_and_points_are_not_covered():
     assert axes[1].get_legend() is None
     assert axes[1].get_title(loc="left").startswith("p = ")
     assert "\n" not in axes[1].get_title(loc="left")
-    legend = axes[0].get_legend()
-    assert [t.get_text() for t in legend.get_texts()] == ["95%, each alone", "95%, all together"]
+    (counts,) = (ax for ax in figure.axes if ax not in axes)
+    assert counts.get_xlabel().endswith("bars: rows, log scale")
+    assert "dark: 95% band, light: of all" in counts.get_xlabel().replace("\n", " ")
     figure.canvas.draw()
-    (panel,) = display.panels
-    points = axes[0].transData.transform(np.column_stack([panel.predicted, panel.observed]))
-    assert not any(legend.get_window_extent().contains(*point) for point in points)
+    assert not any(ax.get_legend() for ax in (display.ax_, counts))

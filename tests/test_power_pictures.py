@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 from planned import citl, constant
 
 import caltest
@@ -17,7 +18,11 @@ def test_pictures():
     found = caltest.power(constant(), [30, 60, 90], **citl, n_datasets=20, rng=0, under_null=True)
     display = PowerDisplay.from_result(found)
     named = [text.get_text() for text in display.figure_.legends[0].get_texts()]
-    assert "rejected if calibrated" in named
+    assert {"rejected if calibrated", "between the intervals"} <= set(named)
+    assert display.ax_.get_title(loc="left").startswith("How often citl rejects at level 0.05")
+    assert not any(
+        dots.get_clip_on() for dots in display.ax_.collections if isinstance(dots, PathCollection)
+    )
     search = caltest.sample_size(constant(), **citl, n_datasets=40, rng=0)
     display = PowerDisplay.from_result(search)
     display.figure_.canvas.draw()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest import InputError, _memory, binning, resampling, testing
+from caltest._parallel import Workers, added
 from caltest.cli import app
 from caltest.data import glimpse
-from caltest.files import read, scan
+from caltest.files import read, scan, scan_arrays, text
 from caltest.statistics import (
     ACE,
     ECE,
@@ -235,6 +237,69 @@ def test_one_row_may_be_left_for_the_last_block(rows, tmp_path):
     for n in (4097, 8193):
         np.save(tmp_path / "rows.npy", np.column_stack(rows)[:n])
         assert len(scan(tmp_path / "rows.npy", label=-1).load().labels) == n
+
+
+# ------------------------------------------------------------------ runs, and the order of sums
+
+
+@pytest.mark.parametrize(
+    "name", ["chunks.parquet", "parts", "one.arrow", "one.npy", "many.csv", "many.jsonl"]
+)
+def test_any_run_of_blocks_is_read_by_itself(rows, stored, tmp_path, monkeypatch, name):
+    """From the part that it begins in, be that a row group, a batch, a file or a stretch of text."""
+    monkeypatch.setattr(text, "_STRETCH", 3000)
+    monkeypatch.setattr(text, "BLOCK", 70_000)
+    folder = stored
+    if name.startswith("many"):
+        folder = tmp_path
+        frame = pa.table({f"c{k}": rows[0][:, k] for k in range(M)} | {"label": rows[1]}).to_pandas()
+        frame.to_csv(folder / "many.csv", index=False)
+        frame.to_json(folder / "many.jsonl", orient="records", lines=True, double_precision=15)
+    source = scan(folder / name, label=-1 if name.endswith("npy") else None)
+    whole = list(source.samples())
+    assert [len(each.labels) for each in whole] == [4096, 4096, N - 8192]
+    for first in range(3):
+        for last in range(first + 1, 4):
+            run = list(pickle.loads(pickle.dumps(source)).samples(first, last))
+            for one, other in zip(run, whole[first:last], strict=True):
+                assert np.array_equal(one.rows.probs, other.rows.probs)
+                assert np.array_equal(one.labels, other.labels)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 63, 64, 65, 500, 513, 1200])
+def test_sums_are_added_in_one_order(count):
+    terms = np.random.default_rng(count).normal(size=count) * 10.0 ** (np.arange(count) % 9)
+    whole = added(terms, np.add)
+    assert whole == pytest.approx(terms.sum(), abs=1e-3)
+    for size in (1, 8, 64):
+        runs = [added(terms[start : start + size], np.add) for start in range(0, count, size)]
+        assert added(runs, np.add) == whole
+
+
+@pytest.mark.parametrize("grain", [1, 10**6])
+@pytest.mark.parametrize("jobs", [1, 2, 5, 32])
+def test_runs_of_all_sizes_give_the_same_bits(stored, monkeypatch, jobs, grain):
+    """With rows so few a block that there are runs of 1, 8 and 64 blocks."""
+    monkeypatch.setattr(resampling, "_LARGE_PART", grain - 1)
+    sizes = {stop - start for start, stop in resampling._runs(4096 * 600, grain, Workers(jobs))}
+    assert max(sizes) in (1, 8, 64)
+    terms = [(np.float64(k) ** 0.3,) for k in range(600)]
+
+    def run(first, last):
+        return added([term for (term,) in terms[first:last]], np.add)
+
+    tasks = resampling._runs(4096 * 600, grain, Workers(jobs))
+    assert Workers(jobs).merged(run, tasks, np.add) == added([term for (term,) in terms], np.add)
+
+
+def test_a_mapped_array_is_sent_as_a_name(rows, tmp_path):
+    np.save(tmp_path / "probs.npy", rows[0])
+    mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
+    for some in (mapped, mapped[1000:], mapped[::3, 1:]):
+        source = scan_arrays(some, rows[1][: len(some)].astype(np.uint8))
+        packed = pickle.dumps(source)
+        assert len(packed) < len(some) + 2000
+        assert np.array_equal(pickle.loads(packed).probs, some)
 
 
 # ------------------------------------------------------------------ wrong input

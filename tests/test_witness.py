@@ -498,6 +498,28 @@ class TestPicture:
         boxes = [text.get_window_extent() for text in display.ax_.texts]
         assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
+    @pytest.mark.parametrize(("m", "width"), [(2, 3.0), (3, 6.0), (10, 6.5), (10, 3.0)])
+    def test_cells_hold_what_they_have_room_for(self, m, width):
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(figsize=(width, 0.8 * width), layout="constrained")
+        display = caltest.WitnessDisplay.from_result(self.found(m), ax=ax)
+        figure.canvas.draw()
+        rows, columns = display.ax_.images[0].get_array().shape
+        texts = [text for text in ax.texts if text.get_text()]
+        assert len(texts) > 0
+        for text in texts:
+            box = text.get_window_extent()
+            assert box.width < ax.bbox.width / columns
+            assert box.height < ax.bbox.height / rows
+        percentages = any("→" in text.get_text() for text in texts)
+        assert percentages == ("predicted → % observed" in ax.get_title(loc="left").replace("\n", " "))
+        assert percentages or m == 10
+        assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
+        meaning = display.ax_.images[0].colorbar.ax.get_ylabel().replace("\n", " ")
+        assert "− observed less" in meaning
+        assert "+ " in meaning
+
     def test_what_is_drawn(self):
         w = self.found()
         display = caltest.WitnessDisplay.from_result(w)

@@ -16,6 +16,7 @@ from caltest._arguments import arguments, level_of_confidence
 from caltest._memory import check_fits
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
+from caltest._work import announce, together
 from caltest.auditing.groups import equal_to_labels, read_groups
 from caltest.auditing.plan import (
     LENSES,
@@ -39,7 +40,7 @@ from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
 from caltest.data import Sample, impossible_labels, sample
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import LabelFunction
 from caltest.lenses import Reducer, event
 from caltest.nulls import MonteCarlo
@@ -54,6 +55,7 @@ from caltest.pvalues import (
     pvalue,
 )
 from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
+from caltest.text.numbers import counted
 from caltest.tolerance import sided_answer
 
 Array: TypeAlias = NDArray[np.float64]
@@ -275,6 +277,9 @@ def audit(
 _HELD = 2**24
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
 _EXPECTED = (0.025, 0.975)
+_FASTER = Phrase(
+    "fewer draws ({draws}), groups or statistics take less", {"draws": Argument("n_resamples")}
+)
 
 
 class Answers(NamedTuple):
@@ -338,6 +343,14 @@ def draw_all(
             statistics = [hypotheses[h][1].shuffled(seed) for h in places]
             columns += [Column(view, form_of(look, each, predictions)) for each in statistics]
         here = [h for _, places in batch for h in places]
+        if batch is batches[0]:  # the others are like it
+            # Views of one class each meet the rows in which it is drawn.
+            parts = [
+                together([form.work(n_resamples)], 1.0 if view.event is None else view.share)
+                for view, form in columns
+            ]
+            work = together(parts, len(hypotheses) / len(here))
+            announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
         values[:, here] = table(columns, draws, workers)
         resolutions[here] = [form.resolution for _, form in columns]
         for (view, form), h in zip(columns, here, strict=True):

@@ -37,7 +37,6 @@ UNIT = 10_000
 # Where steps of the tolerances begin, and how long they are.
 _STEPS = ((0, 1), (20, 2), (100, 5), (400, 10), (1000, 20), (2000, 50), (5000, 100))
 _ENTRIES = 2**19  # sums over intervals held at a time, and counts: they stay in the cache
-_COUNTS = 2**17
 
 
 def grid_of_tolerances() -> Grid:
@@ -110,7 +109,7 @@ class ShiftedScan:
     def errors(self, labels: NDArray[np.intp], side: Side) -> Array:
         """Return the standardised errors for labels in order, (L, G)."""
         counted = labels if side == "over" else 1 - labels
-        pieces = self.intervals.pieces(counted[None])[:, :, None]
+        pieces = self.intervals.pieces(counted[None], np.arange(len(counted)))[:, :, None]
         expected, weight = self.expected_and_scale[side]
         events = np.concatenate([found[0] for _, found in self.intervals.sums(pieces)])
         return np.asarray((expected - events) * weight)
@@ -129,24 +128,19 @@ class ShiftedScan:
 
     def _cells(self, seed: int, block: int, n_draws: int) -> NDArray[np.unsignedinteger]:
         """Count rows of every piece by the cell of p + u − 1, (B, K, 2 G): below −ε, … above ε."""
+        from caltest import _loops
+
         edges, width = self.intervals.edges, 2 * len(self.grid)
         most = int(np.diff(edges).max())
         counts = np.zeros(
             (n_draws, len(edges) - 1, width), dtype=np.uint16 if most < 2**16 else np.uint32
         )
         for number, rows in enumerate(blocks(len(self.probs), ROWS)):
-            place = generator(seed, number, block).random((n_draws, rows.stop - rows.start))
-            place += self.probs[rows, 1]
-            place *= UNIT
+            uniforms = generator(seed, number, block).random((n_draws, rows.stop - rows.start))
             pieces = np.searchsorted(edges, np.arange(rows.start, rows.stop), side="right") - 1
-            first, last = int(pieces[0]), int(pieces[-1]) + 1
-            offsets, size = (pieces - first) * width, (last - first) * width
-            for part in blocks(n_draws, max(1, _COUNTS // size)):
-                keys = self._cell_of.take(place[part].astype(np.intp))
-                keys += offsets
-                keys += (np.arange(len(keys)) * size)[:, None]
-                found = np.bincount(keys.ravel(), minlength=len(keys) * size)
-                counts[part, first:last] += found.reshape(len(keys), -1, width).astype(counts.dtype)
+            _loops.count_shifted(
+                uniforms, self.probs[rows, 1].copy(), float(UNIT), pieces, self._cell_of, counts
+            )
         return counts
 
     @cached_property

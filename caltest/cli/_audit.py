@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +32,7 @@ from caltest.cli._options import (
     File,
     Input,
     Label,
+    Scheduler,
     Seed,
     WithChoices,
     column_names,
@@ -58,9 +58,6 @@ _FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--j
 
 
 _PATH = 200  # characters of a path
-
-#: Rows times draws from where an audit takes half a minute or more, with the default checks.
-_LONG = 5e7
 
 
 def _columns(name: str, value: object) -> tuple[str, ...]:
@@ -179,6 +176,7 @@ def audit(
             parser=file_path,
         ),
     ] = None,
+    scheduler: Scheduler = None,
     jobs: Annotated[
         int | None, option("INT", "Cores to use; -1 is all of them.  [default: -1]")
     ] = None,
@@ -190,14 +188,24 @@ def audit(
     checks. Exit status: 0 not rejected, 1 rejected, 2 wrong input.
     """
     typed = {
-        name: value for name, value in locals().items() if name not in ("file", "config", "example")
+        name: value
+        for name, value in locals().items()
+        if name not in ("file", "config", "example", "scheduler")
     }
     with errors_reported():
-        _run(file, example, config, {name.replace("_", "-"): value for name, value in typed.items()})
+        named = {name.replace("_", "-"): value for name, value in typed.items()}
+        _run(file, example, config, scheduler, named)
 
 
-def _run(file: Path | None, example: str | None, config: Path | None, typed: dict[str, Any]) -> None:
+def _run(
+    file: str | Path | None,
+    example: str | None,
+    config: Path | None,
+    scheduler: str | None,
+    typed: dict[str, Any],
+) -> None:
     from caltest import auditing
+    from caltest._parallel import on_cluster
     from caltest.report import formats
 
     loaded = load_config(config, OPTIONS)
@@ -219,23 +227,20 @@ def _run(file: Path | None, example: str | None, config: Path | None, typed: dic
     ).with_groups()
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
-    rows, draws = len(sample.labels), given.get("n_resamples", auditing.engine.N_RESAMPLES)
-    if rows * draws >= _LONG and not sys.stderr.isatty():  # no bar of progress is seen in a log
-        size = f"{rows:,} rows of {sample.rows.n_classes:,} classes, with {draws:,} draws of the labels"
-        note(f"Auditing {size}: this may take minutes.")
     try:
-        audit = auditing.audit(
-            sample.rows,
-            sample.labels,
-            groups=groups,
-            n_jobs=asked.get("jobs", -1),
-            progress=True,
-            **given,
-        )
+        with on_cluster(scheduler):
+            audit = auditing.audit(
+                sample.rows,
+                sample.labels,
+                groups=groups,
+                n_jobs=asked.get("jobs", -1),
+                progress=True,
+                **given,
+            )
     except InputError as error:  # in the words of who typed it
         raise error.renamed({"n_resamples": "--resamples"}) from error
 
-    title = str(example if file is None else file.name)
+    title = str(example if file is None else Path(file).name)
     command = command_line(file, example, {**asked, "seed": audit.seed})
     texts_of = {
         path: formats.rendered(audit, _FORMATS[option], title=title, command=command, gate=weaker)
@@ -293,7 +298,7 @@ def _weaker(loaded: Config, typed: Mapping[str, Any]) -> str | None:
     return f"Less strict than the default, by {loaded.place}: {', '.join(found)}." if found else None
 
 
-def command_line(file: Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
+def command_line(file: str | Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
     """Return the command that repeats the numbers, in the same folder.
 
     What was asked for stands in it, typed or from a configuration, whatever that says later. What was

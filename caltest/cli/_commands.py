@@ -18,6 +18,7 @@ from caltest.cli._options import (
     Input,
     Jobs,
     LensName,
+    Scheduler,
     Seed,
     StatisticName,
     command,
@@ -75,6 +76,7 @@ def test(
     alpha: Annotated[float, default("FLOAT", "Level: reject if the p-value is not above it.")] = 0.05,
     resamples: Annotated[int, default("INT", "Draws of the null, where it draws.", min=1)] = 999,
     seed: Seed = None,
+    scheduler: Scheduler = None,
     jobs: Jobs = -1,
 ) -> Found:
     """Test whether predictions are calibrated.
@@ -84,6 +86,7 @@ def test(
     data = asked.rows_or_file()
 
     from caltest import testing
+    from caltest._parallel import on_cluster
     from caltest.named import find_statistic
 
     measure: dict[str, Any] = {} if statistic is None else {"statistic": statistic}
@@ -98,18 +101,19 @@ def test(
         measure = {"statistic": replace(found, **given)}
     elif rank is not None:
         raise InputError(f"--rank {rank} is that of an approximation; give --approximation too.")
-    result = testing.test(
-        *data,
-        **measure,
-        null=null,
-        lens=lens,
-        alternative=cast("Any", alternative),
-        tolerance=tolerance,
-        n_resamples=resamples,
-        rng=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
+    with on_cluster(scheduler):
+        result = testing.test(
+            *data,
+            **measure,
+            null=null,
+            lens=lens,
+            alternative=cast("Any", alternative),
+            tolerance=tolerance,
+            n_resamples=resamples,
+            rng=seed,
+            n_jobs=jobs,
+            progress=True,
+        )
     if result.n_resamples is not None:  # else no outcome whatever could be rejected
         sides = 2 if result.alternative == "two-sided" else 1
         check_draws("--resamples", result.n_resamples, alpha, sides)
@@ -355,7 +359,9 @@ def _models(
     twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
     if twice:
         raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
-    stems = [path.stem for path in files]  # what models are called; by whole paths if stems are equal
+    stems = [
+        Path(path).stem for path in files
+    ]  # what models are called; by whole paths if stems are equal
     pairs = zip(stems, files, strict=True)
     names = [stem if stems.count(stem) == 1 else str(path) for stem, path in pairs]
     sources = {name: str(path) for name, path in zip(names, files, strict=True)}

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from caltest._arguments import Kind, choose, confident, count_of_draws, difference, jobs, level
+from caltest._door import is_url
 from caltest.cli._output import (
     WRONG_INPUT,
     check_picture,
@@ -75,19 +76,20 @@ def default(kind: str, help_text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=kind, help=help_text, **more)
 
 
-def file_path(text: str) -> Path:
-    """Take the path of a file; an empty one would be the current folder's."""
+def file_path(text: str) -> str | Path:
+    """Take the path of a file, or its URL; an empty one would be the current folder's."""
     if not text:
         fail("the path of the file is empty; give that of a file.", WRONG_INPUT)
-    return Path(text)
+    return text if is_url(text) else Path(text)
 
 
 File = Annotated[
-    Path | None,
+    Any,
     typer.Argument(
         parser=file_path,
         metavar="FILE",
-        help="CSV, Parquet, Arrow, JSON lines, NPZ or NPY, or a directory of tables: a column of "
+        help="CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such "
+        "as 'part-*.parquet'; also behind s3://, gs://, abfs:// and other URLs. A column of "
         "probabilities a class, and one of labels.",
         show_default=False,
     ),
@@ -112,6 +114,14 @@ StatisticName = Annotated[str, default("NAME", "What is computed; see below.", "
 LensName = Annotated[str | None, option("NAME", "A view of the predictions; see below.", "--lens")]
 Seed = Annotated[int | None, option("INT", "Repeats the numbers.  [default: random]", min=0)]
 Jobs = Annotated[int, default("INT", "Cores to use; -1 is all of them.")]
+Scheduler = Annotated[
+    str | None,
+    option(
+        "URL",
+        "A Dask cluster whose workers do the work, such as tcp://host:8786; they read a file "
+        "themselves.  [default: this machine]",
+    ),
+]
 Example = Annotated[
     str | None, option("NAME", "Bundled predictions instead of FILE, for instance digits:naive_bayes.")
 ]
@@ -162,7 +172,7 @@ def column_names(columns: str | None) -> list[str] | None:
 class Input:
     """Whose predictions a command is asked about."""
 
-    file: Path | None
+    file: str | Path | None
     label: str | None
     columns: Sequence[str] | None
     group: Sequence[str]

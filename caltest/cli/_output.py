@@ -13,8 +13,10 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -24,18 +26,33 @@ from typer.core import TyperGroup
 from caltest._door import called
 from caltest._visible import message, quoted, visible_page
 from caltest._writing import check_file, is_special, resolved, same_file, write_whole
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, LongWorkWarning
 
 # ------------------------------------------------------------------ words
 
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 
+#: What arguments of Python are called here, in what is said of long work.
+_OPTIONS = {
+    "approximation": "--approximation",
+    "n_resamples": "--resamples",
+    "null": "--null",
+    "rank": "--rank",
+}
+
+
 @contextmanager
 def errors_reported() -> Iterator[None]:
-    """Turn an exception into a line on standard error and an exit status that says what it was."""
+    """Turn an exception into a line on standard error and an exit status that says what it was.
+
+    A warning that work will take long is a line there too, before the work starts.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", LongWorkWarning)
+            warnings.showwarning = partial(_show, warnings.showwarning)
+            yield
     except InputError as error:
         fail(str(error), WRONG_INPUT)
     except typer.Exit:
@@ -48,10 +65,21 @@ def errors_reported() -> Iterator[None]:
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
 
 
-def _refusal(error: Exception) -> str | None:
-    """Say what the system refused, if that is what went wrong: it is no bug of ours."""
-    from caltest._memory import is_want_of_memory
+def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -> None:
+    """Write a warning."""
+    if isinstance(warning, LongWorkWarning):
+        note(f"Note: {message(str(warning.phrase.renamed(_OPTIONS)))}")
+    else:
+        otherwise(warning, *where)
 
+
+def _refusal(error: Exception) -> str | None:
+    """Say what the system refused, or a cluster, if that is what went wrong: it is no bug of ours."""
+    from caltest._memory import is_want_of_memory
+    from caltest._parallel import LostError
+
+    if isinstance(error, LostError):
+        return str(error)
     if is_want_of_memory(error):
         return (
             "there is not enough memory for this; take fewer rows or classes, --jobs 1, or allow more "
@@ -171,14 +199,14 @@ _LARGEST_PICTURE = 2**24  # bytes
 def check_outputs(
     outputs: Mapping[str, Path],
     suffixes: Mapping[str, tuple[str, ...]],
-    inputs: Iterable[Path | None],
+    inputs: Iterable[str | Path | None],
 ) -> None:
     """Raise, before anything is computed, if a file could not be written, or would destroy another.
 
     By option: where to write ("-" is standard output), and the suffixes that it takes. An output that
     leads to one of the inputs is refused, whichever links of either kind lead there.
     """
-    read = [each for each in inputs if each is not None]
+    read = [each for each in inputs if isinstance(each, Path)]  # no output is written to a URL
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
         name = f"{option} is {path}"
@@ -272,7 +300,7 @@ def _is_ours(path: Path) -> bool:
 _PICTURES = (".png", ".pdf", ".svg")
 
 
-def check_picture(path: Path | None, file: Path | None) -> None:
+def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, as_float, flag, real_array
-from caltest._sampling import LabelSampler
+from caltest._narrow import over_columns
+from caltest._sampling import ROWS, LabelSampler
+from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed, read_table, shape_of
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
@@ -25,14 +27,14 @@ from caltest.text.numbers import counted
 def _check_order(probs: Table, labels: Table) -> None:
     """Raise if the two arguments look swapped, or the labels are not one class a row."""
     p, y = probs.values, labels.values
-    if p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
-        numbers = p.dtype.kind == "f"
+    numbers = p.dtype.kind == "f"
+    unlike = y.ndim != 1 or not numbers  # of two float vectors, which is which cannot be told
+    if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
         with np.errstate(invalid="ignore"):
             classes = not numbers or np.all(p == np.round(p))
             fractional = y.dtype.kind == "f" and np.any(y != np.round(y))
         wide = y.ndim == 2 and y.shape[1] > 2 and not probs.is_text and np.max(p) > 1
-        unlike = y.ndim != 1 or not numbers  # of two float vectors, which is which cannot be told
-        if classes and unlike and (fractional or wide):
+        if classes and (fractional or wide):
             raise InputError(
                 f"probs and labels look swapped: probs has shape {shape_of(p)} and holds classes, "
                 f"labels has shape {shape_of(y)} and holds probabilities; give probs first, labels "
@@ -207,12 +209,21 @@ class Rows:
 
     def impossible(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the rows whose label has probability 0."""
-        return np.flatnonzero(self.probs[np.arange(len(labels)), labels] == 0.0)
+        return np.flatnonzero(self.of_labels(labels) == 0.0)
 
     def chance(self, labels: NDArray[np.intp]) -> float:
         """Return the probability of all the labels."""
-        with np.errstate(divide="ignore"):
-            return float(np.exp(np.log(self.probs[np.arange(len(labels)), labels]).sum()))
+        chance = 1.0
+        for rows in blocks(len(labels), ROWS):
+            chance *= float(self.of_labels(labels[rows], rows).prod())
+            if chance == 0.0:  # below all numbers, as of most samples after some hundreds of rows
+                break
+        return chance
+
+    def of_labels(self, labels: NDArray[np.intp], rows: slice = slice(None)) -> NDArray[np.float64]:
+        """Return the probability of every label, of all rows or of some."""
+        probs = self.probs[rows]
+        return probs.take(labels + np.arange(0, probs.size, probs.shape[1]))
 
     def surprises(self, clip: float | None = None) -> NDArray[np.float64]:
         """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
@@ -346,20 +357,26 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
         values = np.clip(values, 0, 1)
         notes.append(Event("clipped", max(-low, high - 1)))
     if binary:
-        ones = values.reshape(-1).astype(np.float64)
-        rows = np.column_stack([1 - ones, ones])
+        rows = np.empty((len(values), 2))
+        rows[:, 1] = values.reshape(-1)
+        rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         return rows, pair, (*notes, "One column, read as P(class 1).")
-    sums = values.sum(axis=1, dtype=np.float64)
+    sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
-    if off.max() > tolerance:
+    most = float(off.max())
+    if most > tolerance:
         suspect = Suspect(Table(values, table.names, table.coarse), tolerance)
         if not looks_rounded(suspect):
             raise probs_error(suspect)
-        notes.append(Event("rounded", float(off.max())))
-    elif off.max() > _WORTH_A_NOTE:
-        notes.append(Event("renormalised", float(off.max())))
-    return _renormalised(values, sums), table.names, tuple(notes)
+        notes.append(Event("rounded", most))
+    elif most > _WORTH_A_NOTE:
+        notes.append(Event("renormalised", most))
+    rounding = n_classes * np.finfo(np.float64).eps  # rows that sum to 1 up to this stay as they are
+    rows = values.astype(np.float64)
+    if most > rounding:
+        rows /= np.where(off <= rounding, 1.0, sums)[:, None]
+    return rows, table.names, tuple(notes)
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
@@ -373,19 +390,13 @@ def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _renormalised(values: np.ndarray, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide rows by their sums, into a new array; rows that sum to 1 up to rounding stay as is."""
-    rounding = values.shape[1] * np.finfo(np.float64).eps
-    divisors = np.where(np.abs(sums - 1) <= rounding, 1.0, sums)
-    rows = np.empty(values.shape)
-    np.divide(values, divisors[:, None], out=rows)
-    return rows
-
-
 def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
     """Raise if both have a pandas index, and the two say that rows do not correspond."""
     indices = []
-    for data in (nw.to_native(x, pass_through=True) for x in (probs, labels)):
+    for given in (probs, labels):
+        if isinstance(given, np.ndarray | list):  # as most are; to ask narwhals takes its time
+            return
+        data = nw.to_native(given, pass_through=True)
         if not (nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data)):
             return
         indices.append(data.index)

@@ -8,12 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
-from caltest.data.containers import check_columns, chosen_columns, chosen_label, likely_labels, listed
+from caltest.data.containers import (
+    Table,
+    check_columns,
+    chosen_columns,
+    chosen_label,
+    likely_labels,
+    listed,
+)
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
@@ -120,12 +128,20 @@ class Columns:
     def content(self, table: Any) -> Content:
         """Return what is in a table of Arrow, or in a part of its rows."""
         frame: Any = nw.from_native(table, eager_only=True)
-        probs, where = frame.select(self.probs), listed(self.probs)
+        probs, where = self._floats(table) or frame.select(self.probs), listed(self.probs)
         groups = {name: frame.get_column(name).to_list() for name in self.groups}
         if self.label is None:
             return Content(probs, None, groups, self.notes, f"probs were read from {where}")
         origin = f"labels were read from column {quoted(self.label)}, probs from {where}"
         return Content(probs, frame.get_column(self.label), groups, self.notes, origin)
+
+    def _floats(self, table: Any) -> Table | None:
+        """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
+        columns = [table.column(name) for name in self.probs]
+        if any(str(each.type) not in ("float", "double") or each.null_count for each in columns):
+            return None
+        values = np.column_stack([each.to_numpy() for each in columns])
+        return Table(values, self.probs, any(str(each.type) == "float" for each in columns))
 
 
 @dataclass(frozen=True, eq=False)

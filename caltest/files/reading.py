@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import arguments, names
-from caltest._door import called, check_file, is_folder, named, opened, size_of
+from caltest._door import (
+    Place,
+    called,
+    check_file,
+    is_folder,
+    is_pattern,
+    located,
+    named,
+    opened,
+    size_of,
+)
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import is_framed, read_table
@@ -40,8 +50,10 @@ def read(
     path
         A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``,
         ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object a line), or a directory of such
-        files of one kind, read in the order of their names. It has one column of labels, and its
-        other columns are probabilities, named after the classes; a single one is P(class 1).
+        files of one kind, or a pattern of their names ("day=*/*.parquet"), read in the order of their
+        names. URLs that pyarrow knows (s3, gs, abfs, hdfs), or fsspec, are paths too. It has one
+        column of labels, and its other columns are probabilities, named after the classes; a single
+        one is P(class 1).
         Or ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels,
         and optionally ``classes``. Or ``.npy``: one array with a column of labels.
     label
@@ -174,16 +186,17 @@ def read_pilot(
 
 def _content(path: str | Path, roles: Roles) -> Content:
     """Read all that is asked for, by the suffix of the file."""
-    suffix = Path(path).suffix
-    if path != "" and (suffix.lower() in FORMATS or is_folder(path)):
-        return stored_table(Path(path), roles, whole=True).content()
-    check_file(path)
+    place = path if path == "" else located(path)
+    if not isinstance(place, str) and _is_table(place):
+        return stored_table(place, roles, whole=True).content()
+    check_file(place)
+    suffix = Path(str(place)).suffix
     if suffix.lower() not in _ARRAYS:
         raise InputError(
             f"the suffix {quoted(suffix)} is none that can be read; convert the file to "
             f"{', '.join((*FORMATS, *_ARRAYS))}."
         )
-    with opened(path, NUMPY) as file:
+    with opened(place, NUMPY) as file:
         if size_of(file) == 0:
             raise InputError("the file is empty; write it anew.")
         return _ARRAYS[suffix.lower()](file, roles)
@@ -238,22 +251,33 @@ def scan(
     """
     roles = Roles.of(label, columns, groups)
     with named(called(path)):
-        if not is_folder(path) or path == "":
-            check_file(path)
-        if Path(path).suffix.lower() != ".npy":
-            return stored_table(Path(path), roles, whole=False)
-        with opened(path, NUMPY) as file:
+        place = path if path == "" else located(path)
+        if isinstance(place, str) or not (is_folder(place) or is_pattern(place)):
+            check_file(place)
+        assert not isinstance(place, str)  # an empty one is no file
+        if place.suffix.lower() != ".npy":
+            return stored_table(place, roles, whole=False)
+        with opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
             raise InputError("there are no rows; write them anew.")
         assert column is not None  # labels are needed
-        return StoredFile(called(path), header.shape[0], Path(path), header, column)
+        return StoredFile(called(path), header.shape[0], place, header, column)
 
 
 def can_scan(path: str | Path) -> bool:
     """Say whether there is something of a kind that can be read a block at a time."""
-    known = isinstance(path, str | Path) and path != ""
-    return known and (is_folder(path) or Path(path).suffix.lower() in (*FORMATS, ".npy"))
+    if not isinstance(path, str | Path) or path == "":
+        return False
+    try:
+        place = located(path)
+        return place.suffix.lower() == ".npy" or _is_table(place)
+    except InputError:  # whoever reads it says so
+        return False
+
+
+def _is_table(place: Place) -> bool:
+    return place.suffix.lower() in FORMATS or is_folder(place) or is_pattern(place)
 
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:

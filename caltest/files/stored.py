@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from io import BufferedReader
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from caltest._door import called, is_file, is_folder, named, opened, reading, size_of
+from caltest._door import (
+    Place,
+    called,
+    entries,
+    is_folder,
+    is_pattern,
+    matching,
+    named,
+    opened,
+    size_of,
+)
 from caltest._memory import check_fits
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
@@ -23,7 +31,8 @@ from caltest.data.containers import check_unique, listed
 from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.content import Columns, Content, Roles, check_held
-from caltest.files.tables import FORMATS, Format, Survey, cast, one_type
+from caltest.files.formats import Format, Survey, cast, one_type
+from caltest.files.tables import FORMATS
 
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
@@ -49,13 +58,17 @@ class Stored(ABC):
     n_samples: int
 
     @abstractmethod
-    def _chunks(self) -> Iterator[Any]:
-        """Yield blocks of ROWS rows, and the rest, as they are stored."""
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+        """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
+
+    @abstractmethod
+    def _check(self, block: Any) -> Sample:
+        """Check one of them."""
 
     @property
     @abstractmethod
-    def _check(self) -> Callable[[Any], Sample]:
-        """What checks one of them, without the data."""
+    def grain(self) -> int:
+        """Rows of the largest part: what precedes rows in their part is gone through to read them."""
 
     @property
     @abstractmethod
@@ -66,14 +79,28 @@ class Stored(ABC):
     def content(self) -> Content:
         """Read all rows, as they are."""
 
-    def tasks(self) -> StoredBlocks:
-        """Return (number, block) of all blocks of 4096 rows, read as they are gone through."""
-        return StoredBlocks(self)
+    def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
+        """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
 
-    @property
-    def checked(self) -> _BlockCheck:
-        """What checks a block, given its number and the block; it goes to other processes."""
-        return _BlockCheck(self.name, self._check)
+        Whoever goes through them reads them: in another process only the paths arrive.
+        """
+        last = -(-self.n_samples // ROWS) if last is None else last
+        for number, block in enumerate(self._chunks(first, last), start=first):
+            try:
+                sample = self._check(block)
+            except InputError as error:
+                raise error.moved(number * ROWS).within(self.name) from error
+            yield sample
+
+    def _rows(self, first: int, last: int) -> list[slice]:
+        """Return the rows of some blocks."""
+        return blocks(self.n_samples, ROWS)[first:last]
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"there were {self.n_samples} rows when it was opened, and it was written to since; do not "
+            "write to it while it is read."
+        )
 
     def load(self) -> Sample:
         """Read all rows into memory.
@@ -87,49 +114,6 @@ class Stored(ABC):
             return self.content().checked()
 
 
-@dataclass(frozen=True)
-class _BlockCheck:
-    """Checks blocks of stored rows, of a name, as ``check`` does, without the data."""
-
-    name: str
-    check: Callable[[Any], Sample]
-
-    def __call__(self, number: int, block: Any) -> Sample:
-        """Check block ``number``, and say where it is if something is wrong with it."""
-        try:
-            return self.check(block)
-        except InputError as error:
-            raise error.moved(number * ROWS).within(self.name) from error
-
-
-@dataclass(frozen=True, eq=False)
-class StoredBlocks:
-    """The blocks of stored rows, with their numbers: as many as it says, read one after the other."""
-
-    stored: Stored
-
-    def __len__(self) -> int:
-        return -(-self.stored.n_samples // ROWS)
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        count = 0
-        for number, block in enumerate(self.stored._chunks()):
-            count += len(block[0]) if isinstance(block, tuple) else len(block)
-            if count > self.stored.n_samples:
-                break
-            yield number, block
-        with named(self.stored.name):
-            _check_count(self.stored, count)
-
-
-def _check_count(stored: Stored, count: int) -> None:
-    if count != stored.n_samples:
-        raise InputError(
-            f"there were {stored.n_samples} rows when it was opened, and there is another number of "
-            "them now; do not write to it while it is read."
-        )
-
-
 # ------------------------------------------------------------------ tables
 
 
@@ -137,7 +121,7 @@ def _check_count(stored: Stored, count: int) -> None:
 class StoredTable(Stored):
     """A table in one file, or in several of one kind: what the first look at each of them found."""
 
-    files: tuple[Path, ...]
+    files: tuple[Place, ...]
     format: Format
     surveys: tuple[Survey, ...]
     schema: Any  # of the columns that are read, in Arrow
@@ -148,13 +132,29 @@ class StoredTable(Stored):
         """Numbers in a row."""
         return len(self.schema.names)
 
-    def batches(self, schema: Any) -> Iterator[Any]:
-        """Read some columns of all files, a few thousand rows at a time."""
+    @property
+    def grain(self) -> int:
+        """Rows of the largest row group, record batch or stretch of text."""
+        return max(max(survey.parts) for survey in self.surveys)
+
+    def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
+        """Read some columns of the rows from ``start`` on, a few thousand at a time."""
         several = len(self.files) > 1
         for path, survey in zip(self.files, self.surveys, strict=True):
+            if start >= survey.rows:
+                start -= survey.rows
+                continue
+            part = 0
+            while start >= survey.parts[part]:
+                start -= survey.parts[part]
+                part += 1
             with _opened(path, self.format, several) as file:
-                for batch in self.format.batches(file, survey, schema):
-                    yield cast(batch, schema)
+                if size_of(file) != survey.size:
+                    raise self._changed()
+                for batch in self.format.batches(file, survey, schema, part):
+                    if start < batch.num_rows:
+                        yield cast(batch, schema).slice(start)
+                    start = max(0, start - batch.num_rows)
 
     def table(self, schema: Any) -> Any:
         """Read some columns of all rows."""
@@ -162,26 +162,24 @@ class StoredTable(Stored):
 
         return pa.Table.from_batches(self.batches(schema), schema)
 
-    def _chunks(self) -> Iterator[Any]:
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
         import pyarrow as pa
 
         held: list[Any] = []
-        count = 0
-        with named(self.name):
-            for batch in self.batches(self.schema):
-                held.append(batch)
-                count += batch.num_rows
-                if count >= ROWS:
-                    table, start = pa.Table.from_batches(held), 0
-                    for start in range(0, count - ROWS + 1, ROWS):
-                        yield table.slice(start, ROWS)
-                    held, count = table.slice(start + ROWS).to_batches(), count - start - ROWS
-        if count:
-            yield pa.Table.from_batches(held)
+        wanted = self._rows(first, last)
+        with named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
+            for rows in wanted:
+                count = rows.stop - rows.start
+                while sum(each.num_rows for each in held) < count:
+                    if (batch := next(batches, None)) is None:
+                        raise self._changed()
+                    held.append(batch)
+                table = pa.Table.from_batches(held)
+                held = table.slice(count).to_batches()
+                yield table.slice(0, count)
 
-    @property
-    def _check(self) -> Callable[[Any], Sample]:
-        return partial(_of_table, self.columns)
+    def _check(self, block: Any) -> Sample:
+        return self.columns.content(block).checked(part=True)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -189,15 +187,12 @@ class StoredTable(Stored):
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
         table = self.table(self.schema)
-        _check_count(self, table.num_rows)
+        if table.num_rows != self.n_samples:
+            raise self._changed()
         return self.columns.content(table)
 
 
-def _of_table(columns: Columns, block: Any) -> Sample:
-    return columns.content(block).checked(part=True)
-
-
-def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
+def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     """Look at the files of a table, which is to be read as a whole or a block at a time."""
     import pyarrow as pa
 
@@ -210,9 +205,9 @@ def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
     surveys = []
     for each in files:
         with _opened(each, kind, len(files) > 1) as file:
-            if size_of(file) == 0:
+            if (size := size_of(file)) == 0:
                 raise InputError("the file is empty; write it anew.")
-            surveys.append(kind.look(file))
+            surveys.append(replace(kind.look(file), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
@@ -258,7 +253,7 @@ def stored_table(path: Path, roles: Roles, *, whole: bool) -> StoredTable:
 
 
 @contextmanager
-def _opened(path: Path, kind: Format, several: bool) -> Iterator[BufferedReader]:
+def _opened(path: Place, kind: Format, several: bool) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
     with ExitStack() as stack:
         if several:
@@ -266,30 +261,31 @@ def _opened(path: Path, kind: Format, several: bool) -> Iterator[BufferedReader]
         yield stack.enter_context(opened(path, kind.kind))
 
 
-def _files(path: Path) -> tuple[list[Path], Format]:
+def _files(path: Place) -> tuple[list[Place], Format]:
     """Return the files of a table in the order of their names, and their format.
 
     Names that begin with "." or "_" are what systems keep beside data.
     """
-    files, folder = [path], is_folder(path)
+    folder = is_folder(path)
     if folder:
-        with reading("the directory cannot be read"):
-            files = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+        found = [each for each in entries(path) if each[0].name[0] not in "._"]
+    else:
+        found = matching(path) if is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
         suffixes = [suffix for suffix, each in FORMATS.items() if each is kind]
-        found = [
-            each for each in files if each.suffix.lower() in suffixes and (is_file(each) or not folder)
-        ]
-        others = [each.name for each in files if each not in found]
-        if found and others:
+        files = [each for each, plain, _ in found if plain and each.suffix.lower() in suffixes]
+        others = [each.name for each, *_ in found if each not in files]
+        if files and others:
+            holds = "the directory holds" if folder else "the pattern matches"
             raise InputError(
-                f"besides {suffixes[0][1:]} files the directory holds {listed(others, 3)}; give a "
+                f"besides {suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
                 "directory of files of one kind and nothing else."
             )
-        if found:
-            return found, kind
-    where = "this directory holds no such files" if folder else f"this is {quoted(path.suffix)}"
-    advice = "give another" if folder else "convert it, or read it with caltest.files.read"
+        if files:
+            return files, kind
+    several = folder or len(found) > 1
+    where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
+    advice = "give another" if several else "convert it, or read it with caltest.files.read"
     raise InputError(
         f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files, and {where}; "
         f"{advice}."
@@ -303,7 +299,7 @@ def _files(path: Path) -> tuple[list[Path], Format]:
 class StoredFile(Stored):
     """A table in an NPY file. It is read, not mapped: where a mapped file is cut short, Python dies."""
 
-    path: Path
+    path: Place
     header: Header  # what it announced when it was opened first
     label: int
 
@@ -322,14 +318,18 @@ class StoredFile(Stored):
                 )
             yield file
 
-    def _chunks(self) -> Iterator[Any]:
-        with named(self.name), self._opened() as file:
-            for rows in blocks(self.n_samples, ROWS):
-                yield read_rows(file, self.header, rows), self.label
-
     @property
-    def _check(self) -> Callable[[Any], Sample]:
-        return _of_arrays
+    def grain(self) -> int:
+        """Any row is found at once."""
+        return 1
+
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+        with named(self.name), self._opened() as file:
+            for rows in self._rows(first, last):
+                yield read_rows(file, self.header, rows)
+
+    def _check(self, block: Any) -> Sample:
+        return sample(np.delete(block, self.label, axis=1), block[:, self.label], part=True)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -350,14 +350,21 @@ class StoredArrays(Stored):
         """Numbers in a row."""
         return int(np.prod(self.probs.shape[1:]))
 
-    def _chunks(self) -> Iterator[Any]:
-        for rows in blocks(self.n_samples, ROWS):
-            # Read here, in the order of the file.
+    @property
+    def grain(self) -> int:
+        """Any row is found at once."""
+        return 1
+
+    def _chunks(self, first: int, last: int) -> Iterator[Any]:
+        for rows in self._rows(first, last):
             yield np.array(self.probs[rows]), np.array(self.labels[rows])
 
-    @property
-    def _check(self) -> Callable[[Any], Sample]:
-        return _of_arrays
+    def _check(self, block: Any) -> Sample:
+        return sample(*block, part=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = _by_reference(self.probs), _by_reference(self.labels)
+        return StoredArrays, (self.name, self.n_samples, *arrays)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -365,8 +372,36 @@ class StoredArrays(Stored):
         return Content(np.array(self.probs), np.array(self.labels), {})
 
 
-def _of_arrays(block: Any) -> Sample:
-    table, labels = block
-    if isinstance(labels, int):
-        table, labels = np.delete(table, labels, axis=1), table[:, labels]
-    return sample(table, labels, part=True)
+class _Mapping(NamedTuple):
+    """Where in a file the numbers of a mapped array are: what is sent in its place."""
+
+    path: str
+    dtype: Any
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mapped, tuple(self)
+
+
+def _by_reference(array: Any) -> Any:
+    """Return what another process gets in place of an array: of a mapped one, no number of it."""
+    root = array
+    while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
+        root = root.base
+    if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
+        return array
+    if not array.size or min(array.strides) < 0:
+        return array
+    first, begin = (each.__array_interface__["data"][0] for each in (array, root))
+    place = root.offset + first - begin
+    return _Mapping(str(root.filename), array.dtype, place, array.shape, array.strides)
+
+
+def _mapped(
+    path: str, dtype: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
+    last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
+    return np.ndarray(shape, dtype, numbers, strides=strides)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import Array as Array
 from caltest._tiles import Tile
+from caltest._work import Work
 from caltest.kernels.bandwidth import fixed_order
 
 #: Classes, whole numbers; of predicted distributions, the outcomes.
@@ -23,6 +24,15 @@ ROUNDING = 1e-14
 
 #: Variance of a number of events below which it counts as certain; its cube does not underflow.
 CERTAIN = 1e-100
+
+
+def taken(labels: Labels, rows: NDArray[np.intp]) -> Labels:
+    """Return the labels (B, n) of some rows."""
+    from caltest import _loops
+
+    found = np.empty((len(labels), len(rows)), dtype=labels.dtype)
+    _loops.take_rows(labels, rows, found)
+    return found
 
 
 class Form(ABC):
@@ -47,6 +57,10 @@ class Form(ABC):
         It matters where labels are all but certain, so that rounding is all that varies.
         """
         return 0.0
+
+    def work(self, draws: int) -> Work:
+        """Return what the values of so many label vectors take, about; nothing if it is not known."""
+        return {}
 
     @abstractmethod
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
@@ -104,8 +118,10 @@ def effective_surprises(shares: Array, chances: Array) -> float:
     with chance u_i; terms of share 0 do not count. Never more than Σ u, and less if the variance sits
     where little is uncertain. Few of them make a distribution of few atoms, which no smooth curve fits.
     """
-    counted = (shares > 0) & (chances > 0)
-    s, u = shares[counted], chances[counted]
+    s, u = shares, chances
+    if not min(s.min(initial=1.0), u.min(initial=1.0)) > 0.0:
+        counted = (shares > 0) & (chances > 0)
+        s, u = shares[counted], chances[counted]
     if not len(s):
         return 0.0
     s = s / s.max()  # squares of tiny shares would vanish
@@ -206,6 +222,11 @@ class HasCumulantGenerator(Form):
     @abstractmethod
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t) of the statistic under H0, given the predictions."""
+
+    @property
+    def reach(self) -> float:
+        """How far a term may move the sum at most, or more; infinite if that is not known."""
+        return np.inf
 
 
 class HasLatticeTerms(Form):

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.forms._pair_moments import quadratic_moments
@@ -97,10 +98,14 @@ class Binned(HasLeadingSum, Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Count the labels of every bin, (B, K, m)."""
+        cells, shape = self.cells[rows], (len(labels), *self.sums_of_a_draw)
+        if len(labels) == 1:  # sooner counted than a loop is compiled
+            keys = cells * shape[2] + labels[0]
+            return np.bincount(keys, minlength=shape[1] * shape[2]).reshape(shape).astype(np.float64)
         from caltest import _loops
 
-        counts = np.zeros((len(labels), *self.sums_of_a_draw))
-        _loops.bin_counts(labels, self.cells[rows], counts)
+        counts = np.zeros(shape)
+        _loops.bin_counts(labels, cells, counts)
         return counts
 
     def finish(self, sums: Array) -> Array:
@@ -197,7 +202,7 @@ class BinnedSquares(HasMoments, Binned):
         means = np.einsum("ik,ik->i", self.probs, table)
         alone = np.einsum("ik,ik->i", self.probs, (table - means[:, None]) ** 2)
         shares = 2.0 * self.quadratic[self.cells] ** 2 * own * others.clip(min=0.0) + alone
-        surprises = effective_surprises(shares, 1.0 - self.probs.max(axis=1))
+        surprises = effective_surprises(shares, 1.0 - over_columns(np.maximum, self.probs))
         return Moments.of_cumulants(mean + self.constant, variance, third, error, surprises)
 
 
@@ -264,12 +269,12 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
     @cached_property
     def _variances(self) -> Array:
         """Of the rows' residuals, (n,)."""
-        return np.asarray(self.probs.prod(axis=1))
+        return over_columns(np.multiply, self.probs)
 
     def _per_bin(self, values: Array) -> Array:
         return np.bincount(self.cells, weights=values).astype(np.float64)
 
-    @property
+    @cached_property
     def chi_square(self) -> ChiSquare:
         """As many degrees of freedom as bins that can vary."""
         return ChiSquare(int(np.count_nonzero(self._per_bin(self._variances) > CERTAIN)))
@@ -290,5 +295,5 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
             float(w @ k2),
             float(w**2 @ (k4 + 2 * k2**2)),
             float(w**3 @ third),
-            surprises=effective_surprises(shares, self.probs.min(axis=1)),
+            surprises=effective_surprises(shares, over_columns(np.minimum, self.probs)),
         )

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from caltest._parallel import ALONE, Workers
+from caltest._work import Work, together
 from caltest.forms.base import Array, Form, HasMoments, Labels, Moments
 from caltest.forms.paths import HasBrownianLimit
 from caltest.pvalues import Alternative, evidence
@@ -130,6 +131,10 @@ class Combined(Form):
     def combine(self, found: Array) -> Array:
         """Return the largest evidence, (B,)."""
         return np.asarray(found.max(axis=1))
+
+    def work(self, draws: int) -> Work:
+        """Return what all parts take."""
+        return together(part.form.work(draws) for part in self.components)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

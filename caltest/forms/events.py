@@ -7,25 +7,75 @@ one class after another would be O(n m).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import Array, blocks
-from caltest.forms.base import Form, Labels
+from caltest.forms.base import Form, Labels, taken
 from caltest.forms.paths import CumulativeDifference
 from caltest.forms.sums import LinearSum
 
 Places: TypeAlias = NDArray[np.intp]
-#: A statistic of one draw, from the rows in which its event is true, in increasing order.
-OfEvents: TypeAlias = Callable[[Places], float]
 
 _FEWEST_ROWS = 2048  # in fewer, calls take longer than rows
-_ENTRIES = 2**22  # labels of the draws that are sorted at a time, 32 MB
+_ENTRIES = 2**22  # labels of the draws that are sorted at a time, 16 MB
 _MOST_EVENTS = 1 / 8  # of the rows; of more, sorting them takes longer than looking at all rows
+
+
+class OfEvents(ABC):
+    """A statistic of one class, from the rows in which it came true."""
+
+    @abstractmethod
+    def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
+        """Return (B,) values from (B, n) rows sorted by class, and where classes end, (B, m + 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Cumulative(OfEvents):
+    """What `CumulativeDifference` is, number for number: between two events C only falls."""
+
+    form: CumulativeDifference
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int32], Array]:
+        """Where the score of a row comes among the different ones; what is expected up to each."""
+        scores, inverse, sizes = np.unique(self.form.scores, return_inverse=True, return_counts=True)
+        return inverse.astype(np.int32), np.append(0.0, np.cumsum(sizes * scores))
+
+    def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
+        from caltest import _loops
+
+        place_of, expected = self._places
+        lowest, highest = np.empty(len(rows)), np.empty(len(rows))
+        _loops.extremes_of_events(rows, ends, column, place_of, expected, lowest, highest)
+        is_range = self.form.functional == "range"
+        far = highest - lowest if is_range else np.maximum(highest, -lowest)
+        return np.asarray(far / len(place_of))
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear(OfEvents):
+    """What `LinearSum` is, up to rounding: a sum without events, and what each event adds."""
+
+    form: LinearSum
+
+    @cached_property
+    def _parts(self) -> tuple[float, Array]:
+        table = self.form.table
+        return float(table[:, 0].sum()), np.ascontiguousarray(table[:, 1] - table[:, 0])
+
+    def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
+        from caltest import _loops
+
+        without, added = self._parts
+        sums = np.full(len(rows), without)
+        _loops.sums_of_events(rows, ends, column, added, sums)
+        return sums
 
 
 def of_events(form: Form, share: float) -> OfEvents | None:
@@ -36,38 +86,10 @@ def of_events(form: Form, share: float) -> OfEvents | None:
     if form.together or share > _MOST_EVENTS:
         return None
     if type(form) is CumulativeDifference and len(form.scores) >= _FEWEST_ROWS:
-        return _cumulative(form)
+        return _Cumulative(form)
     if type(form) is LinearSum and len(form.table) >= _FEWEST_ROWS and np.isfinite(form.table).all():
-        return _linear(form)
+        return _Linear(form)
     return None
-
-
-def _cumulative(form: CumulativeDifference) -> OfEvents:
-    """Return what `CumulativeDifference` is, number for number: between two events C only falls."""
-    scores, inverse, sizes = np.unique(form.scores, return_inverse=True, return_counts=True)
-    place_of = inverse.astype(np.int32)  # where the score of a row comes among the different ones
-    expected = np.append(0.0, np.cumsum(sizes * scores))  # up to a score, from 0 on
-    is_range, end = form.functional == "range", float(expected[-1])
-
-    def value(rows: Places) -> float:
-        places = place_of.take(rows)
-        places.sort()
-        count = len(places)
-        before = np.arange(count) - expected.take(places)
-        after = np.arange(1, count + 1) - expected.take(places + 1)
-        lowest = min(float(before.min(initial=0.0)), count - end)
-        highest = float(after.max(initial=0.0))
-        size = highest - lowest if is_range else max(highest, -lowest)
-        return size / len(place_of)
-
-    return value
-
-
-def _linear(form: LinearSum) -> OfEvents:
-    """Return what `LinearSum` is, up to rounding: a sum without events, and what each event adds."""
-    without = float(form.table[:, 0].sum())
-    added = np.ascontiguousarray(form.table[:, 1] - form.table[:, 0])
-    return lambda rows: without + float(added.take(rows).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +103,20 @@ class Classes:
 
     def of_labels(self, full: Labels) -> Array:
         """Return (B, H) values for the full labels (B, n)."""
-        labels = full if self.rows is None else full.take(self.rows, axis=1)
-        found, least = np.empty((len(labels), len(self.statistics))), max(self.columns) + 1
+        from caltest import _loops
+
+        labels = full if self.rows is None else taken(full, self.rows)
+        found, classes = np.empty((len(labels), len(self.statistics))), max(self.columns) + 1
         for part in blocks(len(labels), max(1, _ENTRIES // labels.shape[1])):
-            drawn = labels[part]
-            sorted_rows = [np.argsort(each, kind="stable") for each in drawn]
-            ends = [np.append(0, np.cumsum(np.bincount(each, minlength=least))) for each in drawn]
+            drawn: Any = labels[part]
+            rows = np.empty(drawn.shape, dtype=np.int32)
+            ends = np.empty((len(drawn), classes + 1), dtype=np.int32)
+            _loops.rows_by_class(drawn, rows, ends)
             # Class by class: what a class needs stays in the cache.
-            for number, statistic in enumerate(self.statistics):
-                column = self.columns[number]
-                for draw, (rows, end) in enumerate(zip(sorted_rows, ends, strict=True), part.start):
-                    found[draw, number] = statistic(rows[end[column] : end[column + 1]])
+            for number, (statistic, column) in enumerate(
+                zip(self.statistics, self.columns, strict=True)
+            ):
+                found[part, number] = statistic.of_draws(rows, ends, column)
         return found
 
 

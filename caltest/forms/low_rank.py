@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, ROWS, generator
 from caltest._tiles import Array, blocks
+from caltest._work import Work
 from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.pairs import Entries, Pairwise, fixed_residuals, leading_sum, usual_classes
@@ -32,7 +33,6 @@ from caltest.kernels.bandwidth import fixed_order
 _HELD = 2**22  # sums of features held at a time: 32 MiB
 _STAYING = 2**17  # sums of a draw that stay in the second-level cache, while rows are added
 _MOST_ROWS = 2**16  # whose numbers two bytes tell apart
-_WIDTH = 16  # features of a piece of those of all rows: in single precision a line of the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,10 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
     def sums_of_a_draw(self) -> tuple[int, ...]:
         """A sum for every class and feature, and a row more for what the pairs i = j add."""
         return int(self.probs.shape[1]) + 1, self.features.shape[1]
+
+    def work(self, draws: int) -> Work:
+        labels = float(draws) * self.n_samples
+        return {"label": labels, "feature": labels * self.features.shape[1]}
 
     @cached_property
     def pairs(self) -> Pairwise:
@@ -148,13 +152,15 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
     @cached_property
     def _pieces(self) -> tuple[Array, Array]:
         """The features of all rows, and what they lead to expect by class, a few of them at a time."""
+        from caltest._loops import WIDTH
+
         features = self.features[:]
-        count = -(-features.shape[1] // _WIDTH)
-        padded = np.zeros((len(features), count * _WIDTH), dtype=features.dtype)
+        count = -(-features.shape[1] // WIDTH)
+        padded = np.zeros((len(features), count * WIDTH), dtype=features.dtype)
         padded[:, : features.shape[1]] = features
         expected = -fixed_residuals(self.probs, self._usual).T @ padded
         pieces = (
-            np.ascontiguousarray(each.reshape(len(each), count, _WIDTH).transpose(1, 0, 2))
+            np.ascontiguousarray(each.reshape(len(each), count, WIDTH).transpose(1, 0, 2))
             for each in (padded, expected)
         )
         return next(pieces), next(pieces)

@@ -35,6 +35,7 @@ from caltest._tiles import (
     sum_over_strips,
     sum_over_tiles,
 )
+from caltest._work import Work
 from caltest.forms._pair_moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
@@ -166,6 +167,13 @@ class Pairwise(HasMoments, HasLeadingSum):
             for term in self.kernel_terms
         ]
         return ROUNDING * abs(self.scale) * len(self.probs) ** 2 * float(sum(sizes))
+
+    def work(self, draws: int) -> Work:
+        n, m = self.probs.shape
+        if self._chain is not None:
+            return {"label": float(draws) * n}
+        pairs = len(self.kernel_terms) * 0.5 * float(n) ** 2
+        return {"coordinate": pairs * m, "pair": pairs * draws}
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape

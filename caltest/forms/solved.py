@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, xlogy
 
 from caltest._parallel import ALONE, Workers
+from caltest._work import Work
 from caltest.forms.base import (
     ROUNDING,
     Array,
@@ -182,6 +183,10 @@ class LogisticRecalibration(HasChiSquare):
     def chi_square(self) -> ChiSquare:
         """As many degrees of freedom as parameters that the predictions can tell."""
         return ChiSquare(self.logits.estimable)
+
+    def work(self, draws: int) -> Work:
+        """Return a fit for every label vector."""
+        return {"fit": float(draws) * len(self.probs)}
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

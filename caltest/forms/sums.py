@@ -16,9 +16,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
+from caltest._narrow import over_columns
+from caltest._parallel import ALONE, Workers, added
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
+from caltest._work import Work
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
@@ -43,6 +45,7 @@ from caltest.predictive import GaussianPredictions, Predictive
 # ------------------------------------------------------------------ additive
 
 
+_ENTRIES = 2**16  # of a table looked at at a time, which stay in the cache
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
 _SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
 _SURE = 0.1  # of a step: rounding of a sum up to which it is clear on which point of a lattice it lies
@@ -65,6 +68,9 @@ class Additive(Form):
         """The shape of the sums of one label vector; None if rows had better come all at once."""
         return None
 
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * self.n_samples}
+
     @abstractmethod
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return Σ_{i in rows} s(g_i, y_i) as (B, …) for ``labels`` (B, rows)."""
@@ -75,10 +81,7 @@ class Additive(Form):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         parts = (self.contributions(rows, labels[:, rows]) for rows in blocks(self.n_samples, ROWS))
-        total = next(parts)
-        for part in parts:
-            total = total + part
-        return self.finish(total)
+        return self.finish(added(parts, np.add))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,12 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         """One number: the statistic."""
         return ()
 
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        # One label vector is added up sooner than a compiled loop is imported.
+        n, m = self.table.shape
+        entries = self.table.take(labels + np.arange(0, n * m, m))
+        return float(self.finish(np.array([entries.sum()]))[0])
+
     def finish(self, sums: Array) -> Array:
         return sums
 
@@ -122,20 +131,30 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
 
     @cached_property
     def _finite(self) -> Array:
+        if self.probs.min() > 0.0 and np.isfinite(self.table).all():
+            return self.table
         return np.where((self.probs > 0) & np.isfinite(self.table), self.table, 0.0)
 
     @cached_property
-    def _means(self) -> Array:
-        return np.asarray(np.einsum("ik,ik->i", self.probs, self._finite))
+    def _variances(self) -> Array:
+        """Of what the rows add, (n,)."""
+        return np.concatenate([(probs * each**2).sum(axis=0) for probs, each in self._centred()])
 
     @cached_property
-    def _variances(self) -> Array:
-        variances = np.empty(self.n_samples)
-        for rows in blocks(self.n_samples, ROWS):
-            centred = self._finite[rows] - self._means[rows, None]
-            centred *= centred
-            np.einsum("ik,ik->i", self.probs[rows], centred, out=variances[rows])
-        return variances
+    def _mean_and_variance(self) -> tuple[float, float]:
+        mean = float(np.vdot(self.probs, self._finite))
+        if self.probs.shape[1] > 2:
+            return mean, float(self._variances.sum())
+        (other, one), (start, end) = self.probs.T, self._finite.T
+        steps = end - start  # which a row takes or does not
+        return mean, float(np.vdot(other * one * steps, steps))
+
+    def _centred(self) -> Iterator[tuple[Array, Array]]:
+        """Yield, some rows at a time, predictions and entries less their means, (m, rows)."""
+        for rows in blocks(self.n_samples, max(1, _ENTRIES // self.probs.shape[1])):
+            # Class by class, since NumPy's loops are as long as the last axis.
+            probs, finite = (np.ascontiguousarray(x[rows].T) for x in (self.probs, self._finite))
+            yield probs, finite - (probs * finite).sum(axis=0)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -203,28 +222,29 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
     @property
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
-        return effective_surprises(self._variances, 1.0 - self.probs.max(axis=1))
+        return effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
 
     @property
     def repeats(self) -> float:
         """How many rows share their predictions, on average over the uncertainty."""
         return repeats(self.probs)
 
+    @property
+    def reach(self) -> float:
+        """The range of all entries, that of a row at least."""
+        return float(self._finite.max() - self._finite.min())
+
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         return self  # it is one sum
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        third = 0.0  # cumulants add
-        for rows in blocks(self.n_samples, ROWS):
-            centred = self._finite[rows] - self._means[rows, None]
-            third += float(np.vdot(self.probs[rows], centred**3))
-        mean, variance = float(self._means.sum()), float(self._variances.sum())
-        return Moments.of_cumulants(mean, variance, third, surprises=self.surprises)
+        third = sum(float(np.vdot(probs * each**2, each)) for probs, each in self._centred())
+        return Moments.of_cumulants(*self._mean_and_variance, third, surprises=self.surprises)
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """K(t) = Σ_i log Σ_k g_ik exp(t A_ik)."""
         if t == 0.0:
-            return 0.0, float(self._means.sum()), float(self._variances.sum())
+            return 0.0, *self._mean_and_variance
         total = np.zeros(3)
         for rows in blocks(self.n_samples, ROWS):
             total += tilted_cumulants(self._finite[rows], self.probs[rows], t)
@@ -313,15 +333,12 @@ class Gridded(Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the residuals of every cell, (B, cells)."""
-        scores = self.scores[rows]
-        sums = np.zeros((len(labels), self.n_cells))
-        if len(scores) == 0:
-            return sums
-        place = self.cells(scores)
-        order = np.argsort(place, kind="stable")
-        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-        counts = np.add.reduceat(labels.take(order, axis=1), starts, axis=1, dtype=np.int32)
-        sums[:, place[order[starts]]] = counts - np.add.reduceat(scores[order], starts)
+        from caltest import _loops
+
+        scores, sums = self.scores[rows], np.zeros((len(labels), self.n_cells))
+        cells = self.cells(scores)
+        _loops.cell_sums(labels, cells, sums)
+        sums -= np.bincount(cells, weights=scores, minlength=self.n_cells)
         return sums
 
 

@@ -202,8 +202,8 @@ class KernelWeights:
     @cached_property
     def chain(self) -> Chain | None:
         """The same, where W is the exponential of distances on a line and there are two classes."""
-        line = self.kernel.on_a_line(self.probs)
-        return None if line is None else Chain.of(line)
+        on_a_line = self.kernel.is_on_a_line(self.probs.shape[1])
+        return Chain.of(self.kernel.on_a_line(self.probs)) if on_a_line else None
 
     def __call__(self, rows: slice, columns: slice) -> Array:
         return self.tile(rows, columns)

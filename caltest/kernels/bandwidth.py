@@ -234,6 +234,7 @@ ALL_PAIRS_UP_TO = 5000  # rows; of more, "median" and "mean" look at representat
 REPRESENTATIVES = 2048  # rows that they look at, and that features are fitted to
 SMALLEST = 1e-100  # bandwidth: its square and their inverses are numbers too
 TILE = 512  # rows and columns of a tile of the matrix of distances
+_FEW = 300  # rows of which it is quicker to select from all distances than to count digits
 HELD = 2**24  # distances (128 MiB) that are kept in memory; more are computed anew in each pass
 
 
@@ -450,9 +451,18 @@ def _mean(rows: Array, distances: Blocks) -> float:
     return sum(float(block.sum()) for block in distances()) / max(n * (n - 1) // 2, 1)
 
 
+def _ranked(low: int, high: int, rows: Array, distances: Blocks) -> float:
+    """Mean of the distances of rank ``low`` and ``high``, at most 1 apart; few are selected from."""
+    if len(rows) > _FEW:
+        return middle(low, high, distances)
+    found = np.partition(np.concatenate(list(distances())), high)
+    lower = found[low] if low == high else found[:high].max()
+    return float(0.5 * (lower + found[high]))
+
+
 def _median(rows: Array, distances: Blocks) -> float:
     pairs = len(rows) * (len(rows) - 1) // 2
-    return middle((pairs - 1) // 2, pairs // 2, distances) if pairs else 0.0
+    return _ranked((pairs - 1) // 2, pairs // 2, rows, distances) if pairs else 0.0
 
 
 def _median_full(rows: Array, distances: Blocks) -> float:
@@ -460,8 +470,8 @@ def _median_full(rows: Array, distances: Blocks) -> float:
     n = len(rows)
     ranks = [(n * n - 1) // 2, n * n // 2]
     if ranks[0] < n:
-        return 0.0 if ranks[1] < n else middle(0, 0, distances) / 2
-    return middle((ranks[0] - n) // 2, (ranks[1] - n) // 2, distances)
+        return 0.0 if ranks[1] < n else _ranked(0, 0, rows, distances) / 2
+    return _ranked((ranks[0] - n) // 2, (ranks[1] - n) // 2, rows, distances)
 
 
 RULES: MappingProxyType[str, Callable[[Array, Blocks], float]] = MappingProxyType(

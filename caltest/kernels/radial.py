@@ -160,9 +160,10 @@ class Exponential(_Radial):
         d *= -1.0 / self._width
         return np.exp(d, out=d)
 
-    def on_a_line(self, points: Array) -> Array | None:
-        if points.shape[1] != 2 or self.distance == "hellinger":
-            return None
+    def is_on_a_line(self, m: int) -> bool:
+        return m == 2 and self.distance != "hellinger"
+
+    def on_a_line(self, points: Array) -> Array:
         return np.asarray(points[:, 1] * ((1.0 if self.distance == "tv" else sqrt(2.0)) / self._width))
 
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:

@@ -85,7 +85,7 @@ class Normal(Null):
             return from_sides(float(greater), float(less), question)
         z = (question.observed - mean) / np.sqrt(variance)
         notes: tuple[str, ...] = ()
-        if not nearly_normal(form.cumulant_generator, _NEARLY):
+        if not nearly_normal(form, _NEARLY):
             notes = (
                 "The statistic hangs on few unlikely labels and is far from normal, so that small "
                 "p-values may be much too small; null='moments' or 'monte_carlo' is right.",

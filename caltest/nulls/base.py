@@ -185,6 +185,10 @@ class Null(ABC):
         """Say what the p-value is worth for a form, where that depends on it."""
         return self.guarantee
 
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return to the values of how many label vectors its work amounts, about."""
+        return 1
+
     @abstractmethod
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
@@ -216,10 +220,9 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
     to that. It matters only where nearly all labels are certain, and there it matters much.
     """
     p = pvalues.combine_sides(greater, less, question.alternative)
-    return Answer(pvalue=float(np.clip(p, chance_of_labels(question), 1.0)), notes=notes)
+    return Answer(pvalue=min(max(p, chance_of_labels(question)), 1.0), notes=notes)
 
 
 def chance_of_labels(question: Question) -> float:
     """Return the probability of the observed labels under H0, in (0, 1]."""
-    chance = question.rows.chance(question.labels)
-    return float(np.clip(chance, np.finfo(float).tiny, 1.0))
+    return min(max(question.rows.chance(question.labels), pvalues.SMALLEST), 1.0)

@@ -51,6 +51,10 @@ class GramNull(Null):
         """Fit U-statistics with a Gram matrix."""
         return isinstance(form, HasGram)
 
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of resamples, of which each meets the whole matrix."""
+        return n_resamples
+
 
 def gram_of(question: Question) -> Tile:
     """Return the Gram tiles h_ij of the observed labels."""
@@ -278,6 +282,10 @@ class Consistency(Null):
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
         of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
         return not (isinstance(form, DensityForm | Combined) or of_densities)
+
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of resamples."""
+        return n_resamples
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""

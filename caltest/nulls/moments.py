@@ -95,10 +95,17 @@ def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
     return float((above - below) / (2.0 * step)), float((above + below - 2.0) / step**2)
 
 
-def nearly_normal(cumulants: CumulantGenerator, within: float) -> bool:
-    """Say whether skewness and excess kurtosis are small: then many outcomes count."""
+def nearly_normal(form: HasCumulantGenerator, within: float) -> bool:
+    """Say whether skewness and excess kurtosis are small: then many outcomes count.
+
+    Terms of range r at most give a sum of standard deviation σ a skewness of at most r/σ, and an excess
+    kurtosis of at most (r/σ)².
+    """
+    _, _, variance = form.cumulant_generator(0.0)
+    if 0.0 < form.reach <= min(within, 1.0) * variance**0.5:
+        return True
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return all(abs(value) <= within for value in shape(cumulants))
+        return all(abs(value) <= within for value in shape(form.cumulant_generator))
 
 
 def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float, limit: float) -> float:
@@ -180,6 +187,7 @@ _MANY_STEPS = 400.0  # unlikely labels from where the steps of that dimension ar
 _GAP = 0.3  # spread about the steps, in steps, from where there are no gaps
 _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
 _WORTH_A_NOTE = 0.05  # error of a skewness
+_MOMENTS = 40  # draws that take as long as the moments of pairs
 
 
 @arguments()
@@ -218,6 +226,10 @@ class ConditionalMoments(Null):
     def guarantee_for(self, form: Form) -> Guarantee:
         """Say that it is exact where the statistic counts."""
         return "exact" if lattice_terms(form) is not None else self.guarantee
+
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return what second and third moments of pairs take, if they are what is asked for."""
+        return _MOMENTS
 
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
@@ -264,7 +276,7 @@ class ConditionalMoments(Null):
 def _few_sums(form: HasCumulantGenerator) -> bool:
     """Say whether a sum of independent terms has too few values for a saddlepoint."""
     surprises = form.surprises
-    if surprises < _SURPRISES and not nearly_normal(form.cumulant_generator, _NEARLY):
+    if surprises < _SURPRISES and not nearly_normal(form, _NEARLY):
         return True
     lattice = form.lattice
     if lattice.span > 0.0 and lattice.spread == 0.0:

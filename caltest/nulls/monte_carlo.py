@@ -71,6 +71,10 @@ class MonteCarlo(Null):
         """Fit any form."""
         return True
 
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of draws."""
+        return n_resamples
+
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
         form, workers = question.form, question.workers

@@ -16,12 +16,13 @@ from caltest.plots.display import (
     INSIDE,
     ResultDisplay,
     heading,
+    is_narrow,
+    legend_below,
     lettering,
     reliability_axes,
     shade,
 )
 from caltest.text.numbers import confidence_text, points
-from caltest.text.vocabulary import TOO
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from caltest.bounds import MiscalibrationBounds
 
 _NAMED = 5  # places of a side
+_TOO = {"over": "too high", "under": "too low"}
+_COLOURS = {"over": "orange", "under": "blue"}
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 
 
@@ -44,11 +47,12 @@ _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5
 class BoundsDisplay(ResultDisplay):
     """The places where a model is wrong, on its reliability diagram. Make it with ``from_result``.
 
-    A place is shaded over the range of its probabilities; its mark is at the mean probability and the
-    share that came true. The bold line across it, parallel to the diagonal, is what is proved:
-    somewhere in the range the truth is beyond it, which says nothing of the mean. Open circles are 15
-    bins of equal width. Of more than five places of a side the most telling five are drawn, and the
-    legend says so.
+    A place is shaded over the range of its probabilities; its mark is at the mean predicted probability
+    and the observed share. The bold line across it, parallel to the diagonal, is what is proved:
+    somewhere in the range the truth is beyond it, which says nothing of the mean. The title has the
+    bound of all rows, and that of the worst range where it is lower. Open circles are 15 bins of equal
+    width. Of more than five places of a side the five with the strongest evidence are drawn, as the
+    legend says.
 
     Parameters
     ----------
@@ -93,25 +97,35 @@ class BoundsDisplay(ResultDisplay):
         return cls(result, view).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
-        return {"figsize": (6.2, 6.6)}
+        found = sum(side.found for side in self.result.views[self.view].sides)
+        return {"figsize": (6.2, 6.6 + 0.8 * found)}
+
+    def _key(self) -> str:
+        found = [each.side for each in self.result.views[self.view].sides if each.found]
+        named = [f"{_COLOURS[side]}: {_TOO[side]}" for side in found]
+        return ", ".join([*named, "line: bound"] if named else ["circles: 15 bins"])
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), view = axes, self.result.views[self.view]
+        narrow = is_narrow(ax)
         predicted = f"predicted probability that {lettering(view.event, CLAUSE)}"
-        reliability_axes(ax, predicted, "share that came true")
+        reliability_axes(ax, predicted, "observed share", few=narrow)
         ax.set_aspect("equal")
         bins = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 5.5, "zorder": 4}
         label = "15 bins of equal width"
         ax.plot(view.curve.says, view.curve.share, "o", clip_on=False, label=label, **bins)
         lines = []
         for bound in view.sides:
-            colour, too = BY_SIDE[bound.side], TOO[bound.side]
-            if bound.found:
-                by = f" by at least {points(bound.bound)}" if bound.bound else ""
-                lines.append(f"claims {too}{by} somewhere")
+            colour, too = BY_SIDE[bound.side], _TOO[bound.side]
             every = [place for place in bound.places if place.named]
-            told = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} places)"
-            title: str | None = f"place that claims {too}, mean of its rows{told}"
+            if bound.found:
+                least = "≥" if narrow else "predictions are at least"
+                by = f"{least} {points(bound.bound)}" if bound.bound else "predictions are"
+                lines.append(f"some {by} {too}")
+                if every and 0.0 < every[0].somewhere_by < bound.bound and not narrow:
+                    lines[-1] += f",\nin the worst range alone at least {points(every[0].somewhere_by)}"
+            some = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} ranges)"
+            title: str | None = f"range predicted {too}, its mean{some}"
             for place in every[:_NAMED]:
                 ends = shade(ax, place.low, place.high, colour)
                 for end in (place.low, place.high):
@@ -119,13 +133,14 @@ class BoundsDisplay(ResultDisplay):
                 if place.somewhere_by > 0.0:
                     shift = -place.somewhere_by if bound.side == "over" else place.somewhere_by
                     ax.plot(ends, [end + shift for end in ends], **_LINE, color=colour)
-                mark = INSIDE | {"marker": "D", "color": colour, "markersize": 6.5}
+                mark = INSIDE | {"marker": "D", "color": colour, "markersize": 6.5, "linestyle": "none"}
                 ax.plot([place.says], [place.share], zorder=6, clip_on=False, label=title, **mark)
                 title = None
             if every and every[0].somewhere_by > 0.0:
-                beyond = f"the truth is {'below' if bound.side == 'over' else 'above'} this line"
-                ax.plot([], [], **_LINE, color=colour, label=f"{beyond} somewhere on it")
+                beyond = "below" if bound.side == "over" else "above"
+                label = f"somewhere in the range, the true probability is {beyond} this line"
+                ax.plot([], [], **_LINE, color=colour, label=label)
         sure = f"with {confidence_text(self.result.confidence)} confidence:"
         lines = lines or ["the scan shows no error"]
         heading(ax, f"n = {self.result.n_samples:,}, {sure}", *lines)
-        ax.legend(loc="upper left", fontsize="small", framealpha=0.9)
+        legend_below(ax)

@@ -11,18 +11,21 @@ from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, axes, choose
 from caltest.plots.display import (
-    BLACK,
+    AS_PREDICTED,
     BLUE,
     BY_SIDE,
     CLAUSE,
     DASHED,
     FAINT,
     INSIDE,
+    LEAST_WIDTH,
     NARROW_BAND,
     OUTSIDE,
     WIDE_BAND,
     ResultDisplay,
     heading,
+    is_narrow,
+    legend_below,
     lettering,
     reliability_axes,
     shade,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[np.float64]
 Against: TypeAlias = Literal["scores", "rows"]
 
-_LEAST_WIDTH = 0.006  # of a box, so that it can be seen
+_LEAST_BOX = 0.006  # wide, so that it can be seen
 
 
 @arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
@@ -50,9 +53,9 @@ class CertificateDisplay(ResultDisplay):
     """The band of a certificate around the diagonal. Make it with ``from_result``.
 
     The band is grey; the certified distance is the pair of dotted lines; ranges proved to be
-    miscalibrated are shaded, and so are those in which isotonic bounds cross. Points are shares of
-    events in the bins, hollow diamonds where the band excludes the diagonal; the line is the isotonic
-    regression.
+    miscalibrated are shaded, and those in which isotonic bounds cross hatched, without a band. Points
+    are observed shares of the bins, hollow diamonds where the band excludes the diagonal; the line is
+    the isotonic regression.
 
     Parameters
     ----------
@@ -98,7 +101,12 @@ class CertificateDisplay(ResultDisplay):
         return cls(result, against).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
-        return {"figsize": (6.2, 7.0) if self.against == "scores" else (7.6, 5.2)}
+        return {"figsize": (6.2, 7.4) if self.against == "scores" else (7.6, 5.6)}
+
+    def _key(self) -> str:
+        if self.result.crossings:
+            return "hatched: bounds cross"
+        return f"grey: {confidence_text(self.result.confidence)} band, dotted: the distance"
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), c = axes, self.result
@@ -109,24 +117,27 @@ class CertificateDisplay(ResultDisplay):
         ends = np.array([0.0, 1.0])
         if by_score:
             axis = f"probability {event}"
-            reliability_axes(ax, f"predicted {axis}", axis, label="as stated")
+            reliability_axes(ax, f"predicted {axis}", axis, label=AS_PREDICTED, few=is_narrow(ax))
             ax.set_aspect("equal")
             _draw_distance(ax, c, ends)
-            _shade(ax, c, (ends, ends), (ends, ends))
+            _shade(ax, c, ends, ends)
             left, right, low, high, x, y = c.starts, c.ends, c.lower, c.upper, c.stated, c.estimates
         else:
-            ax.plot(ends, np.zeros(2), **DASHED, zorder=4, label="as stated")
+            ax.plot(ends, np.zeros(2), **DASHED, zorder=4, label=AS_PREDICTED)
             _draw_distance(ax, c, np.zeros(2), 100.0)
             ax.set_xlim(-0.02, 1.02)
             ax.set_xlabel("share of the rows, from the smallest score to the largest")
             ax.set_ylabel(f"probability {event}\nless the predicted one, points")
             tidy(ax, "both")
             right = np.cumsum(c.counts) / c.n_samples
-            left, table = np.r_[0.0, right[:-1]], c.table()
-            _shade(ax, c, (c.starts, left), (c.ends, right))
-            # The band of a cell less its scores: whatever the score within the cell.
-            low = 100.0 * (table["lower"].to_numpy() - (c.stated if bins else c.ends))
-            high = 100.0 * (table["upper"].to_numpy() - (c.stated if bins else c.starts))
+            left = np.r_[0.0, right[:-1]]
+            _shade(
+                ax,
+                c,
+                np.stack([c.starts, c.ends], axis=1).ravel(),
+                np.stack([left, right], axis=1).ravel(),
+            )
+            low, high = (100.0 * (each - c.stated) for each in (c.lower, c.upper))
             x, y = (left + right) / 2.0, 100.0 * (c.estimates - c.stated)
         if bins:
             _draw_bins(ax, c, [left, right, low, high], [x, y], band)
@@ -135,16 +146,29 @@ class CertificateDisplay(ResultDisplay):
                 ticks = np.unique(np.r_[c.starts, c.ends])
                 lower, upper = c.band(ticks)
                 if len(ticks) > 1:  # between: the lower bound of the one before, the upper of the next
-                    steps = np.repeat(ticks, 2)[1:-1], np.repeat(lower[:-1], 2), np.repeat(upper[1:], 2)
+                    steps = [
+                        np.repeat(ticks, 2)[1:-1],
+                        np.repeat(lower[:-1], 2),
+                        np.repeat(upper[1:], 2),
+                    ]
                 else:
-                    steps = ticks, lower, upper
+                    steps = [ticks, lower, upper]
                     ax.vlines(*steps, color=WIDE_BAND, linewidth=9.0, zorder=1, label=band)
-            else:
-                steps = np.stack([left, right], axis=1).ravel(), low.repeat(2), high.repeat(2)
-            if len(steps[0]) > 1:
-                ax.fill_between(*steps, color=WIDE_BAND, linewidth=0.0, zorder=1, label=band)
+            else:  # the bounds are level within a cell, and its scores rise along it
+                scores = np.stack([c.starts, c.ends], axis=1)
+                within = 100.0 * (np.stack(c.band(scores.mean(axis=1)))[:, :, None] - scores)
+                if (
+                    not c.crossings
+                ):  # less than the cell allows is certified of the scores that are there
+                    within = within.clip(-100.0 * c.distance, 100.0 * c.distance)
+                steps = [np.stack([left, right], axis=1).ravel(), *within.reshape(2, -1)]
+            possible = steps[1] <= steps[2]  # a lower bound above the upper one bounds no band
+            if len(steps[0]) > 1 and possible.any():
+                look = {"color": WIDE_BAND, "linewidth": 0.0, "zorder": 1, "label": band}
+                ax.fill_between(*steps, where=possible, **look)
                 for line in steps[1:]:
-                    ax.plot(steps[0], line, color=NARROW_BAND, linewidth=1.0, zorder=2)
+                    shown = np.where(possible, line, np.nan)
+                    ax.plot(steps[0], shown, color=NARROW_BAND, linewidth=1.0, zorder=2)
             look = {"linewidth": 1.6 if by_score else 1.2, "marker": "o" if len(x) == 1 else None}
             ax.plot(x, y, color=BLUE, zorder=5, label="isotonic regression", **look)
         if c.crossings:
@@ -157,7 +181,7 @@ class CertificateDisplay(ResultDisplay):
             claim += ", if the curve never falls"
         sure = f"n = {c.n_samples:,}, with {confidence_text(c.confidence)} confidence"
         heading(ax, f"{sure}:", claim)
-        ax.legend(loc="upper left" if by_score else "best", fontsize="small", framealpha=0.9)
+        legend_below(ax, 2)
 
 
 def _draw_distance(ax: Any, c: Certificate, y: Array, scale: float = 1.0) -> None:
@@ -172,7 +196,7 @@ def _draw_bins(ax: Any, c: Certificate, box: list[Array], point: list[Array], la
     from matplotlib.collections import PolyCollection
 
     left, right, low, high = box
-    missing = np.maximum(0.0, _LEAST_WIDTH - (right - left)) / 2.0
+    missing = np.maximum(0.0, _LEAST_BOX - (right - left)) / 2.0
     left, right = left - missing, right + missing
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
     boxes = PolyCollection(list(corners), facecolor=WIDE_BAND, edgecolor=NARROW_BAND, linewidth=0.8)
@@ -180,20 +204,39 @@ def _draw_bins(ax: Any, c: Certificate, box: list[Array], point: list[Array], la
     ax.add_collection(boxes)
     ax.autoscale_view()
     outside = (c.lower > c.stated) | (c.upper < c.stated)
-    for chosen, look, more in ((~outside, INSIDE, ""), (outside, OUTSIDE, ", proved off the diagonal")):
+    for chosen, look, more in ((~outside, INSIDE, ""), (outside, OUTSIDE, ", proved wrong")):
         if chosen.any():
             size = {"linestyle": "none", "markersize": 6, "zorder": 5}
-            ax.plot(*(each[chosen] for each in point), **size, **look, label=f"share in the bin{more}")
+            ax.plot(
+                *(each[chosen] for each in point),
+                **size,
+                **look,
+                label=f"observed share of the bin{more}",
+            )
 
 
-def _shade(ax: Any, c: Certificate, low: tuple[Array, Array], high: tuple[Array, Array]) -> None:
-    """Shade the ranges proved wrong; low and high ends of ranges lie at these places of the axis."""
-    named = set()
-    for each in (
-        c.crossings or c.miscalibrated
-    ):  # where bounds cross, it cannot be told where it is wrong
-        kind = getattr(each, "direction", "crossing")
-        start, end = float(np.interp(each.low, *low)), float(np.interp(each.high, *high))
-        label = "bounds cross" if kind == "crossing" else f"proved {kind}-confident"
-        shade(ax, start, end, BY_SIDE.get(kind, BLACK), None if kind in named else label)
-        named.add(kind)
+def _shade(ax: Any, c: Certificate, scores: Array, places: Array) -> None:
+    """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
+    for kind, title in (("over", "proved too high"), ("under", "proved too low")):
+        label: str | None = title
+        ranges = [each for each in c.miscalibrated if each.direction == kind and not c.crossings]
+        for start, end in _merged(ranges, scores, places):
+            shade(ax, start, end, BY_SIDE[kind], label)
+            label = None
+    crossing: str | None = "bounds cross"
+    for start, end in _merged(c.crossings, scores, places):
+        look = {"facecolor": "none", "edgecolor": FAINT, "hatch": "///", "linewidth": 0.0, "zorder": 0}
+        ax.axvspan(start, end, label=crossing, **look)
+        crossing = None
+
+
+def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[float]]:
+    """Return ranges of scores as they lie along the axis, those as one between which no gap is seen."""
+    merged: list[list[float]] = []
+    for each in ranges:
+        start, end = np.interp([each.low, each.high], scores, places).tolist()
+        if merged and start - merged[-1][1] < LEAST_WIDTH:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return merged

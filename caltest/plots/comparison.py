@@ -13,14 +13,16 @@ from caltest.plots.display import (
     BLUE,
     FAINT,
     NAME,
-    SMALL,
     VERMILION,
     ResultDisplay,
     heading,
     heat_map_axes,
     inches,
+    is_narrow,
+    legend_below,
     lettering,
     tidy,
+    wrapped,
     write_cell,
 )
 from caltest.text.comparison import resamples_of, shown_names
@@ -40,7 +42,7 @@ class ComparisonDisplay(ResultDisplay):
 
     Left: the models in the order of the ranking, best on top, with their intervals; a value that is not
     finite is named instead. Right: in how many percent of the resamples the model of a row has a
-    smaller error than the model of a column; bold where the two are told apart.
+    smaller error than the model of a column; bold where the two errors differ.
 
     Parameters
     ----------
@@ -78,7 +80,8 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     values, ends, calibrated = c.values[order], c.intervals[order], c.if_calibrated[order]
     places, finite = np.arange(len(order)), np.isfinite(ends).all(axis=1)
     if finite.any() and (c.signed or ends[finite].min() < 0.0):
-        ax.axvline(0.0, color=FAINT, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        zero = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
+        ax.axvline(0.0, **zero, label="0: no error")
     ax.hlines(places[finite], *ends[finite].T, color=BLUE, linewidth=5.0, zorder=2)
     tick = {"markersize": 13, "markeredgewidth": 1.8, "color": BLACK, "linestyle": "none"}
     ax.plot(values[finite], places[finite], "|", zorder=3, **tick)
@@ -88,9 +91,8 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     biased = finite & (calibrated > 0.0)
     if biased.any():
         look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": VERMILION}
+        look["linestyle"] = "none"
         ax.plot(calibrated[biased], places[biased], "D", **look, zorder=4, label="mean if calibrated")
-        below = -max(0.16, 0.45 / inches(ax)[1])
-        ax.legend(loc="upper left", bbox_to_anchor=(0.0, below), **SMALL)
     names = shown_names(c, NAME)
     labels = [f"{place}  {lettering(names[i], 4 * NAME)}" for place, i in enumerate(order, 1)]
     ax.set_yticks(places, labels)
@@ -99,10 +101,16 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
     ax.locator_params(axis="x", nbins=5)
     tidy(ax, "x")
-    statistic, lens = lettering(c.statistic), f", {lettering(c.lens)}" if c.lens else ""
-    ax.set_xlabel(statistic)
-    what = f"{statistic}{lens} on {c.n_samples:,} rows"
+    statistic, lens = lettering(c.statistic), lettering(c.lens) if c.lens else "full probabilities"
+    measures = lettering(c.measures.partition(";")[0], 100)
+    distances = {each.get("distance") for each in c.parameters.values()} - {None}
+    distance = f", distance {lettering(str(*distances))}" if len(distances) == 1 else ""
+    label = statistic if is_narrow(ax) else wrapped(measures, inches(ax)[0])
+    ax.set_xlabel(label, loc="left")  # on the right there may be a power of ten
+    what = f"{statistic}{distance}: {lens}, {c.n_samples:,} rows"
     heading(ax, what, f"{confidence_text(c.confidence)} intervals")
+    if ax.get_legend_handles_labels()[0]:
+        legend_below(ax, 2)
 
 
 def _draw_proportions(ax: Any, c: Comparison) -> None:
@@ -122,7 +130,10 @@ def _draw_proportions(ax: Any, c: Comparison) -> None:
         write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart), style=style)
     numbers = [str(place) for place in range(1, count + 1)]
     heat_map_axes(ax, numbers, numbers)
-    meaning = "bold: told apart" + (f" ({c.correction})" if c.correction else "")
-    ax.set_xlabel(meaning if tested.all() else f"{meaning}; italic: not tested")
+    level = f"p ≤ {level_of_confidence(c.confidence):.2g}" + (
+        f", {c.correction}" if c.correction else ""
+    )
+    italic = "" if tested.all() else "\nitalic: not tested"
+    ax.set_xlabel(f"bold: errors differ ({level}){italic}")
     resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} rows"
-    heading(ax, "row's error below column's, in % of", resamples)
+    heading(ax, f"% of {resamples}", "with row's error below column's")

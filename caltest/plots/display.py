@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,10 +48,15 @@ OUTSIDE: dict[str, Any] = {
 DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
 SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
+AS_PREDICTED = "observed as predicted"  # the diagonal
+
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _NARROW, _LETTER = 4.0, 0.08  # inches: axes of less have little text; a letter of that
-_MOST_LEGEND = 1.25  # of the width of narrow axes; a wider legend is left out
-_LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
+_MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend is left out
+_BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
+_GAP = 6.0  # pixels between a title and what is beside it
+_LEAST_LEFT = 0.6  # of axes, beside a legend
+LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
 _SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -115,9 +121,8 @@ class Display(ABC):
             if len(drawn) != count:
                 raise InputError(f"there are {len(drawn)} axes; give {count}{self._parts}.")
         self._draw(drawn, new=ax is None)
-        for each in drawn if ax is not None else ():
-            if is_narrow(each):
-                _shrink(each)
+        if ax is not None:
+            _fit(drawn, self._key())
         object.__setattr__(self, "figure_", drawn[0].figure)
         object.__setattr__(self, "axes_", tuple(drawn))
         return self
@@ -149,6 +154,10 @@ class Display(ABC):
         write_whole({target: picture.getvalue()})
 
     _parts = ""  # what axes are needed for, after their number
+
+    def _key(self) -> str:
+        """Return what colours and lines mean in a few words, for axes without room for a legend."""
+        return ""
 
     @abstractmethod
     def _grid(self) -> dict[str, Any]:
@@ -200,25 +209,118 @@ def is_narrow(ax: Any) -> bool:
 
 
 def wrapped(text: str, width: float, *, small: bool = False) -> str:
-    """Break lines where a text in so many inches must."""
+    """Break lines where a text in so many inches must, into lines of about one length."""
     letters = max(int(width / (0.85 * _LETTER if small else _LETTER)), 12)
-    lines = [textwrap.wrap(line, letters, break_long_words=False) for line in text.split("\n")]
-    return "\n".join(line for each in lines for line in each)
+    broken: list[str] = []
+    for line in text.split("\n"):
+        lines = textwrap.wrap(line, letters, break_long_words=False)
+        for shorter in range(1 + len(line) // max(len(lines), 1), letters):  # no word alone at the end
+            even = textwrap.wrap(line, shorter, break_long_words=False)
+            if len(even) == len(lines):
+                lines = even
+                break
+        broken += lines
+    return "\n".join(broken)
 
 
-def _shrink(ax: Any) -> None:
-    """Make the text of narrow axes small, in lines that fit, and take a legend that covers them."""
-    from matplotlib.text import Text
+def lay_out(figure: Any) -> None:
+    """Work out where everything is; what has no room is found when the picture is rendered."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figure.draw_without_rendering()
 
-    (width, height), title = inches(ax), ax.get_title(loc="left")
-    for text in (ax.xaxis.label, ax.yaxis.label, *ax.findobj(Text)):
-        side = height if text is ax.yaxis.label else width
-        if text in (ax.xaxis.label, ax.yaxis.label) or (title and text.get_text() == title):
-            text.set(text=wrapped(text.get_text(), side, small=True), fontsize="small")
-    ax.tick_params(labelsize="small")
-    legend = ax.get_legend()
-    if legend and legend.get_window_extent().width > _MOST_LEGEND * ax.get_window_extent().width:
-        legend.remove()
+
+def room_above(ax: Any) -> float:
+    """Return the inches from the left of axes to what is beside their title, once they are laid out."""
+    box, title = ax.get_window_extent(), ax._left_title.get_window_extent()
+    others = [each.get_tightbbox() for each in ax.figure.axes if each is not ax]
+    others = [each for each in others if each and each.y0 < (title.y0 + title.y1) / 2.0 < each.y1]
+    ends = [each.x0 - _GAP for each in others if each.x0 > box.x0]
+    return float((min([ax.figure.bbox.x1, *ends]) - box.x0) / ax.figure.dpi)
+
+
+def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
+    """Put a legend below axes, where it hides nothing; within, if the figure has no layout."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if ax.figure.get_layout_engine() is None:
+        ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
+        return
+    depth = _BELOW + _LINE * (1 + ax.get_xlabel().count("\n"))
+    down = ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
+    place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": ax.transAxes + down}
+    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL, **entries)
+
+
+def _fit(axes: Sequence[Any], key: str) -> None:
+    """Make text of narrow axes small, in lines that fit; a short key replaces a legend in the way."""
+    narrow = [ax for ax in axes if is_narrow(ax)]
+    if not narrow:
+        return
+    figure, words = narrow[0].figure, {}
+    for ax in narrow:
+        ax.tick_params(labelsize="small")
+        words[ax] = {text: text.get_text() for text in _words_around(ax)}
+        for text in words[ax]:
+            text.set_fontsize("small")
+    legends = {ax: ax.get_legend() for ax in narrow if ax.get_legend()}
+    for legend in legends.values():
+        legend.set_in_layout(False)
+    _wrap(figure, words)
+    without = {ax: np.prod(inches(ax)) for ax in legends}
+    for legend in legends.values():
+        legend.set_in_layout(True)
+    lay_out(figure)
+    for ax, legend in legends.items():
+        if np.prod(inches(ax)) < _LEAST_LEFT * without[ax] or _is_in_the_way(ax, legend):
+            legend.remove()
+            label = ax.xaxis.label
+            words[ax][label] = "\n".join(filter(None, [words[ax][label], key]))
+    _wrap(figure, words)
+
+
+def _words_around(ax: Any) -> list[Any]:
+    return [ax.xaxis.label, ax.yaxis.label, *(t for t in (ax.title, ax._left_title) if t.get_text())]
+
+
+def _wrap(figure: Any, words: dict[Any, dict[Any, str]]) -> None:
+    """Lay out, and break the lines of titles and labels (in the middle, as far on both sides)."""
+    lay_out(figure)
+    whole = figure.bbox
+    for ax, texts in words.items():
+        box = ax.get_window_extent()
+        others = [each.get_window_extent() for each in figure.axes if each is not ax]
+        left = max([0.0, *((b.x1 + box.x0) / 2.0 for b in others if b.x1 < box.x0)])
+        right = min([whole.x1, *((b.x0 + box.x1) / 2.0 for b in others if b.x0 > box.x1)])
+        across, upwards = (box.x0 + box.x1) / 2.0, (box.y0 + box.y1) / 2.0
+        for text, original in texts.items():
+            room = room_above(ax) * figure.dpi
+            if text is ax.yaxis.label:
+                room = 2.0 * min(upwards, whole.y1 - upwards)
+            elif text is ax.xaxis.label:
+                room = 2.0 * min(across - left, right - across)
+            text.set_text(wrapped(original, room / figure.dpi, small=True))
+    lay_out(figure)
+
+
+def _is_in_the_way(ax: Any, legend: Any) -> bool:
+    """Say whether a legend leaves the figure, fills its axes, or lies upon what is drawn."""
+    box, inside = legend.get_window_extent(), ax.get_window_extent()
+    whole = ax.figure.bbox
+    if min(box.x0, box.y0) < -1.0 or box.x1 > whole.x1 + 1.0 or box.y1 > whole.y1 + 1.0:
+        return True
+    if not box.overlaps(inside):
+        return bool(box.overlaps(ax.xaxis.label.get_window_extent()))
+    if box.width > _MOST_LEGEND * inside.width or box.height > _MOST_LEGEND * inside.height:
+        return True
+    drawn = [
+        ax.transData.transform(line.get_xydata()) for line in ax.lines if line.get_marker() != "None"
+    ]
+    for each in ax.collections:
+        for path in each.get_paths() if not len(each.get_offsets()) else ():
+            ends = path.interpolated(8).vertices
+            drawn.append(each.get_transform().transform(ends))
+    return any(box.count_contains(points) for points in drawn if len(points))
 
 
 def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
@@ -239,7 +341,7 @@ def heading(ax: Any, *lines: str, **style: Any) -> None:
 
 def shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
     """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
-    missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2.0
+    missing = max(0.0, LEAST_WIDTH - (high - low)) / 2.0
     ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
     return [low - missing, high + missing]
 
@@ -260,10 +362,10 @@ def heat_map_axes(ax: Any, columns: Sequence[str], rows: Sequence[str]) -> None:
 
 def write_cell(
     ax: Any, row: int, column: int, text: str, *, dark: bool, bold: bool, **style: Any
-) -> None:
-    """Write in a cell of a heat map."""
+) -> Any:
+    """Write in a cell of a heat map; return the text."""
     ink, weight = "white" if dark else BLACK, "bold" if bold else "normal"
-    ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
+    return ax.text(column, row, text, ha="center", va="center", color=ink, weight=weight, **style)
 
 
 def reliability_axes(

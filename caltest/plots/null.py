@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,28 @@ from caltest.exceptions import InputError
 from caltest.plots.display import (
     BLUE,
     PALE,
-    SMALL,
     VERMILION,
     ResultDisplay,
     heading,
     is_narrow,
+    legend_below,
     lettering,
+    tidy,
 )
+from caltest.pvalues import TIE_TOLERANCE, count
 
 if TYPE_CHECKING:
     from caltest.results import CalibrationResult
 
-_BARS = 40
+Array: TypeAlias = NDArray[np.float64]
+
+_BARS = 40  # at most, or so
+_STEPS = 1e6  # a finer lattice is none to the eye
+_FEW, _SLIM = (
+    4,
+    9,
+)  # fewer steps have bars of such a part of one; an odd one, so that it is in the middle
+_LATTICE = 1e-3  # of a step: rounding of draws on a lattice
 
 
 @arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
@@ -70,15 +80,23 @@ class NullDisplay(ResultDisplay):
     @property
     def extreme(self) -> NDArray[np.bool_]:
         """Which draws p counts, (B,); of two sides, those of the side with fewer."""
-        result, draws = self.result, np.asarray(self.result.null_distribution)
-        order, count = np.argsort(draws), result.exceedances or 0
-        from_above = result.alternative == "greater" or (
-            result.alternative == "two-sided"
-            and (draws >= result.statistic).sum() <= (draws <= result.statistic).sum()
-        )
-        counted = np.zeros(len(draws), dtype=bool)
-        counted[order[len(draws) - count :] if from_above else order[:count]] = True
+        draws = np.asarray(self.result.null_distribution)
+        outwards = draws if self._from_above else -draws
+        counted = np.zeros(len(draws), dtype=bool)  # those that are not numbers sort last, and count
+        counted[np.argsort(outwards)[len(draws) - (self.result.exceedances or 0) :]] = True
         return counted
+
+    @property
+    def _from_above(self) -> bool:
+        """Say whether large draws are extreme: of two sides, the one with as many as p counts."""
+        result, draws = self.result, np.asarray(self.result.null_distribution)
+        if result.alternative in ("greater", "less"):
+            return result.alternative == "greater"
+        above, below = (
+            abs(count(draws, result.statistic, side) - (result.exceedances or 0))
+            for side in ("greater", "less")
+        )
+        return above <= below
 
     def _grid(self) -> dict[str, Any]:
         return {"figsize": (6, 4)}
@@ -86,14 +104,17 @@ class NullDisplay(ResultDisplay):
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), result, extreme = axes, self.result, self.extreme
         draws = np.asarray(result.null_distribution)
-        finite, count = np.isfinite(draws), int(extreme.sum())
-        as_extreme = f"{count:,} of them at least as extreme" if count else "none of them as extreme"
+        finite, n_extreme = np.isfinite(draws), int(extreme.sum())
+        as_extreme = (
+            f"{n_extreme:,} of them at least as extreme" if n_extreme else "none of them as extreme"
+        )
+        rest, counted = draws[finite & ~extreme], draws[finite & extreme]
         ax.hist(
-            [draws[finite & ~extreme], draws[finite & extreme]],
-            bins=_edges(draws[finite], result.statistic, extreme[finite]),
+            [rest, counted],
+            bins=_edges(rest, counted, result.statistic, from_above=self._from_above),
             stacked=True,
             color=[PALE, BLUE],
-            label=[f"{len(draws):,} draws if calibrated", as_extreme],
+            label=[f"{len(draws):,} resamples if calibrated", as_extreme],
         )
         line = {"color": VERMILION, "linewidth": 2.2, "linestyle": "--"}
         if math.isfinite(result.statistic):
@@ -102,9 +123,10 @@ class NullDisplay(ResultDisplay):
             ax.plot([], [], label=f"observed: {result.statistic}, off the axis", **line)
         ax.set_ylabel("resamples")
         ax.margins(y=0.15)
+        tidy(ax, "y")
         name, p = lettering(result.name), f"p = {result.pvalue:.3g} ({result.guarantee})"
         if is_narrow(ax):
-            ax.set_xlabel(name)
+            ax.set_xlabel(f"{name}\nblue: {as_extreme.replace('of them ', '')}")
             heading(ax, p)
             return
         lines = [f"{p}, observed {result.statistic:.4g}"]
@@ -118,23 +140,40 @@ class NullDisplay(ResultDisplay):
             lines.append("one-sided: small values count against calibration")
         ax.set_xlabel(f"{lettering(result.measures, 100) or name} ({name})")
         heading(ax, *lines)
-        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.16), "ncols": 3}
-        ax.legend(columnspacing=1.2, **SMALL, **below)
+        legend_below(ax, 3 if math.isfinite(result.statistic) else 2)
 
 
-def _edges(
-    draws: NDArray[np.float64], observed: float, extreme: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return edges of bars over the draws, one of them at the observed value if it is among them."""
+def _edges(rest: Array, counted: Array, observed: float, *, from_above: bool) -> Array:
+    """Return edges of bars over the draws: one between those counted and the rest, none between ties.
+
+    Draws on a lattice, multiples of 1/n for instance, have bars of whole steps of it: with others, bars
+    of one point and of two would take turns.
+    """
+    draws = np.sort(np.concatenate([rest, counted]))
     if len(draws) == 0:
         return np.array([0.0, 1.0])
-    low, high = float(draws.min()), float(draws.max())
-    if high == low:
-        pad = max(abs(low), 1.0) * 0.1
-        low, high = low - pad / 2, high + pad / 2
-    edges = np.linspace(low, high, _BARS + 1)
-    if low < observed < high and extreme.any():
-        edges += observed - edges[np.argmin(np.abs(edges - observed))]
-        step = edges[1] - edges[0]
-        edges = np.concatenate([[edges[0] - step], edges, [edges[-1] + step]])
-    return edges
+    rounding = TIE_TOLERANCE * float(np.abs(draws).max())
+    gaps = np.diff(draws)
+    gaps = gaps[gaps > rounding]
+    if len(gaps) == 0:  # one value: a bar, with room around it
+        room = np.linspace(-0.05, 0.05, _BARS + 2)
+        return np.asarray(draws[0] + max(abs(float(draws[0])), 1.0) * room)
+    extent = float(draws[-1] - draws[0])
+    steps = gaps / gaps.min()
+    if extent < _STEPS * gaps.min() and np.abs(steps - np.round(steps)).max() < _LATTICE:
+        count_of_steps = round(extent / float(gaps.min()))
+        step = extent / count_of_steps
+        width, half = step * -(-(count_of_steps + 1) // _BARS), step / 2
+        if count_of_steps < _FEW:
+            width, half = step / _SLIM, step / _SLIM / 2
+    else:
+        quarters = np.quantile(draws, [0.25, 0.75])  # Freedman and Diaconis
+        width = max(2.0 * float(np.ptp(quarters)) / len(draws) ** (1 / 3), extent / _BARS)
+        half = rounding
+    cut = draws[0] - half
+    if len(rest) and len(counted):
+        near, far = (counted.min(), rest.max()) if from_above else (counted.max(), rest.min())
+        inside = min(near, far) + half < observed < max(near, far) - half
+        cut = observed if inside else near - half if from_above else near + half
+    first, last = np.floor((draws[0] - cut) / width), np.floor((draws[-1] - cut) / width) + 1.0
+    return np.asarray(cut + width * np.arange(first, last + 1.0))

@@ -20,6 +20,7 @@ from caltest.plots.display import (
     ResultDisplay,
     heading,
     inches,
+    legend_below,
     lettering,
     tidy,
     wrapped,
@@ -68,6 +69,10 @@ class PowerDisplay(ResultDisplay):
     def _grid(self) -> dict[str, Any]:
         return {"figsize": (6.4, 4.4)}
 
+    def _key(self) -> str:
+        first = "dots: rejected" if isinstance(self.result, PowerResult) else "dashed: power wanted"
+        return f"{first}, dotted: level {self.result.alpha:g}"
+
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), result = axes, self.result
         rows = np.array([point.n for point in result.points])
@@ -77,36 +82,35 @@ class PowerDisplay(ResultDisplay):
         if isinstance(result, SampleSizeResult):
             _draw_answer(ax, result)
         elif len(rows) > 1:
-            ax.fill_between(rows, *ends, color=NARROW_BAND, alpha=0.5, linewidth=0, zorder=0)
+            band = {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0}
+            ax.fill_between(rows, *ends, **band, label="between the intervals")
             ax.plot(rows, shares, color=BLUE, linewidth=1.2, zorder=2)
         ax.vlines(rows, *ends, color=BLUE, linewidth=1.0, zorder=3)
         areas = 12.0 + 42.0 * counts / counts.max()
-        ax.scatter(rows, shares, areas, color=BLUE, zorder=4, label="rejected, 95% interval")
+        whole = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
+        ax.scatter(rows, shares, areas, color=BLUE, **whole, label="rejected, 95% interval")
         asked = [point for point in result.points if point.size is not None]
         if asked:
             own, sizes = [point.n for point in asked], [point.size for point in asked]
             ax.vlines(own, *np.array([point.size_interval for point in asked]).T, color=FAINT, zorder=3)
-            style = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 6.0}
-            ax.plot(own, sizes, "D", **style, zorder=4, label="rejected if calibrated")
+            style = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 6.0, **whole}
+            ax.plot(own, sizes, "D", **style, label="rejected if calibrated")
         label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
         ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
         _set_ticks(ax, result)
-        ax.set_ylim(-0.02, 1.02)
+        ax.set_ylim(-0.03, 1.03)
         width, height = inches(ax)
         ax.set_xlabel("rows")
         ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
         lens = f", {lettering(result.lens)}" if result.lens else ""
         what = f"{lettering(result.statistic, CLAUSE)}{lens}"
-        heading(ax, wrapped(f"{what}: {result.null}, level {result.alpha:g}", width))
+        by = "exact p-values" if result.null == "monte_carlo" else f"null {lettering(result.null)}"
+        heading(ax, wrapped(f"How often {what} rejects at level {result.alpha:g}, {by}", width))
         tidy(ax, "y")
         if new:
             ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **SMALL)
-        elif min(width, height) >= _SMALL and ax.figure.get_layout_engine() is None:
-            ax.legend(loc="best", framealpha=0.7, fontsize="small", columnspacing=1.2)
         elif min(width, height) >= _SMALL:
-            columns, offset = max(1, min(3, int(width / _ENTRY_ROOM))), max(0.15, 0.45 / height)
-            below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -offset), "ncols": columns}
-            ax.legend(columnspacing=1.2, **below, **SMALL)
+            legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
 
 
 def _draw_answer(ax: Any, result: SampleSizeResult) -> None:

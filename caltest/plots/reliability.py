@@ -23,6 +23,7 @@ from caltest.data.containers import read_table
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel, find_lens
 from caltest.plots.display import (
+    AS_PREDICTED,
     BLUE,
     CLAUSE,
     DASHED,
@@ -36,6 +37,7 @@ from caltest.plots.display import (
     heading,
     inches,
     is_narrow,
+    legend_below,
     lettering,
     reliability_axes,
     rows_of,
@@ -261,7 +263,7 @@ class ReliabilityDisplay(Display):
         Raises
         ------
         InputError
-            If the model says no probabilities, a label is none of its classes, or as
+            If the model gives no probabilities, a label is none of its classes, or as
             :meth:`from_predictions`.
 
         Examples
@@ -309,17 +311,20 @@ class ReliabilityDisplay(Display):
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
-        for ax, panel in zip(axes, self.panels, strict=True):
-            _draw_panel(ax, panel, small=narrow or not single, labelled=single or not new)
-        first, percent = self.panels[0], confidence_text(self.confidence)
+        columns = len(axes) if not new or single else len(self._grid()["mosaic"][0])
+        percent = confidence_text(self.confidence)
+        look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
+        look["key"] = f"dark: {percent} band, light: of all\nbars: rows, log scale" if narrow else ""
+        counts = [
+            _draw_panel(ax, panel, first=not narrow and place % columns == 0, **look)
+            for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
+        ]
         entries = self._legend(f"{percent} band if calibrated:")
-        if not new:  # in the emptier corner
-            for entry, words in zip(entries, ("each alone", "all together"), strict=False):
-                if narrow:
-                    entry.set_label(f"{percent}, {words}")
-            above = float((first.observed - first.predicted).sum()) > 0
-            corner = "lower right" if above else "upper left"
-            axes[0].legend(handles=entries[: 2 if narrow else None], loc=corner, fontsize="x-small")
+        if not new:  # others than the first leave as much room, so that all are of one height
+            for place, below in enumerate(() if narrow else counts):
+                legend_below(below, 2, handles=entries)
+                for each in below.get_legend().findobj() if place else ():
+                    each.set_alpha(0.0)
             return
         # Several panels share a label below, where a legend would cover it.
         where, columns = ("lower", 2) if single else ("upper", 3)
@@ -336,12 +341,15 @@ class ReliabilityDisplay(Display):
         curve = self.panels[0].line is not None
         point = "point" if curve else "bin"
         every = f"all {point}s" + (" of all panels" if len(self.panels) > 1 else " together")
-        line: dict[str, Any] = {"color": BLUE, "linewidth": 2.0, "label": "isotonic regression"}
-        points = {"linestyle": "none", "label": "bin", **INSIDE}
+        name = "isotonic regression" if curve else "bin"
+        line: dict[str, Any] = {"color": BLUE, "linewidth": 2.0, "label": name}
+        points = {"linestyle": "none", "label": name, **INSIDE}
+        if all(len(panel.predicted) == 1 for panel in self.panels):  # one score has no line
+            line = points
         entries: list[Any] = [
             Patch(color=NARROW_BAND, label=f"{band} each {point} alone"),
             Patch(color=WIDE_BAND, label=f"{band} {every}"),
-            Line2D([], [], **DASHED, label="share as predicted"),
+            Line2D([], [], **DASHED, label=AS_PREDICTED),
         ]
         if curve or not all(panel.outside.all() for panel in self.panels):
             entries.append(Line2D([], [], **(line if curve else points)))
@@ -509,14 +517,17 @@ def curve_bands(
 # ------------------------------------------------------------------ how it is drawn
 
 
-def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
-    """Draw diagonal, bands, curve and counts; ``labelled``: name the axes."""
+def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool, key: str, first: bool) -> Any:
+    """Draw diagonal, bands, curve and counts; ``labelled``: name axes; ``first``: counts too.
+
+    Returns the axes of the counts. ``key``: what stands below, in place of a legend.
+    """
     predicted, observed = (lettering(w, CLAUSE) for w in (panel.predicted_label, panel.observed_label))
     ticks = reliability_axes(ax, "", observed if labelled else "", few=small)
     ax.tick_params(labelsize="small", labelbottom=False)
     bands = (panel.simultaneous, WIDE_BAND, 1), (panel.pointwise, NARROW_BAND, 2)
-    if panel.line is None:
-        wide = 5.0 if small else 9.0
+    wide = 5.0 if small else 9.0
+    if panel.line is None or len(panel.predicted) == 1:
         for band, colour, order in bands:
             ax.vlines(panel.predicted, *band, color=colour, linewidth=wide, zorder=order)
             for end in band:  # a band of no height is seen by its ends
@@ -525,17 +536,15 @@ def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
         size = 0.62 * wide + 0.5
     else:
         for band, colour, order in bands:
-            x, low, high = panel.predicted, *band
-            if len(x) > 1:  # curve and band increase: between points, as far as from one to the next
-                x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
+            # Curve and band increase: between points, as far as from one to the next.
+            x = np.repeat(panel.predicted, 2)[1:-1]
+            low, high = np.repeat(band.low[:-1], 2), np.repeat(band.high[1:], 2)
             ax.fill_between(x, low, high, color=colour, linewidth=0.8, zorder=order)
         ax.plot(*panel.line, color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
         outside = np.flatnonzero(panel.outside)  # of those in one stretch of the axis, the first
         stretch = (panel.predicted[outside] * (10 if small else 20)).astype(int)
         spread = outside[np.unique(stretch, return_index=True)[1]]
         marks, size = [(spread, OUTSIDE)], 5.0
-        if len(panel.predicted) == 1:  # one score has no line
-            marks.append((~panel.outside, INSIDE))
     for chosen, look in marks:
         x, y = panel.predicted[chosen], panel.observed[chosen]
         if len(x):  # a line of no points, not clipped, would make the layout reserve room for a corner
@@ -548,14 +557,15 @@ def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool) -> None:
         lines = f"{title}, n = {result.n_samples:,}", f"{name} {result.statistic:.3g}, {p} (exact)"
     heading(ax, *lines, size=size_of_text)
     ax.yaxis.label.set_size(size_of_text)
-    below = _draw_counts(ax, panel.histogram, small=small)
+    below = _draw_counts(ax, panel.histogram, small=small, labelled=first or not small)
     below.set_xticks(ticks)
     if labelled:
-        label = wrapped(predicted, inches(ax)[0], small=True) if small else predicted
+        label = wrapped(f"{predicted}\n{key}", inches(ax)[0], small=True) if small else predicted
         below.set_xlabel(label, size=size_of_text)
+    return below
 
 
-def _draw_counts(ax: Any, histogram: tuple[Indices, Array], *, small: bool) -> Any:
+def _draw_counts(ax: Any, histogram: tuple[Indices, Array], *, small: bool, labelled: bool) -> Any:
     """Draw the histogram of the predictions beneath, on a log scale: rare ones matter here."""
     from matplotlib.ticker import NullLocator
 
@@ -579,8 +589,9 @@ def _draw_counts(ax: Any, histogram: tuple[Indices, Array], *, small: bool) -> A
     below.yaxis.set_minor_locator(NullLocator())
     below.tick_params(labelsize="small", labelbottom=True)
     tidy(below)
+    if labelled:
+        below.set_ylabel("rows, log\nscale" if small else "predictions\n(log scale)", size="small")
     if not small:
-        below.set_ylabel("predictions\n(log scale)", size="small")
         over = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "size": "x-small"}
         for x, wide, number in zip(left, width, counted[used], strict=True):
             if len(counted) <= _BARS:

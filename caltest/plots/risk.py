@@ -19,6 +19,7 @@ from caltest.plots.display import (
     VERMILION,
     ResultDisplay,
     heading,
+    legend_below,
     lettering,
     rows_of,
     tidy,
@@ -77,6 +78,9 @@ class RiskDisplay(ResultDisplay):
     result: SquaredErrorEstimate
     _parts = ": one for every tuned function (one for all if none is tuned), and one for the estimates"
 
+    def _key(self) -> str:
+        return "dashed: h = 0, diamond: best" if self._tuned() else "dashed: h = 0"
+
     def _tuned(self) -> list[FunctionRisk]:
         return [each for each in self.result.functions if len(each.values) > 1]
 
@@ -120,7 +124,7 @@ class RiskDisplay(ResultDisplay):
             columns = 3 if last.figure.get_figwidth() > _WIDE else 2
             last.figure.legend(handles, labels, loc="outside lower left", ncols=columns, **SMALL)
         else:
-            panels[0].legend(handles, labels, loc="upper left", bbox_to_anchor=(0.0, -0.25), **SMALL)
+            legend_below(panels[0], handles=handles, labels=labels)
 
 
 def _name(function: FunctionRisk) -> str:
@@ -164,6 +168,7 @@ def _limits(result: SquaredErrorEstimate) -> tuple[float, float]:
     span = max(high - low, 1e-3 * high, 1e-3)
     highest = ends(*(band[1] for _, band in curves))[1]
     high = min(max(high, highest), high + (_ROOM - 1.0) * span)
+    low = min([low, *(ends(band[0][mean <= high])[0] for mean, band in curves if (mean <= high).any())])
     return low - 0.06 * span, high + 0.06 * span
 
 

@@ -1,4 +1,4 @@
-"""Where a model errs: the places told, and which classes are over- and under-predicted there."""
+"""Where a model errs: the places found, and which classes are over- and under-predicted there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from caltest.plots.display import (
     ResultDisplay,
     heading,
     heat_map_axes,
+    inches,
     is_narrow,
+    lay_out,
     lettering,
+    room_above,
+    wrapped,
     write_cell,
 )
 from caltest.text.localisation import centre_text, extent, row_text
@@ -29,18 +33,19 @@ _MOST_CLASSES = 12
 _LEAST_SCALE, _MOST_SCALE = 3.0, 8.0  # |z| at which the colours end
 _DARK = 0.72  # of the scale; text is white above
 _LONGEST_NAME = 14
+_FULL = "percentages", "numbers", "stars"  # what cells hold, from much to little
 
 
 @arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
 @dataclass(frozen=True, eq=False)
 class WitnessDisplay(ResultDisplay):
-    """The places told and their classes, as a heat map. Make it with ``from_result``.
+    """The places found and their classes, as a heat map. Make it with ``from_result``.
 
-    A row for every place told, most telling on top, and a column for every class; of more than twelve
-    classes, for those with a claim, the most telling twelve at most. Colour and number are z: above 0
-    (blue) the class came true more often than said, below 0 (vermilion) less often. Claims are bold,
-    with a star and the percentages said and come true; in narrow axes a star alone. If there are no
-    claims, the picture says so.
+    A row for every place found, strongest evidence on top, and a column for every class; of more than
+    twelve classes, for those with a claim, the strongest twelve at most. Colour and number are z: above
+    0 (blue) the class was observed more often than predicted, below 0 (vermilion) less often. Claims
+    are bold, with a star and the percentages predicted and observed; where cells are too small,
+    without these, or a star alone. If there are no claims, the picture says so.
 
     Parameters
     ----------
@@ -92,17 +97,6 @@ class WitnessDisplay(ResultDisplay):
         scale = min(max(largest, _LEAST_SCALE), _MOST_SCALE)
         colours = LinearSegmentedColormap.from_list("errors", [VERMILION, "#FFFFFF", BLUE])
         image = ax.imshow(z, cmap=colours, vmin=-scale, vmax=scale, aspect="auto")
-        for (i, j), value in np.ndenumerate(z):
-            entry = places[i], classes[j]
-            claimed = w.pvalues[entry] <= w.level
-            text = "0.0" if abs(value) < 0.05 else f"{value:+.1f}".replace("-", "−")
-            if narrow:
-                text = "*" if claimed else ""
-            elif claimed:
-                said, true = percents(float(w.stated[entry]), float(w.shares[entry]))
-                text = f"{text}*\n{said.rstrip('%')}→{true.rstrip('%')}"
-            dark = bool(abs(value) > _DARK * scale)
-            write_cell(ax, i, j, text, dark=dark, bold=bool(claimed), size="small")
         labels = []
         for place in places:
             reach = extent(float(w.weights[place]), w.n_samples)
@@ -113,12 +107,46 @@ class WitnessDisplay(ResultDisplay):
             row = row_text(w, place)
             labels.append(row if narrow else f"{centre}\n{row}, {reach}")
         heat_map_axes(ax, [lettering(w.names[c], _LONGEST_NAME) for c in classes], labels)
+        size = "small" if narrow else "medium"
+        ax.tick_params(labelsize=size)
         if narrow or len(classes) > 5:
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
-        bar.set_label("z" if narrow else "z:  − less often than said,  + more")
+        bar.ax.tick_params(labelsize=size)
+        meaning = "− observed less\n+ observed more"
+        if not narrow:
+            meaning = wrapped("z:  − observed less often than predicted,  + more often", inches(ax)[1])
+        bar.set_label(meaning, size=size)
         bar.outline.set_visible(False)
         shown = "" if len(classes) == w.n_classes else f", {len(classes)} of {w.n_classes} classes"
-        how = "" if narrow else ": % said → % came true"
         what = f"Near which predictions which classes are wrong{shown}"
-        heading(ax, what, f"* significant at {w.level:.3g} for all together{how}")
+        heading(ax, what, size=size)
+        for full in _FULL:  # as much in all cells as all have room for
+            cells = []
+            for (i, j), value in np.ndenumerate(z):
+                entry = places[i], classes[j]
+                claimed = bool(w.pvalues[entry] <= w.level)
+                text = ("*" if claimed else "") if full == "stars" else _number(float(value), claimed)
+                if claimed and full == "percentages":
+                    ends = percents(float(w.stated[entry]), float(w.shares[entry]))
+                    text += "\n" + "→".join(each.rstrip("%") for each in ends)
+                dark = bool(abs(value) > _DARK * scale)
+                cells.append(write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
+            how = ": % predicted → % observed" if full == "percentages" else ""
+            lines = what, f"* significant at {w.level:.3g} for all together{how}"
+            lay_out(ax.figure)
+            room = room_above(ax)
+            heading(ax, *(wrapped(line, room, small=narrow) for line in lines), size=size)
+            lay_out(ax.figure)
+            box = ax.get_window_extent()
+            sizes = [cell.get_window_extent() for cell in cells if cell.get_text()]
+            wide, high = max(each.width for each in sizes), max(each.height for each in sizes)
+            if full == "stars" or (wide * len(classes) < box.width and high * len(places) < box.height):
+                break
+            for cell in cells:
+                cell.remove()
+
+
+def _number(z: float, claimed: bool) -> str:
+    text = "0.0" if abs(z) < 0.05 else f"{z:+.1f}".replace("-", "−")
+    return f"{text}*" if claimed else text

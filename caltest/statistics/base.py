@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from caltest._arguments import arguments, check_takes
 from caltest._visible import quoted
 from caltest.data import Rows
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import Additive, Combined, Form, LabelFunction, Side
 from caltest.predictive import Predictive
 from caltest.pvalues import Alternative
@@ -130,6 +130,12 @@ class Statistic(ABC):
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
         return {}
+
+    @property
+    def faster(self) -> Phrase:
+        """What to do where it takes long, as a clause."""
+        facts = {"draws": Argument("n_resamples"), "moments": Argument("null", "moments")}
+        return Phrase("fewer draws ({draws}) take less, and {moments} needs none where it fits", facts)
 
     @property
     def notes(self) -> tuple[str, ...]:

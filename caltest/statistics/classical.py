@@ -12,8 +12,10 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from caltest._arguments import arguments, choose, positive_integer
+from caltest._narrow import over_columns
 from caltest.binning import EqualMass
 from caltest.data import Rows
+from caltest.exceptions import Argument, Phrase
 from caltest.forms import LabelFunction, LinearSum, LogisticRecalibration, PearsonGroups, Standardised
 from caltest.forms.base import CERTAIN, Array, Labels
 from caltest.pvalues import Alternative
@@ -108,7 +110,7 @@ class CalibrationInTheLarge(Statistic):
 
     name: ClassVar[str] = "citl"
     growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "calibration in the large, standardised"
+    measures: ClassVar[str] = "calibration in the large, observed less predicted, standardised"
     monotone: ClassVar[bool] = True
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
@@ -117,7 +119,7 @@ class CalibrationInTheLarge(Statistic):
         """Fix the predictions."""
         two_classes(self, predictions)
         probs = predictions.probs
-        variance = float(probs.prod(axis=1).sum())
+        variance = float(over_columns(np.multiply, probs).sum())
         if variance <= CERTAIN:
             return _AllCertain(_errors_of_certainty(probs), probs)
         return LinearSum(_errors(probs) / np.sqrt(variance), probs)
@@ -201,6 +203,11 @@ class CoxRecalibration(Statistic):
 
     def __post_init__(self) -> None:
         choose("test", self.test, _TESTS)
+
+    @property
+    def faster(self) -> Phrase:
+        """One fit instead of one a draw."""
+        return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
     @property
     def parameters(self) -> dict[str, Any]:

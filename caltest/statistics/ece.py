@@ -302,7 +302,7 @@ class ESCE(RowSum):
     """
 
     name: ClassVar[str] = "esce"
-    measures: ClassVar[str] = "expected signed calibration error"
+    measures: ClassVar[str] = "expected signed calibration error, observed less predicted"
     monotone: ClassVar[bool] = True
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"

@@ -209,7 +209,7 @@ class Omnibus(Statistic):
         return replace(
             self,
             kernel=self.kernel.fitted(fitting_rows(predictions).probs),
-            approximation=chosen(self.approximation, predictions),
+            approximation=chosen(self.approximation, self.kernel, predictions),
         )
 
     @property
@@ -232,7 +232,8 @@ class Omnibus(Statistic):
     def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the labels."""
         n = predictions.n_samples
-        if n > HELD_UP_TO and self.approximation is not None:
+        known = chosen(self.approximation, self.kernel, predictions)
+        if n > HELD_UP_TO and known is not None:
             return _combined(self._looks(fitting_rows(predictions), n), predictions)
         return _combined(self.fitted(predictions)._looks(predictions), predictions)
 

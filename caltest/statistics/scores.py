@@ -157,12 +157,14 @@ class Brier(RowSum):
     """
 
     name: ClassVar[str] = "brier"
-    measures: ClassVar[str] = "Brier score less its expectation if calibrated"
+    measures: ClassVar[str] = "Brier score less its expectation if calibrated, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def of_rows(self, rows: Rows, whole: int) -> LinearSum:
         """Return the mean over the rows of score less expected score."""
-        return LinearSum(_brier_deviations(rows.probs) / whole, rows.probs)
+        table = _brier_deviations(rows.probs)
+        table /= whole
+        return LinearSum(table, rows.probs)
 
 
 @arguments()
@@ -185,7 +187,9 @@ class LogScore(ECD):
     """
 
     name: ClassVar[str] = "log_score"
-    measures: ClassVar[str] = "logarithmic score less its expectation if calibrated"
+    measures: ClassVar[str] = (
+        "logarithmic score less its expectation if calibrated, over-confident above 0"
+    )
 
 
 @arguments()
@@ -221,9 +225,10 @@ class Spiegelhalter(Statistic):
         """Fix the predictions."""
         probs = predictions.probs
         table = _brier_deviations(probs)
-        variance = float(np.einsum("ik,ik,ik->", probs, table, table))
+        variance = float(np.vdot(probs * table, table))
         if variance > CERTAIN:
-            return LinearSum(table / np.sqrt(variance), probs)
+            table /= np.sqrt(variance)
+            return LinearSum(table, probs)
         return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
 
     def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
@@ -238,8 +243,10 @@ def _brier_deviations(probs: Array) -> Array:
     or exactly 0: a row of 1 − 1e-30 counts, and a uniform one does not.
     """
     if probs.shape[1] == 2:
-        difference = probs[:, 0] - probs[:, 1]
-        return np.column_stack([-probs[:, 1] * difference, probs[:, 0] * difference])
+        difference, table = probs[:, 1] - probs[:, 0], np.empty_like(probs)
+        np.multiply(probs[:, 1], difference, out=table[:, 0])
+        np.multiply(probs[:, 0], -difference, out=table[:, 1])
+        return table
     rows, top = np.arange(len(probs)), probs.argmax(axis=1)
     highest, others = probs[rows, top], probs.copy()
     others[rows, top] = 0.0

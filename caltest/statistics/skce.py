@@ -15,7 +15,7 @@ from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Rows, glimpse
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import (
     BoundedPairwise,
     ComputedFeatures,
@@ -59,9 +59,12 @@ Those of more rows are fitted to some, evenly spaced in an order that hangs on t
 and rounded, to be added up fast.
 """
 
-#: n² (m − 1) up to which "auto" takes the kernel itself: 999 draws in some two seconds on two cores.
-#: That is 12 000 rows of two classes, 4 000 of ten, 1 200 of a hundred.
-FULL_UP_TO = 1.5e8
+FULL_ROWS, FULL_SIZE = 5000, 4e8
+"""Rows n, and n² m, up to which "auto" takes the kernel itself: 999 draws take some two seconds.
+
+That is 5 000 rows of ten classes, 2 000 of a hundred. Of two classes the exponential kernel of most
+distances takes one pass over the rows, however many.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,12 +156,16 @@ def fitting_rows(predictions: Rows) -> Rows:
     return glimpse(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
 
 
-def chosen(approximation: Approximation | None, predictions: Rows) -> Approximation | None:
+def chosen(
+    approximation: Approximation | None, kernel: Kernel | MatrixKernel, predictions: Rows
+) -> Approximation | None:
     """Return what "auto" stands for."""
     if approximation != "auto":
         return approximation
-    size = float(predictions.n_samples) ** 2 * (predictions.n_classes - 1)
-    return None if size <= FULL_UP_TO else "nystrom"
+    n, m = predictions.n_samples, predictions.n_classes
+    if isinstance(kernel, Kernel) and kernel.is_on_a_line(m):
+        return None
+    return None if n <= FULL_ROWS and float(n) ** 2 * m <= FULL_SIZE else "nystrom"
 
 
 def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
@@ -236,7 +243,8 @@ class _AllPairs(_SKCE):
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
         method = self._chosen(predictions)
         if method is None:
-            return replace(super().fitted(predictions), approximation=None)
+            fitted = super().fitted(predictions)
+            return fitted if fitted.approximation is None else replace(fitted, approximation=None)
         fitted = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(fitted, _fit=LowRank.of(fitted.kernel, predictions, method, self.rank))
 
@@ -264,7 +272,7 @@ class _AllPairs(_SKCE):
         return n**-2.0 if self.counts_own else 1.0 / (n * (n - 1.0))
 
     def _chosen(self, predictions: Rows) -> Approximation | None:
-        return chosen(self.approximation, predictions)
+        return chosen(self.approximation, self.kernel, predictions)
 
     def _low_rank(self, predictions: Rows) -> tuple[Kernel | MatrixKernel, LowRank | None]:
         """Return the fitted kernel and its features, if it is taken of low rank."""
@@ -273,6 +281,17 @@ class _AllPairs(_SKCE):
         known = self._fit is not None and self._fit.predictions is predictions
         fitted = self if known else self.fitted(predictions)
         return fitted.kernel, fitted._fit
+
+    @property
+    def faster(self) -> Phrase:
+        """A kernel of low rank, or of lower rank."""
+        if self.approximation is None:
+            option = Argument("approximation", "nystrom")
+            return Phrase(
+                "with {option} its time grows as the rows, and p is as exact", {"option": option}
+            )
+        option = Argument("rank", max(1, self.rank // 4))
+        return Phrase("{option} takes a quarter of that, and p is as exact", {"option": option})
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -306,7 +325,8 @@ class BiasedSKCE(_AllPairs):
         "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
         these. Both take O(nF) a draw for F columns. What is tested is then the statistic of another
         kernel, which depends on the predictions only: p-values of the exact null stay exact. "auto":
-        the kernel itself while n² (m − 1) is at most 1.5e8 (4 000 rows of ten classes), else "nystrom".
+        the kernel itself up to 5 000 rows, of more than 16 classes while n² m is at most 4e8, and
+        always where it takes one pass (exponential, two classes); else "nystrom".
     rank
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.

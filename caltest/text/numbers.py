@@ -94,6 +94,20 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def duration(seconds: float) -> str:
+    """Write how long something takes, in one unit.
+
+    Examples
+    --------
+    >>> duration(80), duration(5000), duration(1e6)
+    ('1 minute', '1 hour', '12 days')
+    """
+    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return counted(round(seconds / size), unit)
+    return counted(round(seconds), "second")
+
+
 def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
     """Return the marks of an axis of probabilities, which begins at the first and ends at the last.
 

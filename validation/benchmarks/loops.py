@@ -102,6 +102,13 @@ def _guide(m: int, n: int) -> Both:
     return Both(_filled(table, _loops.guide, sums, table), plain, table.size)
 
 
+def _take_rows(m: int, n: int) -> Both:
+    labels, rows = _labels(n, m), np.arange(0, n, 2)
+    taken = np.empty((DRAWS, len(rows)), labels.dtype)
+    loop = _filled(taken, _loops.take_rows, labels, rows, taken)
+    return Both(loop, lambda: labels[:, rows], taken.size)
+
+
 # ------------------------------------------------------------------ sums along rows
 
 
@@ -121,6 +128,37 @@ def _bin_counts(m: int, n: int) -> Both:
         )
 
     return Both(_filled(counts, _loops.bin_counts, labels, cells, counts), plain, labels.size)
+
+
+def _piece_sums(m: int, n: int) -> Both:
+    labels, order = _labels(n, m), np.argsort(_probs(n, m)[:, 1])
+    edges = np.linspace(0, n, BINS + 1).astype(np.intp)
+    sums = np.empty((DRAWS, BINS), np.int64)
+    plain = lambda: np.add.reduceat(labels[:, order], edges[:-1], axis=1, dtype=np.int64)  # noqa: E731
+    return Both(_filled(sums, _loops.piece_sums, labels, order, edges, sums), plain, labels.size)
+
+
+def _cell_sums(m: int, n: int) -> Both:
+    labels, cells = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n)
+    sums = np.empty((DRAWS, BINS))
+    plain = lambda: np.array([np.bincount(cells, y, BINS) for y in labels])  # noqa: E731
+    return Both(_filled(sums, _loops.cell_sums, labels, cells, sums), plain, labels.size)
+
+
+def _count_shifted(m: int, n: int) -> Both:
+    uniforms, chances = np.random.default_rng(0).random((DRAWS, n)), _probs(n, m)[:, 1]
+    unit, pieces = 100.0, np.arange(n) * BINS // n
+    cell_of = np.arange(201) // 20
+    counts = np.empty((DRAWS, BINS, 11), np.uint16)
+
+    def plain() -> Array:
+        cells = pieces * 11 + cell_of[((uniforms + chances) * unit).astype(np.intp)]
+        return np.array([np.bincount(each, minlength=BINS * 11) for each in cells]).reshape(
+            counts.shape
+        )
+
+    given = (uniforms, chances, unit, pieces, cell_of, counts)
+    return Both(_filled(counts, _loops.count_shifted, *given), plain, uniforms.size)
 
 
 def _extremes(m: int, n: int) -> Both:
@@ -155,6 +193,40 @@ def _sort_by_class(m: int, n: int) -> Both:
 
     plain = lambda: labels.reshape(DRAWS, tiles, TILE).argsort(axis=2, kind="stable")  # noqa: E731
     return Both(compiled, plain, labels.size)
+
+
+def _sorted(m: int, n: int) -> tuple[Array, Array, Array]:
+    labels = _labels(n, m)
+    rows, ends = np.empty(labels.shape, np.int32), np.empty((DRAWS, m + 1), np.int32)
+    _loops.rows_by_class(labels, rows, ends)
+    return labels, rows, ends
+
+
+def _rows_by_class(m: int, n: int) -> Both:
+    labels, rows, ends = _sorted(m, n)
+    loop = _filled(rows, _loops.rows_by_class, labels, rows, ends)
+    return Both(loop, lambda: labels.argsort(axis=1, kind="stable"), labels.size)
+
+
+def _sums_of_events(m: int, n: int) -> Both:
+    (labels, rows, ends), added, sums = _sorted(m, n), _probs(n, m)[:, 1], np.empty(DRAWS)
+    plain = lambda: np.where(labels == 1, added, 0.0).sum(axis=1)  # noqa: E731
+    loop = _filled(sums, _loops.sums_of_events, rows, ends, 1, added, sums)
+    return Both(loop, plain, float(np.sum(labels == 1)))
+
+
+def _extremes_of_events(m: int, n: int) -> Both:
+    (labels, rows, ends), scores, found = _sorted(m, n), _probs(n, m)[:, 1], np.empty((2, DRAWS))
+    order = np.argsort(scores)
+    place_of = np.argsort(order).astype(np.int32)
+    expected = np.append(0.0, np.cumsum(scores[order]))
+
+    def plain() -> Array:
+        paths = np.cumsum(labels[:, order] == 1, axis=1) - expected[1:]
+        return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
+
+    loop = _filled(found, _loops.extremes_of_events, rows, ends, 1, place_of, expected, *found)
+    return Both(loop, plain, float(np.sum(labels == 1)))
 
 
 def _pairs(m: int) -> tuple[Array, Array, Array, tuple[Any, ...]]:
@@ -263,9 +335,16 @@ LOOPS: dict[str, Loop] = {
     "count_below": Loop("drawn label", "comparisons with all sums", (2, 10), _count_below),
     "look_up": Loop("drawn label", "searchsorted a row", (100, 1000), _look_up),
     "guide": Loop("entry of the guide table", "searchsorted a row", (100, 1000), _guide),
+    "take_rows": Loop("label taken", "indices", (10,), _take_rows),
     "table_sums": Loop("label looked up and added", "indices, sum", ALL, _table_sums),
     "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
+    "piece_sums": Loop("label added", "reduceat", (2,), _piece_sums),
+    "cell_sums": Loop("label added", "bincount a draw", (2,), _cell_sums),
+    "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
+    "rows_by_class": Loop("label sorted", "argsort a draw", (10, 100, 1000), _rows_by_class),
+    "sums_of_events": Loop("event added", "where, sum", (10, 100), _sums_of_events),
+    "extremes_of_events": Loop("event", "cumsum, min, max", (10, 100), _extremes_of_events),
     "sort_by_class": Loop("label sorted", "argsort a tile", ALL, _sort_by_class),
     "pair_sums": Loop("pair and draw", "W where labels agree", ALL, _pair_sums),
     "matrix_pair_sums": Loop("pair and draw", "W times A by indices", (2, 10), _matrix_pair_sums),
