@@ -16,7 +16,7 @@ PAGES = [
     *(ROOT / ".github").glob("*.md"),
     ROOT / "README.md",
 ]
-NOT_OF_STUDIES = ("benchmarks", "tiles.csv", "runs.csv", "commands.csv")
+NOT_OF_STUDIES = ("benchmarks", "loops.csv", "runs.csv", "commands.csv")
 BENCHMARKS = "python -m validation.benchmarks"  # has a registry and tests of its own
 
 

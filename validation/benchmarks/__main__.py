@@ -1,15 +1,20 @@
 """Time, peak memory, the machine's limits, other packages on the same input, and growth.
 
-``python -m validation.benchmarks`` measures all but the slowest, in about ten minutes on two cores, and
-writes ``benchmarks_*.csv`` and ``benchmarks.md`` to validation/results. Rows come as they are measured.
-A case that another run measured stays until it is measured again; ratios are of one run.
+``python -m validation.benchmarks`` measures all but the slowest, in about half an hour on two cores,
+and writes ``benchmarks_*.csv``, ``loops.csv`` and ``benchmarks.md`` to validation/results, and times on
+the pages of docs. Rows come as they are measured. A case that another run measured stays until it is
+measured again; ratios are of one run. Nobody else should use the machine: its load is written beside
+every row, and where it is not idle at the start, that is said.
 
-* ``--full``: a million rows, and a thousand classes too;
+* ``--full``: a million rows, and all of a thousand classes too;
 * ``--quick``: everything with few rows, in a temporary folder unless ``--out`` is given;
-* ``--only NAME``: a group (estimate, exact, moments, scale, growth, peers, findings, limits), a
-  package, or part of a name;
+* ``--only NAME``: a group (overhead, estimate, exact, moments, default, scale, others, hundreds,
+  growth, peers, findings, limits, loops), a package, or part of a name;
+* ``--before DIR``: instead, what is ours with an older checkout, in turn with this one: three pairs of
+  processes, one of cases that take long. Writes ``benchmarks_before.csv``;
 * ``--peers``: make an environment of the other packages in build/peers, with pip;
-  ``--peers-python PATH``: take one that is there. Without, their rows say that there is none.
+  ``--peers-python PATH``: take one that is there. Without, their rows say that there is none;
+* ``--table``: only write benchmarks.md and the times on the pages again.
 """
 
 from __future__ import annotations
@@ -22,16 +27,17 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from validation.benchmarks import store, table
+from validation.benchmarks import before, pages, store, table
 from validation.benchmarks.cases import cases, wanted
 from validation.benchmarks.environment import made
 from validation.benchmarks.findings import FINDINGS
 from validation.benchmarks.growth import SERIES, exponents
-from validation.benchmarks.runner import ROOT, SECONDS, Runner
-from validation.benchmarks.store import Store
+from validation.benchmarks.limits import machine
+from validation.benchmarks.runner import ROOT, SECONDS, Runner, load
 
 RESULTS = ROOT / "validation" / "results"
-GROUPS = ("limits", "findings")  # that are no cases
+GROUPS = ("limits", "loops", "findings")  # that are no cases
+IDLE = 0.5  # load up to which nobody else is there
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -46,13 +52,18 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="groups or names")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where results go")
     parser.add_argument("--list", action="store_true", help="list the cases, measure nothing")
-    parser.add_argument("--table", action="store_true", help="write the table again, measure nothing")
+    parser.add_argument(
+        "--table", action="store_true", help="write the table and the pages again, measure nothing"
+    )
+    parser.add_argument("--before", type=Path, metavar="DIR", help="an older checkout, in turn")
     peers = parser.add_mutually_exclusive_group()
     peers.add_argument("--peers", action="store_true", help="install the other packages")
     peers.add_argument("--peers-python", type=Path, metavar="PATH", help="a Python that has them")
     options = parser.parse_args(arguments)
     if options.peers_python and not options.peers_python.exists():
         parser.error(f"there is no {options.peers_python}")
+    if options.before and not (options.before / "caltest" / "__init__.py").exists():
+        parser.error(f"{options.before} is no checkout of caltest: it has no caltest/__init__.py")
     options.cases = wanted(options.only, full=options.full, quick=options.quick)
     if not options.cases and not set(options.only) & set(GROUPS):
         parser.error(f"nothing is called {' or '.join(options.only)}; --list lists the cases")
@@ -64,12 +75,13 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def measure(options: argparse.Namespace, say: partial[None]) -> None:
     """Measure all that is wanted, and write it."""
     python, failed = made(say=say) if options.peers else (options.peers_python, {})
-    times = Store(options.out / "benchmarks_times.csv", store.TIMES, store.TIMES_KEY)
-    limits = Store(options.out / "benchmarks_limits.csv", store.LIMITS, store.LIMITS_KEY)
-    findings = Store(options.out / "benchmarks_findings.csv", store.FINDINGS, store.FINDINGS_KEY)
+    times, findings = store.times(options.out), store.findings(options.out)
     if not options.quick:
         times.keep(case.key for case in cases())
     findings.keep((name,) for name in FINDINGS)
+    busy = load()
+    if busy > IDLE:
+        say(f"warning: the load is {busy:.1f}; others use this machine, and times are too long")
     with tempfile.TemporaryDirectory(prefix="benchmarks-input-") as folder:
         runner = Runner(
             folder=Path(folder),
@@ -80,7 +92,16 @@ def measure(options: argparse.Namespace, say: partial[None]) -> None:
             seconds=0.05 if options.quick else SECONDS,
             say=say,
         )
-        rates = runner.limits(limits)
+        store.machine(options.out).put(run=runner.run, load=busy, **machine())
+        if options.before:
+            older = store.before(options.out)
+            if not options.quick:
+                older.keep((case.what, case.n, case.m, case.jobs) for case in cases())
+            before.compare(runner, options.before.resolve(), options.cases, older)
+            return
+        rates = runner.limits(store.limits(options.out))
+        if not options.only or "loops" in options.only:
+            runner.loops(store.loops(options.out))
         runner.cases(options.cases, times, rates)
         if not options.only or {"findings", "peers"} & set(options.only):
             runner.findings(findings)
@@ -88,18 +109,15 @@ def measure(options: argparse.Namespace, say: partial[None]) -> None:
 
 def tabulate(out: Path) -> Path:
     """Write growth and the table from the rows that there are."""
-    times = Store(out / "benchmarks_times.csv", store.TIMES, store.TIMES_KEY).rows
-    limits = Store(out / "benchmarks_limits.csv", store.LIMITS, store.LIMITS_KEY).rows
-    findings = Store(out / "benchmarks_findings.csv", store.FINDINGS, store.FINDINGS_KEY).rows
-    growth = Store(out / "benchmarks_growth.csv", store.GROWTH, ("what",))
+    growth = store.growth(out)
     growth.keep((series.what,) for series in SERIES)
     for series in SERIES:
-        found = exponents(times, series)
+        found = exponents(store.times(out).rows, series)
         if found is not None:
             growth.put(**found)
     page = out / "benchmarks.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(table.written(times, limits, growth.rows, findings), encoding="utf-8")
+    page.write_text(table.written(out), encoding="utf-8")
     return page
 
 
@@ -116,7 +134,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not options.table:
             measure(options, say)
     finally:
-        say(f"{tabulate(options.out)}, after {perf_counter() - start:.0f} s")
+        page = tabulate(options.out)
+        if options.out.resolve() == RESULTS:
+            pages.rewrite(RESULTS, say)
+        say(f"{page}, after {perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

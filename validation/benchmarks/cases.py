@@ -9,7 +9,7 @@ from typing import Any, Literal
 BANDWIDTH, BINARY_BANDWIDTH = 0.7, 0.2
 DRAWS, RANK = 999, 256
 
-Input = Literal["memory", "file"]
+Input = Literal["memory", "parquet", "csv", "none"]
 
 #: What the rows of all packages that do the same are called.
 BINARY_ESTIMATE = "SKCE_uq, two classes"
@@ -17,7 +17,21 @@ BINARY_TEST = "SKCE_uq, two classes, p-value of 999 draws"
 FULL_TEST = "SKCE_uq, exact p-value"
 LOW_RANK_TEST = "SKCE_uq of rank 256, exact p-value"
 ECD_TEST = "ECD, exact p-value"
+ECE_TEST = "ECE of the top class, exact p-value"
+DEFAULT_TEST = "default (omnibus), exact p-value"
+DEFAULT_CSV = f"{DEFAULT_TEST}, from a CSV file"
+AUDIT, AUDIT_OF_GROUPS = "audit with defaults", "audit with defaults, 300 groups"
+AUDIT_OF_TOP = "audit of the top class"
+FEW_ROWS, IMPORT = "estimate with defaults", "import caltest"
+FIRST_TIME, COMPILED = "the README's first command, the first time", "the README's first command"
+SPIEGELHALTER, KS, KUIPER = (
+    "spiegelhalter, null normal",
+    "ks, null brownian",
+    "kuiper, null brownian",
+)
+SMOOTH_ECE, TOP_ECE, TOP_MMCE = "smooth ECE", "ECE of the top class", "MMCE², top class"
 LOW_RANK_FILE, ECD_FILE = f"{LOW_RANK_TEST}, from a file", f"{ECD_TEST}, from a file"
+FIRST_COMMAND = "audit --example digits:random_forest --seed 1 --report report.html --fail-on never"
 LOW_RANK_STREAM, ECD_STREAM = "SKCE_uq of rank 256, 19 draws, from a file", "ECD, 19 draws, from a file"
 
 
@@ -61,17 +75,22 @@ class Case:
         return self.what, self.by, self.n, self.m, self.jobs
 
     def __str__(self) -> str:
-        who = "" if self.by == "caltest" else f" by {self.by}"
-        workers = "" if self.jobs == 1 else f", {self.jobs} workers"
-        rows = f"{self.n:,}".replace(",", " ")
-        return f"{self.what}{who}, n = {rows}, m = {self.m}{workers}"
+        return title(*self.key)
 
     def quick(self) -> Case:
         """Return the same of a few rows and draws."""
         options = dict(self.options)
-        if "draws" in options:
-            options["draws"] = 19
+        for name, few in (("draws", 19), ("n_resamples", 199), ("n_points", 8)):
+            if name in options:
+                options[name] = few
         return replace(self, n=min(self.n // 10, 300), m=min(self.m, 20), options=options)
+
+
+def title(what: str, by: str, n: int, m: int, jobs: int) -> str:
+    """Return what a case is called wherever it is named: in the list, and on pages."""
+    who = "" if by == "caltest" else f" by {by}"
+    sizes = f", n = {n:,}, m = {m}".replace(f"{n:,}", f"{n:,}".replace(",", " ")) if n else ""
+    return f"{what}{who}{sizes}{'' if jobs == 1 else f', {jobs} workers'}"
 
 
 # ------------------------------------------------------------------ ours
@@ -96,23 +115,97 @@ _DEFAULT: dict[str, Any] = {"statistic": None, "draws": DRAWS}
 
 def _exact() -> Iterator[Case]:
     for n, m, jobs in ((1_000, 10, 1), (10_000, 2, 1), (10_000, 10, 1), (10_000, 10, 2)):
-        yield Case("exact", FULL_TEST, n, m, "pvalue", _SKCE, jobs=jobs, limit="null")
+        limit = "null" if m > 2 else "draws"  # two classes are one pass, not all pairs
+        yield Case("exact", FULL_TEST, n, m, "pvalue", _SKCE, jobs=jobs, limit=limit)
     for n, m, jobs in ((1_000, 10, 1), (10_000, 2, 1), (10_000, 10, 1), (10_000, 10, 2)):
         yield Case("exact", LOW_RANK_TEST, n, m, "pvalue", _LOW, jobs=jobs)
     for n, m in ((1_000, 10), (10_000, 10)):
-        yield Case("exact", "default (omnibus), exact p-value", n, m, "pvalue", _DEFAULT)
+        yield Case("exact", DEFAULT_TEST, n, m, "pvalue", _DEFAULT)
         yield Case("exact", ECD_TEST, n, m, "pvalue", _ECD, limit="draws")
-        ece = "ECE of the top class, exact p-value"
-        yield Case("exact", ece, n, m, "pvalue", _ECE, limit="draws")
+        yield Case("exact", ECE_TEST, n, m, "pvalue", _ECE, limit="draws")
     for n in (1_000, 10_000):
         moments = _SKCE | {"null": "moments"}
         yield Case("moments", "SKCE_uq, p-value from moments", n, 10, "pvalue", moments)
+
+
+_AUDIT: dict[str, Any] = {"function": "audit"}
+_TOP_AUDIT: dict[str, Any] = _AUDIT | {"lenses": "top_label"}
+
+
+def _defaults() -> Iterator[Case]:
+    for n, m, jobs in (
+        (4_000, 10, 1),
+        (4_000, 10, 2),
+        (10_000, 2, 1),
+        (100_000, 10, 1),
+        (20_000, 1_000, 1),
+    ):
+        yield Case("default", DEFAULT_TEST, n, m, "pvalue", _DEFAULT, jobs=jobs)
+    for n, m in ((100_000, 10), (20_000, 1_000)):
+        yield Case("default", AUDIT, n, m, "call", _AUDIT, jobs=2)
+    groups = _AUDIT | {"groups": 300}
+    yield Case("default", AUDIT_OF_GROUPS, 150_000, 10, "call", groups, jobs=2)
+    yield Case("default", DEFAULT_CSV, 2_000_000, 10, "from_file", _DEFAULT, full=True, input="csv")
+
+
+def _overhead() -> Iterator[Case]:
+    yield Case("overhead", FEW_ROWS, 100, 10, "estimate", {"statistic": None})
+    yield Case("overhead", IMPORT, 0, 0, "import_time", input="none")
+    for what, compiled in ((FIRST_TIME, False), (COMPILED, True)):
+        options = {"arguments": FIRST_COMMAND, "compiled": compiled}
+        yield Case("overhead", what, 0, 0, "command", options, input="none")
+
+
+def _hundreds() -> Iterator[Case]:
+    """Yield hundreds of classes, the quickest first."""
+    kuiper = {"statistic": "kuiper", "draws": DRAWS, "lens": "top_label"}
+    for what, work, options in (
+        ("kuiper of the top class, exact p-value", "pvalue", kuiper),
+        (ECE_TEST, "pvalue", _ECE),
+        (AUDIT_OF_TOP, "call", _TOP_AUDIT),
+        (ECD_TEST, "pvalue", _ECD),
+        (LOW_RANK_TEST, "pvalue", _LOW),
+        (AUDIT, "call", _AUDIT),
+        (DEFAULT_TEST, "pvalue", _DEFAULT),
+    ):
+        yield Case("hundreds", what, 50_000, 1_000, work, options, jobs=2, full=True)
+
+
+def _others() -> Iterator[Case]:
+    """Yield the package's other questions, as the pages that say what they cost ask them."""
+    top = {"lens": "top_label"}
+    error = {"function": "estimate_squared_error"}
+    for what, n, jobs, options in (
+        ("error of the top class", 2_000, 2, error | top),
+        ("error of the top class, pipeline", 2_000, 2, error | top | {"pvalue": "pipeline"}),
+        ("error of the top class", 10_000, 2, error | top),
+        ("error of all classes", 2_000, 2, error),
+        (
+            "tolerance of the top class",
+            100_000,
+            1,
+            top | {"function": "test", "tolerance": 0.02, "alternative": "over", "n_resamples": DRAWS},
+        ),
+        ("bounds of the top class", 100_000, 1, top | {"function": "miscalibration_bounds"}),
+        ("certificate of the top class", 100_000, 1, top | {"function": "certificate"}),
+        (
+            "certificate of the top class, isotonic",
+            100_000,
+            1,
+            top | {"function": "certificate", "method": "isotonic"},
+        ),
+        ("witness, 384 places", 10_000, 1, {"function": "witness", "n_points": 384}),
+    ):
+        yield Case("others", what, n, 10, "call", options, jobs=jobs)
+    ckce = {"statistic": "ckce", "draws": DRAWS}
+    yield Case("others", "CKCE, exact p-value", 100_000, 10, "pvalue", ckce, jobs=2)
 
 
 def _scale() -> Iterator[Case]:
     for jobs in (1, 2):
         yield Case("scale", ECD_TEST, 100_000, 10, "pvalue", _ECD, jobs=jobs, limit="draws")
     yield Case("scale", LOW_RANK_TEST, 100_000, 10, "pvalue", _LOW, jobs=2)
+    yield Case("scale", ECE_TEST, 100_000, 10, "pvalue", _ECE, limit="draws")
     for n, null, name in (
         (100_000, "monte_carlo", "KS, exact p-value"),
         (1_000_000, "brownian", "KS, p-value of its limit"),
@@ -124,8 +217,9 @@ def _scale() -> Iterator[Case]:
     yield Case("scale", LOW_RANK_TEST, 1_000_000, 10, "pvalue", _LOW, jobs=2, full=True)
     yield Case("scale", ECD_TEST, 1_000_000, 10, "pvalue", _ECD, jobs=2, limit="draws", full=True)
     for what, options in ((LOW_RANK_FILE, _LOW), (ECD_FILE, _ECD)):
-        yield Case("scale", what, 1_000_000, 10, "from_file", options, jobs=2, full=True, input="file")
-    yield Case("scale", LOW_RANK_TEST, 50_000, 1_000, "pvalue", _LOW, jobs=2, full=True)
+        yield Case(
+            "scale", what, 1_000_000, 10, "from_file", options, jobs=2, full=True, input="parquet"
+        )
 
 
 def _growth() -> Iterator[Case]:
@@ -134,12 +228,16 @@ def _growth() -> Iterator[Case]:
         yield Case("growth", "SKCE_uq, TV", n, 10, "estimate", tv, limit="pairs")
     for n in (12_500, 25_000, 50_000):
         yield Case("growth", LOW_RANK_TEST, n, 10, "pvalue", _LOW)
+        yield Case("growth", DEFAULT_TEST, n, 10, "pvalue", _DEFAULT)
+        yield Case("growth", AUDIT, n, 10, "call", _AUDIT, jobs=2)
+    for n in (20_000, 40_000, 80_000):
+        yield Case("growth", FULL_TEST, n, 2, "pvalue", _SKCE, limit="draws")
     for n in (25_000, 50_000, 200_000):
         yield Case("growth", ECD_TEST, n, 10, "pvalue", _ECD, limit="draws")
     for what, options, full in ((LOW_RANK_STREAM, _LOW, True), (ECD_STREAM, _ECD, False)):
         for n in (1_000_000, 2_000_000, 4_000_000):  # the reader holds up to some 10⁶ rows
             few = options | {"draws": 19}
-            yield Case("growth", what, n, 10, "from_file", few, full=full, input="file")
+            yield Case("growth", what, n, 10, "from_file", few, full=full, input="parquet")
 
 
 # ------------------------------------------------------------------ ours and the peers'
@@ -151,35 +249,36 @@ def _peers() -> Iterator[Case]:
     ours = skce | {"statistic": "skce_uq"}
     boot = skce | {"draws": DRAWS, "method": "bootstrap"}
     for n in (1_000, 5_000, 10_000):
-        yield Case("peers", BINARY_ESTIMATE, n, 2, "estimate", ours, limit="pairs")
+        yield Case("peers", BINARY_ESTIMATE, n, 2, "estimate", ours)
         yield Case("peers", BINARY_ESTIMATE, n, 2, "probcal_skce", skce, by="probcal")
         for jobs in (1, 2):
             test = ours | {"draws": DRAWS}
-            yield Case("peers", BINARY_TEST, n, 2, "pvalue", test, jobs=jobs, limit="null")
+            yield Case("peers", BINARY_TEST, n, 2, "pvalue", test, jobs=jobs, limit="draws")
         yield Case("peers", BINARY_TEST, n, 2, "probcal_skce_test", boot, by="probcal")
     linear, n = "SKCE_ul, two classes, normal limit", 100_000
     options = skce | {"statistic": "skce_ul", "null": "normal"}
     yield Case("peers", linear, n, 2, "pvalue", options)
     options = skce | {"draws": 1, "method": "asymptotic"}
     yield Case("peers", linear, n, 2, "probcal_skce_test", options, by="probcal")
-    mmce = "MMCE², top class"
     for n in (1_000, 10_000):
-        yield Case("peers", mmce, n, 10, "estimate", {"statistic": "mmce"}, limit="pairs")
-        yield Case("peers", mmce, n, 10, "netcal_mmce", by="netcal")
-    ece, options = "ECE of the top class", {"statistic": "ece", "bins": 15, "lens": "top_label"}
-    yield Case("peers", ece, 50_000, 10, "estimate", options)
-    yield Case("peers", ece, 50_000, 10, "netcal_ece", {"bins": 15}, by="netcal")
-    yield Case("peers", ece, 50_000, 10, "mapie_top_label_ece", {"bins": 15}, by="mapie")
+        yield Case("peers", TOP_MMCE, n, 10, "estimate", {"statistic": "mmce"})
+        yield Case("peers", TOP_MMCE, n, 10, "netcal_mmce", by="netcal")
+    options = {"statistic": "ece", "bins": 15, "lens": "top_label"}
+    yield Case("peers", TOP_ECE, 50_000, 10, "estimate", options)
+    yield Case("peers", TOP_ECE, 50_000, 10, "netcal_ece", {"bins": 15}, by="netcal")
+    yield Case("peers", TOP_ECE, 50_000, 10, "mapie_top_label_ece", {"bins": 15}, by="mapie")
     yield Case("peers", FULL_TEST, 300, 10, "pvalue", _SKCE, limit="null")
     yield Case("peers", FULL_TEST, 300, 10, "hyppo_mmd", {"draws": DRAWS}, by="hyppo")
+    yield Case("peers", SMOOTH_ECE, 10_000, 2, "estimate", {"statistic": "smooth_ece"})
+    yield Case("peers", SMOOTH_ECE, 10_000, 2, "relplot_smece", by="relplot")
+    yield Case("peers", SMOOTH_ECE, 10_000, 2, "probcal_smooth_ece", by="probcal")
     yield from _classical(10_000)
+    for case in _classical(50_000):
+        if case.what in (SPIEGELHALTER, KS, KUIPER) and case.by in ("caltest", "mapie"):
+            yield case
 
 
 def _classical(n: int) -> Iterator[Case]:
-    smooth = "smooth ECE"
-    yield Case("peers", smooth, n, 2, "estimate", {"statistic": "smooth_ece"})
-    yield Case("peers", smooth, n, 2, "relplot_smece", by="relplot")
-    yield Case("peers", smooth, n, 2, "probcal_smooth_ece", by="probcal")
     for statistic, null, peers in (
         ("ks", "brownian", [("mapie", "mapie_ks", {})]),
         ("kuiper", "brownian", [("mapie", "mapie_kuiper", {})]),
@@ -217,7 +316,9 @@ def _classical(n: int) -> Iterator[Case]:
 def cases() -> tuple[Case, ...]:
     """Return all cases; one that two groups want is measured once."""
     found: dict[tuple[str, str, int, int, int], Case] = {}
-    for group in (_estimates, _exact, _scale, _growth, _peers):
+    for group in (
+        _overhead, _estimates, _exact, _defaults, _scale, _others, _hundreds, _growth, _peers
+    ):  # fmt: skip
         for case in group():
             found.setdefault(case.key, case)
     return tuple(found.values())

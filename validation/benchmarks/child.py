@@ -3,7 +3,9 @@
 The task names a function of a module. Called with the input, it returns what is to be measured: a
 function without arguments that returns the numbers it finds. It runs once on a few rows first, so that
 imports and compilation count for nothing. Then the input is loaded, the high-water mark of memory is
-reset, and all that the first run holds above it is its memory. Further runs are for time alone.
+reset, and all that the first run holds above it is its memory. Further runs are for time alone. Where
+the first run compiled a loop that the few rows did not need, the answer says so: the loop is on disk
+now, and the runner measures again.
 
 Needs NumPy and nothing else, so that any package can be measured in its own environment.
 """
@@ -77,10 +79,14 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     task
         ``module``, ``work`` (a function's name), ``probs`` and ``labels`` (NPY files, or None where the
         work needs no input), ``options`` (arguments by name), ``seconds`` (at least so long in all),
-        ``package`` (whose version is told).
+        ``package`` (whose version is told), ``root`` (the checkout whose caltest it is).
     """
+    if "root" in task:
+        sys.path.insert(0, task["root"])
     prepare = getattr(importlib.import_module(task["module"]), task["work"])
     options = task.get("options", {})
+    if "root" in task and task["root"] not in map(str, Path(sys.modules["caltest"].__file__).parents):
+        raise RuntimeError(f"the caltest that was imported is not the one of {task['root']}")
     if task.get("probs") is None:
         run: Measured = prepare(**options)
     else:
@@ -88,7 +94,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
         prepare(*few_rows(n_classes), **options)()
         run = prepare(np.load(task["probs"]), np.load(task["labels"]), **options)
     gc.collect()
-    held = reset_peak()
+    compiled, held = _compiled(), reset_peak()
     found, seconds = _timed(run)
     grown = peak() - held
     times = [seconds]
@@ -100,15 +106,25 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
         "runs": len(times),
         "memory_mb": grown / 1e3,
         "held_mb": held / 1e3,
+        "compiled": _compiled() - compiled,
         "version": importlib.metadata.version(task["package"]) if task.get("package") else "",
         **found,
     }
 
 
 def _timed(run: Measured) -> tuple[dict[str, Any], float]:
+    """Return what is found, and seconds: its own, where another process was measured."""
     start = perf_counter()
     found = run()
-    return found, perf_counter() - start
+    seconds = perf_counter() - start
+    return found, found.pop("seconds", seconds)
+
+
+def _compiled() -> int:
+    """Return how many loops of caltest were compiled here, and not found on disk."""
+    loops = sys.modules.get("caltest._loops")
+    found = [each for each in vars(loops).values() if hasattr(each, "stats")] if loops else []
+    return sum(sum(each.stats.cache_misses.values()) for each in found)
 
 
 def _wanted(times: list[float], at_least: float) -> bool:

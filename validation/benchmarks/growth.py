@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from validation.benchmarks.cases import (
+    AUDIT,
+    DEFAULT_TEST,
     ECD_STREAM,
     ECD_TEST,
+    FULL_TEST,
     LOW_RANK_STREAM,
     LOW_RANK_TEST,
 )
@@ -34,6 +37,9 @@ SERIES = (
     Series("SKCE_uq, TV", 10_000, 2.1),
     Series(LOW_RANK_TEST, 10_000, 1.05),
     Series(ECD_TEST, 25_000, 1.05),
+    Series(DEFAULT_TEST, 12_500, 1.05),
+    Series(AUDIT, 12_500, 1.05, jobs=2),
+    Series(FULL_TEST, 20_000, 1.05, m=2),
     Series(LOW_RANK_STREAM, 1_000_000, 1.05, most_memory=0.1),
     Series(ECD_STREAM, 1_000_000, 1.05, most_memory=0.1),
 )

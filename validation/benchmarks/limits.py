@@ -7,7 +7,11 @@ measured times are divided by.
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import platform
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -71,6 +75,23 @@ def _rate(work: Callable[[], object], amount: float, seconds: float) -> float:
         work()
         best = min(best, perf_counter() - before)
     return amount / best
+
+
+def machine() -> dict[str, object]:
+    """Return what the rates are of."""
+    info = Path("/proc/cpuinfo")
+    names = (
+        [line for line in info.read_text().splitlines() if "model name" in line]
+        if info.exists()
+        else []
+    )
+    return {
+        "processor": names[0].partition(":")[2].strip() if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("numpy", "numba")},
+    }
 
 
 # ------------------------------------------------------------------ the least time

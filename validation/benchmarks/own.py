@@ -5,8 +5,13 @@ All go through the public functions, checks of the input included.
 
 from __future__ import annotations
 
+import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -50,7 +55,9 @@ def estimate(
 ) -> Measured:
     """Estimate a statistic, without a p-value."""
     statistic, seen = statistic_of(**given), _one_column(probs)
-    return lambda: {"value": caltest.estimate(seen, labels, statistic, lens=lens, n_jobs=jobs)}
+    named = {} if statistic is None else {"statistic": statistic}
+    how: Any = {"lens": lens, "n_jobs": jobs, **named}
+    return lambda: {"value": caltest.estimate(seen, labels, **how)}
 
 
 def pvalue(
@@ -75,29 +82,83 @@ def pvalue(
     return run
 
 
+def call(
+    probs: np.ndarray, labels: np.ndarray, *, jobs: int, function: str, groups: int = 0, **given: Any
+) -> Measured:
+    """Call a function of the package; ``groups`` of rows by chance, of fifty rows at least."""
+    work, seen, how = getattr(caltest, function), _one_column(probs), dict(given)
+    takes = inspect.signature(work).parameters
+    how |= {name: value for name, value in (("rng", 0), ("n_jobs", jobs)) if name in takes}
+    if groups:
+        most = max(1, min(groups, len(labels) // 50))
+        how["groups"] = {"group": np.random.default_rng(1).integers(0, most, len(labels))}
+
+    def run() -> dict[str, Any]:
+        return {"pvalue": getattr(work(seen, labels, **how), "pvalue", "")}
+
+    return run
+
+
 def from_file(
     *, path: str, few: str, jobs: int, null: str = "monte_carlo", draws: int = 999, **given: Any
 ) -> Measured:
-    """Test rows that are read from a Parquet file block by block, never all at once."""
+    """Test rows that are read from a file block by block, never all at once."""
     scan = getattr(caltest.files, "scan", None)
     if scan is None:
         raise NotMeasured("caltest.files.scan does not exist in this version")
     statistic = statistic_of(**given)
+    named = {} if statistic is None else {"statistic": statistic}
 
     def run(file: str = path) -> dict[str, Any]:
-        how: Any = {"null": null, "n_resamples": draws, "rng": 0, "n_jobs": jobs}
-        result = caltest.test(scan(file), statistic=statistic, **how)
+        how: Any = {"null": null, "n_resamples": draws, "rng": 0, "n_jobs": jobs, **named}
+        result = caltest.test(scan(file), **how)
         return {"value": result.statistic, "pvalue": result.pvalue}
 
     run(few)
     return run
 
 
+# ------------------------------------------------------------------ processes of their own
+
+
+def import_time(*, jobs: int) -> Measured:
+    """Import the package in a new process; what Python itself takes to start is left out."""
+    code = "from time import perf_counter as now; s = now(); import caltest; print(now() - s)"
+    _python("-c", code)  # whose bytecode is there from now on
+    return lambda: {"seconds": float(_python("-c", code))}
+
+
+def command(*, jobs: int, arguments: str, compiled: bool) -> Measured:
+    """Run a command of the package; ``compiled`` or not: with loops that are there, or with none.
+
+    Bytecode is there in both, as it is after an installation.
+    """
+
+    def run() -> dict[str, Any]:
+        with TemporaryDirectory() as folder:
+            _python("-m", "caltest", *arguments.split(), folder=None if compiled else folder)
+        return {}
+
+    run()
+    return run
+
+
+def _python(*arguments: str, folder: str | None = None) -> str:
+    """Return what Python prints, in an empty folder; PYTHONPATH says which package it is that runs."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env |= {} if folder is None else {"NUMBA_CACHE_DIR": folder}
+    with TemporaryDirectory() as empty:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=empty, env=env, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+
+
 # ------------------------------------------------------------------ the input, written to files
 
 
 def write_input(
-    *, n: int, m: int, probs: str, labels: str, parquet: str | None = None, seed: int = 0
+    *, n: int, m: int, probs: str, labels: str, table: str | None = None, seed: int = 0
 ) -> Measured:
     """Write a simulated input to files: of two classes uniform probabilities, of more those of M1.
 
@@ -112,14 +173,21 @@ def write_input(
         rows, drawn = simulated.probs, simulated.labels
     np.save(probs, rows)
     np.save(labels, drawn)
-    if parquet is not None:
-        _write_parquet(rows, drawn, Path(parquet))
+    if table is not None:
+        _write_table(rows, drawn, Path(table))
     return dict
 
 
-def _write_parquet(rows: np.ndarray, drawn: np.ndarray, path: Path) -> None:
+def _write_table(rows: np.ndarray, drawn: np.ndarray, path: Path) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pyarrow.csv
+    import pyarrow.parquet
 
+    if path.suffix == ".csv":
+        rows = rows.round(7)  # as people write them
     columns = {f"{k}": rows[:, k] for k in range(rows.shape[1])}
-    pq.write_table(pa.table(columns | {"label": drawn}), path, row_group_size=2**16)
+    table = pa.table(columns | {"label": drawn})
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path, row_group_size=2**16)

@@ -54,17 +54,24 @@ class Runner:
 
     # -------------------------------------------------------------- one child
 
-    def child(self, task: dict[str, Any], *, jobs: int = 1, peers: bool = False) -> dict[str, Any]:
-        """Carry out a task in a new process; return its answer, or the reason that there is none."""
+    def child(
+        self, task: dict[str, Any], *, jobs: int = 1, peers: bool = False, root: Path = ROOT
+    ) -> dict[str, Any]:
+        """Carry out a task in a new process; return its answer, or the reason that there is none.
+
+        ``root`` is the checkout whose caltest is measured; what measures it is always what is here.
+        """
         python = self.peers if peers else self.python
         if python is None:
             return {"reason": self.no_peers}
         threads = {f"{name}_NUM_THREADS": str(jobs) for name in _THREADS}
         command = [str(python), "-m", "validation.benchmarks.child"]
+        found_in = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+        env = {**os.environ, **threads, "MPLBACKEND": "Agg", "PYTHONPATH": os.pathsep.join(found_in)}
         try:
             done = subprocess.run(
                 command, input=json.dumps(task), capture_output=True, text=True, check=False,
-                timeout=self.timeout, cwd=ROOT, env={**os.environ, **threads, "MPLBACKEND": "Agg"},
+                timeout=self.timeout, cwd=ROOT, env=env,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return {"reason": f"took longer than {self.timeout:g} s"}
@@ -90,14 +97,25 @@ class Runner:
             store.put(run=self.run, what=what, per_second=rate)
         return rates
 
+    # -------------------------------------------------------------- loops
+
+    def loops(self, store: Store) -> None:
+        """Measure the compiled loops."""
+        task = {"module": "validation.benchmarks.loops", "work": "measured", "root": str(ROOT)}
+        busy, found = load(), self.child({**task, "options": {"seconds": 0.3 * min(self.seconds, 1.0)}})
+        if "reason" in found:
+            raise RuntimeError(f"the loops were not measured: {found['reason']}")
+        for row in found["loops"]:
+            store.put(run=self.run, load=busy, **row)
+        self.say(f"{len(found['loops'])} loops")
+
     # -------------------------------------------------------------- cases
 
     def cases(self, chosen: Iterable[Case], store: Store, rates: Rates) -> None:
         """Measure all cases."""
         all_of_them = list(chosen)
         for number, case in enumerate(all_of_them, 1):
-            load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-            found = self.case(case)
+            busy, found = load(), self.case(case)
             least = {
                 name: least_seconds(
                     case.limit, case.n, case.m, rates,
@@ -107,11 +125,11 @@ class Runner:
             }  # fmt: skip
             about = {"run": self.run, "group": case.group, "what": case.what, "by": case.by}
             sizes = {"n": case.n, "m": case.m, "jobs": case.jobs}
-            store.put(**about, **sizes, load=load, **least, **found)
+            store.put(**about, **sizes, load=busy, **least, **found)
             self.say(f"{number}/{len(all_of_them)} {case}: {_short(found)}")
 
-    def case(self, case: Case) -> dict[str, Any]:
-        """Measure one case."""
+    def case(self, case: Case, root: Path = ROOT) -> dict[str, Any]:
+        """Measure one case, of ours with the package of a checkout."""
         peers = case.by != "caltest"
         if peers and case.by in self.failed:
             return {"reason": self.failed[case.by]}
@@ -129,24 +147,30 @@ class Runner:
             "seconds": self.seconds,
             **given,
         }
-        return self.child(task, jobs=case.jobs, peers=peers)
+        if peers:
+            return self.child(task, jobs=case.jobs, peers=True)
+        task["root"] = str(root)
+        found = self.child(task, jobs=case.jobs, root=root)
+        return self.child(task, jobs=case.jobs, root=root) if found.get("compiled") else found
 
     def input(self, case: Case, options: dict[str, Any]) -> dict[str, Any]:
         """Return where the input lies and the options; write it where nothing lies yet."""
-        if case.input == "file":
-            files = {"path": self.written(case.n, case.m)[2], "few": self.written(FEW, case.m)[2]}
-            return {"probs": None, "options": options | files}
-        probs, labels, _ = self.written(case.n, case.m, parquet=False)
+        if case.input == "none":
+            return {"probs": None, "options": options}
+        if case.input != "memory":
+            path, few = (self.written(n, case.m, case.input)[2] for n in (case.n, FEW))
+            return {"probs": None, "options": options | {"path": path, "few": few}}
+        probs, labels, _ = self.written(case.n, case.m)
         return {"probs": probs, "labels": labels, "options": options}
 
-    def written(self, n: int, m: int, *, parquet: bool = True) -> tuple[str, str, str]:
+    def written(self, n: int, m: int, kind: str = "") -> tuple[str, str, str]:
         """Return the files of an input, written by a process that is not measured."""
         probs, labels = (str(self.folder / f"{name}-{n}-{m}.npy") for name in ("probs", "labels"))
-        table = str(self.folder / f"rows-{n}-{m}.parquet")
-        if Path(table).exists() or (not parquet and Path(probs).exists()):
+        table = str(self.folder / f"rows-{n}-{m}.{kind}")
+        if Path(table if kind else probs).exists():
             return probs, labels, table
         options = {"n": n, "m": m, "probs": probs, "labels": labels}
-        options["parquet"] = table if parquet else None
+        options["table"] = table if kind else None
         task = {"module": "validation.benchmarks.own", "work": "write_input", "options": options}
         answer = self.child(task)
         if "reason" in answer:
@@ -167,6 +191,11 @@ class Runner:
             )
             store.put(run=self.run, by=package, name=name, **_only(answer, store.fields))
             self.say(f"finding {name}: {answer.get('numbers', answer.get('reason'))}")
+
+
+def load() -> float:
+    """Return how many processes wanted to run in the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
 
 
 def _only(answer: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:

@@ -13,11 +13,14 @@ TIMES = (
     "run", "group", "what", "by", "version", "n", "m", "jobs", "best_s", "median_s", "runs",
     "memory_mb", "held_mb", "value", "pvalue", "limit_s", "limit32_s", "load", "reason",
 )  # fmt: skip
-TIMES_KEY = ("what", "by", "n", "m", "jobs")
 LIMITS = ("run", "what", "per_second")
-LIMITS_KEY = ("what",)
 FINDINGS = ("run", "by", "version", "name", "claim", "numbers", "shown", "reason")
-FINDINGS_KEY = ("name",)
+MACHINE = ("run", "processor", "cores", "system", "python", "numpy", "numba", "load")
+LOOPS = ("run", "loop", "one", "m", "compiled_ns", "plain_ns", "plain", "load")
+BEFORE = (
+    "run", "commit", "group", "what", "n", "m", "jobs", "pairs", "before_s", "now_s", "ratio",
+    "before_mb", "now_mb", "before_value", "now_value", "before_pvalue", "now_pvalue", "load", "reason",
+)  # fmt: skip
 GROWTH = ("what", "m", "jobs", "sizes", "time", "memory")
 
 
@@ -68,3 +71,41 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+# ------------------------------------------------------------------ the files of a folder
+
+
+def times(folder: Path) -> Store:
+    """Return time and memory of all cases."""
+    return Store(folder / "benchmarks_times.csv", TIMES, ("what", "by", "n", "m", "jobs"))
+
+
+def before(folder: Path) -> Store:
+    """Return those beside an older checkout."""
+    return Store(folder / "benchmarks_before.csv", BEFORE, ("what", "n", "m", "jobs"))
+
+
+def limits(folder: Path) -> Store:
+    """Return the rates of the machine."""
+    return Store(folder / "benchmarks_limits.csv", LIMITS, ("what",))
+
+
+def machine(folder: Path) -> Store:
+    """Return what the machine is: one row."""
+    return Store(folder / "benchmarks_machine.csv", MACHINE, ())
+
+
+def loops(folder: Path) -> Store:
+    """Return the nanoseconds of the compiled loops."""
+    return Store(folder / "loops.csv", LOOPS, ("loop", "m"))
+
+
+def growth(folder: Path) -> Store:
+    """Return the exponents of time and memory."""
+    return Store(folder / "benchmarks_growth.csv", GROWTH, ("what",))
+
+
+def findings(folder: Path) -> Store:
+    """Return what was found in other packages."""
+    return Store(folder / "benchmarks_findings.csv", FINDINGS, ("name",))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
-from validation.benchmarks.aims import aims
+from validation.benchmarks import store
+from validation.benchmarks.aims import aims, seconds
 from validation.benchmarks.store import Row
 
 _HEAD = """# Time, memory and growth
@@ -17,7 +19,8 @@ are stated, one unless said.
 *limit*: time divided by the least that the same arithmetic takes at this core's measured rates, in
 float64 / float32. Of pairs of rows: one exponential and one inner product of m numbers each; total
 variation (TV) is no product and comes on top. Of an exact p-value: besides, the quadratic form of m − 1
-columns a draw through half of the matrix, and n uniform numbers a draw. Of ECD and ECE: those numbers.
+columns a draw through half of the matrix, and n uniform numbers a draw (below 1 where only pairs of one
+class are added). Of ECD, of ECE and of two classes: those numbers.
 *peers*: how many times as long other packages take that return the same number of the same input.
 """
 
@@ -29,14 +32,38 @@ definition, and why, says `validation/benchmarks/peers.py`.
 """
 
 
-def written(
-    times: Sequence[Row], limits: Sequence[Row], growth: Sequence[Row], findings: Sequence[Row]
-) -> str:
-    """Return the whole page."""
-    parts = [_HEAD, _machine(limits)]
+_BEFORE = """
+## Before and now
+
+An older checkout of caltest in turn with this one, on the same input: the best of {pairs} processes of
+each, or of one where a run takes long.
+"""
+
+_LOOPS = """
+## Compiled loops
+
+Nanoseconds of one core for one elementary operation, by the number of classes; in brackets the plain
+way, with NumPy and SciPy.
+"""
+
+
+def written(folder: Path) -> str:
+    """Return the whole page, from the files of a folder."""
+    times, growth = store.times(folder).rows, store.growth(folder).rows
+    before, loops = store.before(folder).rows, store.loops(folder).rows
+    findings = store.findings(folder).rows
+    parts = [_HEAD, _machine(store.machine(folder).rows, store.limits(folder).rows)]
+    reached = aims(times, growth, before)
+    if reached:
+        parts += ["\n## Aims\n", markdown(reached)]
     ours = [row for row in times if row["by"] == "caltest"]
     if ours:
         parts += ["\n## caltest\n", markdown([_own(row, times) for row in ours])]
+    if before:
+        most = max((row["pairs"] for row in before), default="")
+        parts += [_BEFORE.format(pairs=most), markdown([_paired(row) for row in before])]
+    if loops:
+        parts += [_LOOPS, of_loops(loops)]
     theirs = [row for row in times if row["by"] != "caltest"]
     if theirs:
         parts += [_PEERS, markdown([_peer(row, times) for row in theirs])]
@@ -45,10 +72,25 @@ def written(
     if growth:
         shown = [_growth(row) for row in growth]
         parts += ["\n## Growth\n\nSlopes on logarithmic scales.\n", markdown(shown)]
-    reached = aims(times, growth)
-    if reached:
-        parts += ["\n## Aims\n\nTwo cores.\n", markdown(reached)]
     return "\n".join(parts) + "\n"
+
+
+def of_loops(loops: Sequence[Row]) -> str:
+    """Return the table of the compiled loops: a line a loop, a column a number of classes."""
+    sizes = sorted({int(row["m"]) for row in loops})
+    lines = []
+    for name in dict.fromkeys(row["loop"] for row in loops):
+        of_name = {int(row["m"]): row for row in loops if row["loop"] == name}
+        first = next(iter(of_name.values()))
+        cells = {f"m = {m}": _nanoseconds(of_name[m]) if m in of_name else "" for m in sizes}
+        lines.append({"loop": f"`{name}`", "one": first["one"], **cells, "plain way": first["plain"]})
+    return markdown(lines)
+
+
+def _nanoseconds(row: Row) -> str:
+    both = (float(row[f"{way}_ns"]) for way in ("compiled", "plain"))
+    compiled, plain = (f"{x:.2g}" if x < 99.5 else f"{x:.0f}" for x in both)
+    return f"{compiled} ({plain})"
 
 
 def markdown(rows: Sequence[Mapping[str, str]]) -> str:
@@ -59,9 +101,14 @@ def markdown(rows: Sequence[Mapping[str, str]]) -> str:
     return "\n".join([*lines, *(f"| {each} |" for each in cells)])
 
 
-def _machine(limits: Iterable[Row]) -> str:
+def _machine(machines: Iterable[Row], limits: Iterable[Row]) -> str:
+    said = "".join(
+        f"Measured on {row['processor']}, {row['cores']} cores, Python {row['python']}, NumPy "
+        f"{row['numpy']}, Numba {row['numba']}; load at the start {float(row['load']):.1f}.\n\n"
+        for row in machines
+    )
     rates = ", ".join(f"{row['what']} {float(row['per_second']):.2e}" for row in limits)
-    return f"Rates of one core, a second (products in floating-point operations): {rates}."
+    return f"{said}Rates of one core, a second (products in floating-point operations): {rates}."
 
 
 def _own(row: Row, times: Sequence[Row]) -> dict[str, str]:
@@ -97,12 +144,37 @@ def _peer(row: Row, times: Sequence[Row]) -> dict[str, str]:
     }
 
 
+def _paired(row: Row) -> dict[str, str]:
+    about = {"what": row["what"], "n": _whole(row["n"]), "m": row["m"], "workers": row["jobs"]}
+    if row["reason"]:
+        reason = f"not measured: {row['reason']}"
+        return about | dict.fromkeys(_PAIRED, "") | {"before": reason}
+    values = [
+        (float(row[f"before_{name}"] or 0.0), float(row[f"now_{name}"] or 0.0))
+        for name in ("value", "pvalue")
+    ]
+    same = all(abs(a - b) <= 1e-5 * max(abs(a), abs(b)) for a, b in values)
+    found = (
+        seconds(row["before_s"]),
+        seconds(row["now_s"]),
+        f"{1.0 / float(row['ratio']):.3g}",
+        f"{float(row['before_mb']):.0f} MB",
+        f"{float(row['now_mb']):.0f} MB",
+        "" if values == [(0.0, 0.0)] * 2 else "same" if same else "another",
+        f"{float(row['load']):.1f}",
+    )
+    return about | dict(zip(_PAIRED, found, strict=True))
+
+
+_PAIRED = ("before", "now", "times as fast", "memory before", "memory now", "numbers", "load")
+
+
 def _measured(row: Row) -> dict[str, str]:
     if row["reason"]:
         return {"time": f"not measured: {row['reason']}", "memory": ""}
-    time = _seconds(float(row["best_s"]))
+    time = seconds(float(row["best_s"]))
     if int(row["runs"]) > 1:
-        time += f" ({_seconds(float(row['median_s']))})"
+        time += f" ({seconds(float(row['median_s']))})"
     return {"time": time, "memory": _megabytes(row)}
 
 
@@ -163,10 +235,6 @@ def _finding(row: Row) -> str:
 
 def _whole(digits: str) -> str:
     return f"{int(digits):,}".replace(",", " ")
-
-
-def _seconds(time: float) -> str:
-    return f"{time:.3g} s" if time >= 0.1 else f"{1e3 * time:.3g} ms"
 
 
 def _megabytes(row: Row) -> str:

@@ -1,0 +1,387 @@
+"""Every compiled loop beside the plain way: nanoseconds of one core for an elementary operation.
+
+The plain way is what one would write with NumPy and SciPy, or what they have for it. Both do the same
+work, on input that fits in the caches as it does in the package: a tile of 256 rows, or 4 096 rows
+where they come one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+
+from caltest import _loops
+from caltest._sampling import ROWS, LabelSampler
+from caltest._tiles import TILE
+from caltest.forms.pairs import Entries
+from validation.benchmarks.child import Measured
+
+DRAWS, FEATURES, WIDTH, BINS = 64, 256, 16, 15
+FEWEST = 5  # runs, of which the shortest counts
+
+Array = NDArray[Any]
+Work = Callable[[], Array]
+
+
+class Both(NamedTuple):
+    """A loop and the plain way, which return the same numbers, and how many operations either is."""
+
+    compiled: Work
+    plain: Work
+    count: float
+
+
+class Loop(NamedTuple):
+    """What is measured of a loop: its elementary operation, the plain way in words, and the classes."""
+
+    one: str
+    plain: str
+    classes: tuple[int, ...]
+    work: Callable[[int, int], Both]
+
+
+def _probs(n: int, m: int) -> Array:
+    return np.random.default_rng(m).dirichlet(np.ones(m), n)
+
+
+def _labels(n: int, m: int, draws: int = DRAWS) -> Array:
+    return LabelSampler.of(_probs(n, m), 1).draw(0, draws)
+
+
+def _filled(out: Array, loop: Callable[..., object], *given: object) -> Work:
+    """Return the work of a loop that adds to an array, from 0."""
+
+    def run() -> Array:
+        out[...] = 0
+        loop(*given)
+        return out
+
+    return run
+
+
+# ------------------------------------------------------------------ labels
+
+
+def _drawn(m: int, n: int) -> tuple[Array, Array, Array]:
+    sampler = LabelSampler.of(_probs(n, m), 1)
+    uniforms = np.random.default_rng(0).random((DRAWS, n))
+    return sampler.cumulative, uniforms, np.empty((DRAWS, n), sampler.dtype)
+
+
+def _count_below(m: int, n: int) -> Both:
+    sums, uniforms, labels = _drawn(m, n)
+    plain = lambda: (sums <= uniforms[:, :, None]).sum(axis=2)  # noqa: E731
+    return Both(_filled(labels, _loops.count_below, sums, uniforms, labels), plain, labels.size)
+
+
+def _table(m: int, n: int) -> Array:
+    return np.empty((n, 2 ** m.bit_length()), LabelSampler.of(_probs(1, m), 1).dtype)
+
+
+def _look_up(m: int, n: int) -> Both:
+    (sums, uniforms, labels), table = _drawn(m, n), _table(m, n)
+    _loops.guide(sums, table)
+
+    def plain() -> Array:
+        columns = [np.searchsorted(row, u, "right") for row, u in zip(sums, uniforms.T, strict=True)]
+        return np.array(columns).T
+
+    return Both(_filled(labels, _loops.look_up, sums, table, uniforms, labels), plain, labels.size)
+
+
+def _guide(m: int, n: int) -> Both:
+    sums, table = _drawn(m, n)[0], _table(m, n)
+    grid = np.arange(table.shape[1]) / table.shape[1]
+    plain = lambda: np.array([np.searchsorted(row, grid, "right") for row in sums])  # noqa: E731
+    return Both(_filled(table, _loops.guide, sums, table), plain, table.size)
+
+
+def _take_rows(m: int, n: int) -> Both:
+    labels, rows = _labels(n, m), np.arange(0, n, 2)
+    taken = np.empty((DRAWS, len(rows)), labels.dtype)
+    loop = _filled(taken, _loops.take_rows, labels, rows, taken)
+    return Both(loop, lambda: labels[:, rows], taken.size)
+
+
+# ------------------------------------------------------------------ sums along rows
+
+
+def _table_sums(m: int, n: int) -> Both:
+    table, labels, sums = _probs(n, m), _labels(n, m), np.empty(DRAWS)
+    plain = lambda: table[np.arange(n), labels].sum(axis=1)  # noqa: E731
+    return Both(_filled(sums, _loops.table_sums, table, labels, sums), plain, labels.size)
+
+
+def _bin_counts(m: int, n: int) -> Both:
+    labels, cells = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n)
+    counts = np.empty((DRAWS, BINS, m))
+
+    def plain() -> Array:
+        return np.array([np.bincount(cells * m + y, minlength=BINS * m) for y in labels]).reshape(
+            counts.shape
+        )
+
+    return Both(_filled(counts, _loops.bin_counts, labels, cells, counts), plain, labels.size)
+
+
+def _piece_sums(m: int, n: int) -> Both:
+    labels, order = _labels(n, m), np.argsort(_probs(n, m)[:, 1])
+    edges = np.linspace(0, n, BINS + 1).astype(np.intp)
+    sums = np.empty((DRAWS, BINS), np.int64)
+    plain = lambda: np.add.reduceat(labels[:, order], edges[:-1], axis=1, dtype=np.int64)  # noqa: E731
+    return Both(_filled(sums, _loops.piece_sums, labels, order, edges, sums), plain, labels.size)
+
+
+def _cell_sums(m: int, n: int) -> Both:
+    labels, cells = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n)
+    sums = np.empty((DRAWS, BINS))
+    plain = lambda: np.array([np.bincount(cells, y, BINS) for y in labels])  # noqa: E731
+    return Both(_filled(sums, _loops.cell_sums, labels, cells, sums), plain, labels.size)
+
+
+def _count_shifted(m: int, n: int) -> Both:
+    uniforms, chances = np.random.default_rng(0).random((DRAWS, n)), _probs(n, m)[:, 1]
+    unit, pieces = 100.0, np.arange(n) * BINS // n
+    cell_of = np.arange(201) // 20
+    counts = np.empty((DRAWS, BINS, 11), np.uint16)
+
+    def plain() -> Array:
+        cells = pieces * 11 + cell_of[((uniforms + chances) * unit).astype(np.intp)]
+        return np.array([np.bincount(each, minlength=BINS * 11) for each in cells]).reshape(
+            counts.shape
+        )
+
+    given = (uniforms, chances, unit, pieces, cell_of, counts)
+    return Both(_filled(counts, _loops.count_shifted, *given), plain, uniforms.size)
+
+
+def _extremes(m: int, n: int) -> Both:
+    labels, scores = _labels(n, m), _probs(n, m)[:, 1]
+    order, ends = np.argsort(scores), np.arange(n)
+    expected, found = np.cumsum(scores[order]), np.empty((2, DRAWS))
+
+    def plain() -> Array:
+        paths = np.cumsum(labels[:, order], axis=1) - expected
+        return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
+
+    loop = _filled(found, _loops.extremes, labels, order, ends, expected, *found)
+    return Both(loop, plain, labels.size)
+
+
+# ------------------------------------------------------------------ rows by class
+
+
+def _entries(m: int, n: int, size: int, draws: int) -> tuple[Array, Entries]:
+    labels = _labels(n, m, draws)
+    return labels, Entries.of(labels, np.full(n, -1, np.int32), m, size)
+
+
+def _sort_by_class(m: int, n: int) -> Both:
+    tiles = n // TILE
+    labels, entries = _entries(m, n, TILE, DRAWS)
+    usual, rows = np.full(n, -1, np.int32), entries.rows
+
+    def compiled() -> Array:
+        _loops.sort_by_class(labels, usual, m, TILE, rows, entries.keys, entries.counts)
+        return rows.reshape(DRAWS, tiles, 2 * TILE)[:, :, :TILE]
+
+    plain = lambda: labels.reshape(DRAWS, tiles, TILE).argsort(axis=2, kind="stable")  # noqa: E731
+    return Both(compiled, plain, labels.size)
+
+
+def _sorted(m: int, n: int) -> tuple[Array, Array, Array]:
+    labels = _labels(n, m)
+    rows, ends = np.empty(labels.shape, np.int32), np.empty((DRAWS, m + 1), np.int32)
+    _loops.rows_by_class(labels, rows, ends)
+    return labels, rows, ends
+
+
+def _rows_by_class(m: int, n: int) -> Both:
+    labels, rows, ends = _sorted(m, n)
+    loop = _filled(rows, _loops.rows_by_class, labels, rows, ends)
+    return Both(loop, lambda: labels.argsort(axis=1, kind="stable"), labels.size)
+
+
+def _sums_of_events(m: int, n: int) -> Both:
+    (labels, rows, ends), added, sums = _sorted(m, n), _probs(n, m)[:, 1], np.empty(DRAWS)
+    plain = lambda: np.where(labels == 1, added, 0.0).sum(axis=1)  # noqa: E731
+    loop = _filled(sums, _loops.sums_of_events, rows, ends, 1, added, sums)
+    return Both(loop, plain, float(np.sum(labels == 1)))
+
+
+def _extremes_of_events(m: int, n: int) -> Both:
+    (labels, rows, ends), scores, found = _sorted(m, n), _probs(n, m)[:, 1], np.empty((2, DRAWS))
+    order = np.argsort(scores)
+    place_of = np.argsort(order).astype(np.int32)
+    expected = np.append(0.0, np.cumsum(scores[order]))
+
+    def plain() -> Array:
+        paths = np.cumsum(labels[:, order] == 1, axis=1) - expected[1:]
+        return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
+
+    loop = _filled(found, _loops.extremes_of_events, rows, ends, 1, place_of, expected, *found)
+    return Both(loop, plain, float(np.sum(labels == 1)))
+
+
+def _pairs(m: int) -> tuple[Array, Array, Array, tuple[Any, ...]]:
+    labels, entries = _entries(m, 2 * TILE, TILE, DRAWS)
+    own, other = (entries.of_tile(slice(k * TILE, (k + 1) * TILE)) for k in range(2))
+    W = np.random.default_rng(0).random((TILE, TILE))
+    return W, labels[:, :TILE], labels[:, TILE:], (*own, *other)
+
+
+def _pair_sums(m: int, n: int) -> Both:
+    (W, y, z, entries), sums = _pairs(m), np.empty(DRAWS)
+    plain = lambda: np.array([np.vdot(W, a[:, None] == b) for a, b in zip(y, z, strict=True)])  # noqa: E731
+    return Both(_filled(sums, _loops.pair_sums, W, *entries, sums), plain, W.size * DRAWS)
+
+
+def _matrix_pair_sums(m: int, n: int) -> Both:
+    (W, y, z, entries), sums = _pairs(m), np.empty(DRAWS)
+    A = np.random.default_rng(1).random((m, m))
+    plain = lambda: np.array([np.vdot(W, A[a[:, None], b]) for a, b in zip(y, z, strict=True)])  # noqa: E731
+    loop = _filled(sums, _loops.matrix_pair_sums, W, *entries, A, sums)
+    return Both(loop, plain, W.size * DRAWS)
+
+
+def _features(n: int) -> Array:
+    """Return features in single precision whose sums are exact, as rounded ones are."""
+    return (np.random.default_rng(2).integers(-64, 65, (n, FEATURES)) / 64.0).astype(np.float32)
+
+
+def _added(labels: Array, m: int, features: Array) -> Array:
+    places = np.arange(len(labels))
+    return np.asarray(csr_array((np.ones(len(labels)), (labels, places)), (m, len(labels))) @ features)
+
+
+def _sums_by_class(m: int, n: int) -> Both:
+    size, draws = int(np.clip(32 * m, 512, n)), 8
+    (labels, entries), features = _entries(m, n, size, draws), _features(n)
+    sums, wide = np.empty((draws, m, FEATURES)), features.astype(np.float64)
+    given = (features, entries.rows, entries.keys, entries.counts, size, sums)
+    plain = lambda: np.array([_added(y, m, wide) for y in labels])  # noqa: E731
+    return Both(_filled(sums, _loops.sums_by_class, *given), plain, sums.shape[0] * features.size)
+
+
+def _squares_by_class(m: int, n: int) -> Both:
+    draws = 8
+    (labels, entries), features = _entries(m, n, n, draws), _features(n)
+    pieces = np.ascontiguousarray(features.reshape(n, -1, WIDTH).transpose(1, 0, 2))
+    expected, squares = np.full((len(pieces), m, WIDTH), n / m), np.empty(draws)
+    wide = features.astype(np.float64)
+    given = (pieces, entries.rows, entries.keys, entries.counts, expected, squares)
+    plain = lambda: np.array([np.sum((_added(y, m, wide) - n / m) ** 2) for y in labels])  # noqa: E731
+    return Both(_filled(squares, _loops.squares_by_class, *given), plain, draws * features.size)
+
+
+# ------------------------------------------------------------------ distances, chains
+
+
+def _cityblock(m: int, n: int) -> Both:
+    x, y = _probs(2 * TILE, m).reshape(2, TILE, m)
+    columns, distances = np.ascontiguousarray(y.T), np.empty((TILE, TILE))
+    loop = _filled(distances, _loops.cityblock, x, columns, False, distances)
+    return Both(loop, lambda: cdist(x, y, "cityblock"), distances.size * m)
+
+
+def _line(n: int) -> tuple[Array, Array, Array]:
+    """Return numbers in order, W of each and the one before, and W of all pairs."""
+    x = np.sort(np.random.default_rng(0).random(n))
+    W = np.exp(-np.abs(x[:, None] - x) / 0.2)
+    return x, np.append(0.0, np.diagonal(W, 1)), W
+
+
+def _chain_sums(m: int, n: int) -> Both:
+    (x, decay, W), labels, sums = _line(n), _labels(n, m), np.empty(DRAWS)
+    order, upper = np.arange(n), np.triu(W, 1)
+
+    def plain() -> Array:
+        residuals = labels - x
+        return np.einsum("bi,bi->b", residuals @ upper, residuals)
+
+    return Both(_filled(sums, _loops.chain_sums, labels, order, x, decay, sums), plain, labels.size)
+
+
+def _chain_pairs(m: int, n: int) -> Both:
+    x, decay, W = _line(n)
+    np.fill_diagonal(W, 0.0)
+    return Both(lambda: np.array(_loops.chain_pairs(decay, x, x)), lambda: np.array(x @ W @ x), n)
+
+
+def _chain_triples(m: int, n: int) -> Both:
+    x, decay, W = _line(n)
+    upper = np.triu(W, 1)
+
+    def plain() -> Array:
+        before = np.cumsum(x)
+        between = before - x - before[:, None]  # of the rows between two
+        return np.array(6.0 * (x @ (upper * between) @ x))
+
+    return Both(lambda: np.array(_loops.chain_triples(decay, x)), plain, n)
+
+
+# ------------------------------------------------------------------ all of them
+
+
+ALL = (2, 10, 100, 1000)
+
+LOOPS: dict[str, Loop] = {
+    "count_below": Loop("drawn label", "comparisons with all sums", (2, 10), _count_below),
+    "look_up": Loop("drawn label", "searchsorted a row", (100, 1000), _look_up),
+    "guide": Loop("entry of the guide table", "searchsorted a row", (100, 1000), _guide),
+    "take_rows": Loop("label taken", "indices", (10,), _take_rows),
+    "table_sums": Loop("label looked up and added", "indices, sum", ALL, _table_sums),
+    "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
+    "piece_sums": Loop("label added", "reduceat", (2,), _piece_sums),
+    "cell_sums": Loop("label added", "bincount a draw", (2,), _cell_sums),
+    "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
+    "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
+    "rows_by_class": Loop("label sorted", "argsort a draw", (10, 100, 1000), _rows_by_class),
+    "sums_of_events": Loop("event added", "where, sum", (10, 100), _sums_of_events),
+    "extremes_of_events": Loop("event", "cumsum, min, max", (10, 100), _extremes_of_events),
+    "sort_by_class": Loop("label sorted", "argsort a tile", ALL, _sort_by_class),
+    "pair_sums": Loop("pair and draw", "W where labels agree", ALL, _pair_sums),
+    "matrix_pair_sums": Loop("pair and draw", "W times A by indices", (2, 10), _matrix_pair_sums),
+    "sums_by_class": Loop("feature added", "sparse product", (2, 10, 100), _sums_by_class),
+    "squares_by_class": Loop("feature added", "sparse product, squares", (1000,), _squares_by_class),
+    "cityblock": Loop("coordinate of a distance", "cdist", ALL, _cityblock),
+    "chain_sums": Loop("row and draw", "product with all pairs", (2,), _chain_sums),
+    "chain_pairs": Loop("row", "product with all pairs", (2,), _chain_pairs),
+    "chain_triples": Loop("row", "product with all pairs", (2,), _chain_triples),
+}
+CHAINED = 2048  # rows of a chain, whose plain way goes through all pairs
+
+
+def both(name: str, m: int, *, quick: bool = False) -> Both:
+    """Return a loop and the plain way; ``quick``: of few rows, to see that they agree."""
+    n = 2 * TILE if quick else CHAINED if name.startswith("chain") else ROWS
+    return LOOPS[name].work(m, n)
+
+
+def shortest(work: Work, seconds: float) -> float:
+    """Return the seconds of one core that a run takes at least."""
+    work()
+    taken, start = [], perf_counter()
+    while len(taken) < FEWEST or perf_counter() - start < seconds:
+        began = process_time()
+        work()
+        taken.append(process_time() - began)
+    return min(taken)
+
+
+def measured(*, seconds: float) -> Measured:
+    """Return a function that measures all loops, either way for so long."""
+
+    def row(name: str, m: int) -> dict[str, Any]:
+        loop, works = LOOPS[name], both(name, m, quick=seconds < 0.1)
+        compiled, plain = (1e9 * shortest(w, seconds) / works.count for w in works[:2])
+        times = {"compiled_ns": compiled, "plain_ns": plain}
+        return {"loop": name, "one": loop.one, "m": m, "plain": loop.plain, **times}
+
+    return lambda: {"loops": [row(name, m) for name, loop in LOOPS.items() for m in loop.classes]}
