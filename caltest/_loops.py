@@ -187,6 +187,41 @@ def count_shifted(
 
 
 @_loop
+def largest_shifted(
+    cells: Any,
+    above: bool,
+    begins: Any,
+    ends: Any,
+    expected: Any,
+    weight: Any,
+    maxima: Any,
+    first: Any,
+) -> None:
+    """Write the largest standardised error of any interval, for every tolerance: (B, G).
+
+    From counts (B, K, 2G) of `count_shifted`: events above each tolerance, or below minus it; E and the
+    weights (L, G) of intervals from piece ``begins`` to ``ends``. ``first`` (B, L): all of tolerance 0.
+    """
+    draws, pieces, width = cells.shape
+    count = width // 2
+    running = np.zeros((pieces + 1, count))
+    for b in range(draws):
+        for k in range(pieces):
+            total = 0
+            for c in range(count):
+                place = count - 1 - c
+                total += np.int64(cells[b, k, width - 1 - c if above else c])
+                running[k + 1, place] = running[k, place] + total
+        maxima[b] = -np.inf
+        for i in range(len(begins)):
+            low, high = running[begins[i]], running[ends[i]]
+            for c in range(count):
+                error = (expected[i, c] - (high[c] - low[c])) * weight[i, c]
+                maxima[b, c] = max(maxima[b, c], error)
+            first[b, i] = (expected[i, 0] - (high[0] - low[0])) * weight[i, 0]
+
+
+@_loop
 def extremes(labels: Any, order: Any, ends: Any, expected: Any, lowest: Any, highest: Any) -> None:
     """Write the least and the largest of events less expected events along an order, 0 included.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -219,3 +220,48 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "2.0\n"
+
+
+# ------------------------------------------------------------------ shifted scans
+
+
+def test_shifted_scans():
+    rng = np.random.default_rng(5)
+    cells = rng.integers(0, 4, (3, 8, 10)).astype(np.uint16)
+    begins, ends = np.array([0, 0, 2, 4, 7]), np.array([8, 4, 6, 8, 8])
+    expected, weight = rng.random((5, 5)) * 30, rng.random((5, 5))
+    for above in (False, True):
+        maxima, first = np.empty((3, 5)), np.empty((3, 5))
+        _loops.largest_shifted(cells, above, begins, ends, expected, weight, maxima, first)
+        below = np.cumsum(cells[:, :, :5].astype(int), axis=2)[:, :, ::-1]
+        over = np.cumsum(cells[:, :, :4:-1].astype(int), axis=2)[:, :, ::-1]
+        events = over if above else below
+        summed = np.stack([events[:, i:j].sum(axis=1) for i, j in zip(begins, ends, strict=True)], 1)
+        errors = (expected - summed) * weight
+        assert np.array_equal(maxima, errors.max(axis=1))
+        assert np.array_equal(first, errors[:, :, 0])
+
+
+def test_counts_of_shifted_rows():
+    rng = np.random.default_rng(6)
+    uniforms, chances = rng.random((3, 50)), rng.random(50)
+    pieces, cell_of = np.arange(50) // 20, np.arange(2 * 100 + 1) // 50
+    counts = np.zeros((3, 3, 5), dtype=np.uint16)
+    _loops.count_shifted(uniforms, chances, 100.0, pieces, cell_of, counts)
+    expected = np.zeros_like(counts)
+    for draw, row in np.ndindex(3, 50):
+        place = int((uniforms[draw, row] + chances[row]) * 100.0)
+        expected[draw, pieces[row], cell_of[place]] += 1
+    assert np.array_equal(counts, expected)
+
+
+def test_sums_of_pieces_and_cells():
+    y, order = labels_of(2, 4), np.random.default_rng(7).permutation(ROWS)
+    edges = np.array([0, 10, 10, 300, ROWS])
+    sums = np.empty((4, 4), dtype=np.int64)
+    _loops.piece_sums(y, order, edges, sums)
+    parts = [y[:, order[i:j]].sum(axis=1) for i, j in pairwise(edges)]
+    assert np.array_equal(sums, np.stack(parts, axis=1))
+    cells, found = np.arange(ROWS) % 6, np.zeros((4, 6))
+    _loops.cell_sums(y, cells, found)
+    assert np.array_equal(found, np.stack([y[:, k::6].sum(axis=1) for k in range(6)], axis=1))

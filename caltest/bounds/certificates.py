@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.stats import binom
 
 from caltest._arguments import (
     Number,
@@ -532,6 +531,8 @@ def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
     is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
     assumed truth how probable they are. (Rows that differ within the bin make it more so.)
     """
+    from scipy.stats import binom  # which takes long to import
+
     if (np.abs(truth - c.stated) >= wanted).any():
         return None
 

@@ -36,7 +36,6 @@ SIDES: tuple[Side, ...] = ("over", "under")
 UNIT = 10_000
 # Where steps of the tolerances begin, and how long they are.
 _STEPS = ((0, 1), (20, 2), (100, 5), (400, 10), (1000, 20), (2000, 50), (5000, 100))
-_ENTRIES = 2**19  # sums over intervals held at a time, and counts: they stay in the cache
 
 
 def grid_of_tolerances() -> Grid:
@@ -120,11 +119,17 @@ class ShiftedScan:
         Of both sides: the largest of any interval, for every tolerance, (B, G), and those of all
         intervals for tolerance 0, (B, L).
         """
-        cells = self._cells(seed, start // DRAWS, stop - start)
-        g = len(self.grid)
-        below = np.cumsum(cells[:, :, :g], axis=2, dtype=cells.dtype)[:, :, ::-1]
-        above = np.cumsum(cells[:, :, : g - 1 : -1], axis=2, dtype=cells.dtype)[:, :, ::-1]
-        return {"over": self._evaluate(above, "over"), "under": self._evaluate(below, "under")}
+        from caltest import _loops
+
+        cells, found = self._cells(seed, start // DRAWS, stop - start), {}
+        begins, ends = self.intervals.in_pieces
+        for side in SIDES:
+            expected, weight = self.expected_and_scale[side]
+            maxima = np.empty((len(cells), len(self.grid)))
+            first = np.empty((len(cells), len(begins)))
+            _loops.largest_shifted(cells, side == "over", begins, ends, expected, weight, maxima, first)
+            found[side] = maxima, first
+        return found
 
     def _cells(self, seed: int, block: int, n_draws: int) -> NDArray[np.unsignedinteger]:
         """Count rows of every piece by the cell of p + u − 1, (B, K, 2 G): below −ε, … above ε."""
@@ -148,21 +153,6 @@ class ShiftedScan:
         """Return the cell of every p + u, cut down to a multiple of 1/UNIT, (2 UNIT + 1,)."""
         edges = np.concatenate([-self.grid[:0:-1], self.grid])
         return np.searchsorted(edges, np.arange(2 * UNIT + 1) - UNIT, side="right")
-
-    def _evaluate(self, events: NDArray[np.unsignedinteger], side: Side) -> tuple[Array, Array]:
-        """Standardise the events of every piece, (B, K, G)."""
-        expected, weight = self.expected_and_scale[side]
-        fitting = max(1, _ENTRIES // events[0].size)
-        maxima, first = [], []
-        for part in blocks(len(events), fitting):
-            found = []
-            for level, errors in self.intervals.sums(events[part]):
-                np.subtract(expected[level], errors, out=errors)
-                errors *= weight[level]
-                found.append(errors)
-            maxima.append(np.max([errors.max(axis=1) for errors in found], axis=0))
-            first.append(np.concatenate([errors[:, :, 0] for errors in found], axis=1))
-        return np.concatenate(maxima), np.concatenate(first)
 
 
 # ------------------------------------------------------------------ where

@@ -218,11 +218,17 @@ class Intervals:
         return cls(np.argsort(cells, kind="stable"), edges, (Level(1, 1),))
 
     @cached_property
+    def in_pieces(self) -> tuple[Positions, Positions]:
+        """The first piece, and that after the last, of every interval, (L,) each."""
+        pieces = np.arange(len(self.edges))
+        begins = [pieces[: -level.width : level.step] for level in self.levels]
+        ends = [pieces[level.width :: level.step] for level in self.levels]
+        return np.concatenate(begins), np.concatenate(ends)
+
+    @cached_property
     def bounds(self) -> Positions:
         """First row and row after the last, in order, of every interval, (L, 2)."""
-        starts = [self.edges[: -level.width : level.step] for level in self.levels]
-        stops = [self.edges[level.width :: level.step] for level in self.levels]
-        return np.column_stack([np.concatenate(starts), np.concatenate(stops)])
+        return np.column_stack([self.edges[places] for places in self.in_pieces])
 
     @cached_property
     def filled(self) -> NDArray[np.bool_]:

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist
 from scipy.special import betaln
 
 from caltest._arguments import anything, arguments, as_float, closest, real_array
@@ -75,6 +74,8 @@ class Distance:
     def condensed(self, x: Array) -> Array:
         """Distances (a(a − 1)/2,) of the pairs i < j of the rows of ``x`` (a, m), row by row."""
         if self.hilbertian and x.shape[1] <= _COORDINATE_BY_COORDINATE:
+            from scipy.spatial.distance import pdist  # which takes long to import
+
             d: Array = pdist(self.embedded(x), "euclidean")
             return d
         tile = self.tiles(x)(slice(0, len(x)), slice(0, len(x)))

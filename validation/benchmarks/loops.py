@@ -161,6 +161,24 @@ def _count_shifted(m: int, n: int) -> Both:
     return Both(_filled(counts, _loops.count_shifted, *given), plain, uniforms.size)
 
 
+def _largest_shifted(m: int, n: int) -> Both:
+    rng, pieces, tolerances = np.random.default_rng(0), 64, 200
+    cells = rng.integers(0, 3, (DRAWS, pieces, 2 * tolerances)).astype(np.uint16)
+    begins, ends = np.arange(pieces - 1), np.arange(2, pieces + 1)
+    expected, weight = rng.random((2, len(begins), tolerances))
+    found, first = np.empty((DRAWS, tolerances)), np.empty((DRAWS, len(begins)))
+
+    def plain() -> Array:
+        above = np.cumsum(cells[:, :, : tolerances - 1 : -1], axis=2, dtype=float)[:, :, ::-1]
+        running = np.cumsum(np.pad(above, ((0, 0), (1, 0), (0, 0))), axis=1)
+        errors = (expected - (running[:, ends] - running[:, begins])) * weight
+        return np.asarray(errors.max(axis=1))
+
+    given = (cells, True, begins, ends, expected, weight, found, first)
+    count = DRAWS * len(begins) * tolerances
+    return Both(_filled(found, _loops.largest_shifted, *given), plain, count)
+
+
 def _extremes(m: int, n: int) -> Both:
     labels, scores = _labels(n, m), _probs(n, m)[:, 1]
     order, ends = np.argsort(scores), np.arange(n)
@@ -341,6 +359,7 @@ LOOPS: dict[str, Loop] = {
     "piece_sums": Loop("label added", "reduceat", (2,), _piece_sums),
     "cell_sums": Loop("label added", "bincount a draw", (2,), _cell_sums),
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
+    "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
     "rows_by_class": Loop("label sorted", "argsort a draw", (10, 100, 1000), _rows_by_class),
     "sums_of_events": Loop("event added", "where, sum", (10, 100), _sums_of_events),
