@@ -54,7 +54,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.forms.weights import Chain, KernelWeights, Term, without_diagonal
+from caltest.forms.weights import Chain, KernelWeights, Term, Weights, without_diagonal
 from caltest.kernels.bandwidth import GaussianTiles
 
 # ------------------------------------------------------------------ many label vectors
@@ -310,20 +310,25 @@ class Pairwise(HasMoments, HasLeadingSum):
             rows = np.sort(generator(0).choice(n, size, replace=False, p=own / own.sum()))
             stands_for = (own.sum() / (size * own[rows])).clip(min=1.0)
         shares, squares = np.empty(len(rows)), np.empty(len(rows))
-        second, everything = g * g, slice(0, n)
+        second = g * g
         for part in blocks(len(rows), max(1, _HELD // n)):
             some = rows[part]
             products = g[some] @ g.T
             each = products - g[some] @ second.T - second[some] @ g.T + products**2
-            weights: Any = sum(
-                np.concatenate([term.weights(slice(i, i + 1), everything) for i in some]) ** 2
-                for term in self.kernel_terms
-            )
+            weights: Any = sum(_rows_of(term.weights, some) ** 2 for term in self.kernel_terms)
             each *= weights
             each[np.arange(len(some)), some] = 0.0
             shares[part], squares[part] = each.sum(axis=1), np.einsum("ij,ij->i", each, each)
         largest = float(shares.max()) or 1.0  # what follows has no unit
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
+
+
+def _rows_of(weights: Weights, rows: NDArray[np.intp]) -> Array:
+    """Return some rows of W, whole."""
+    if isinstance(weights, KernelWeights):
+        return weights.kernel(weights.probs[rows], weights.probs)
+    every = slice(0, len(weights.diagonal()))
+    return np.concatenate([weights(slice(row, row + 1), every) for row in rows])
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
