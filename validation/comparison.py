@@ -271,9 +271,11 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one study, write its table."""
     options = parsed(arguments)
-    rows = list(STUDIES[options.study](options))
+    rows: list[dict[str, Any]] = []
+    for row in STUDIES[options.study](options):
+        rows.append(row)  # written as they come: hours of work survive an interruption
+        write_csv(rows, options.results / f"comparison_{options.study}.csv")
     print(markdown(rows))
-    write_csv(rows, options.results / f"comparison_{options.study}.csv")
 
 
 if __name__ == "__main__":
