@@ -140,7 +140,7 @@ class LabelSampler:
 
     @cached_property
     def _guide(self) -> NDArray[np.unsignedinteger]:
-        """Where to look for a number, (n, 2m or more): half of the memory of the sums, or less."""
+        """Where to look for a number, (n, m to 2m): half of the memory of the sums, or less."""
         from caltest import _loops
 
         steps = 2 ** (self.cumulative.shape[1] + 1).bit_length()
