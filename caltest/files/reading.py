@@ -50,7 +50,7 @@ def read(
     path
         A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``,
         ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object a line), or a directory of such
-        files of one kind, or a pattern of their names ("day=*/*.parquet"), read in the order of their
+        files of one kind, or a pattern of their names (``"day=*/*.parquet"``), in the order of their
         names. URLs that pyarrow knows (s3, gs, abfs, hdfs), or fsspec, are paths too. It has one
         column of labels, and its other columns are probabilities, named after the classes; a single
         one is P(class 1).
