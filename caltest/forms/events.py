@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from caltest._tiles import Array, blocks
 from caltest.forms.base import Form, Labels, taken
-from caltest.forms.paths import CumulativeDifference
+from caltest.forms.paths import CumulativeDifference, apart
 from caltest.forms.sums import LinearSum
 
 Places: TypeAlias = NDArray[np.intp]
@@ -53,9 +53,7 @@ class _Cumulative(OfEvents):
         place_of, expected = self._places
         lowest, highest = np.empty(len(rows)), np.empty(len(rows))
         _loops.extremes_of_events(rows, ends, column, place_of, expected, lowest, highest)
-        is_range = self.form.functional == "range"
-        far = highest - lowest if is_range else np.maximum(highest, -lowest)
-        return np.asarray(far / len(place_of))
+        return apart(lowest, highest, self.form.functional) / len(place_of)
 
 
 @dataclass(frozen=True, eq=False)

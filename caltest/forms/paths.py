@@ -76,7 +76,11 @@ class HasBrownianLimit(Form):
 
 def strayed(paths: Array, functional: BrownianFunctional) -> Array:
     """Return how far paths (B, K) that start in 0 stray from it, (B,)."""
-    highest, lowest = paths.max(axis=1, initial=0.0), paths.min(axis=1, initial=0.0)
+    return apart(paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0), functional)
+
+
+def apart(lowest: Array, highest: Array, functional: BrownianFunctional) -> Array:
+    """Return the same from the least and the largest value of every path, 0 included."""
     return np.asarray(highest - lowest if functional == "range" else np.maximum(highest, -lowest))
 
 
@@ -151,8 +155,7 @@ class CumulativeDifference(HasBrownianLimit):
 
         lowest, highest = np.empty(len(labels)), np.empty(len(labels))
         _loops.extremes(labels, self._order, self._ends, self._expected, lowest, highest)
-        far = highest - lowest if self.functional == "range" else np.maximum(highest, -lowest)
-        return np.asarray(far / len(self.scores))
+        return apart(lowest, highest, self.functional) / len(self.scores)
 
 
 # ------------------------------------------------------------------ scan
