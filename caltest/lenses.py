@@ -117,7 +117,7 @@ class TopLabel(_Event):
     label: ClassVar[str] = "top_label"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
-        return predictions.probs.argmax(axis=1, keepdims=True), ("wrong", "right")
+        return predictions.top[:, None], ("wrong", "right")
 
 
 @arguments(which=name_or_place)

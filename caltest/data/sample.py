@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -182,6 +183,11 @@ class Rows:
     def n_classes(self) -> int:
         """Number of classes, m."""
         return int(self.probs.shape[1])
+
+    @cached_property
+    def top(self) -> NDArray[np.intp]:
+        """The most probable class of every row, (n,); of tied classes the first."""
+        return np.asarray(self.probs.argmax(axis=1))
 
     def take(self, places: Any) -> Rows:
         """Return some rows, with all that belongs to them; notes are of the whole input."""

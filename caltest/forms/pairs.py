@@ -139,7 +139,15 @@ class _LabelSums:
 # ------------------------------------------------------------------ pairwise
 
 
+def _residuals(probs: Array, labels: Labels) -> Array:
+    """Return D = e_y − g, (rows, m)."""
+    found = -probs
+    found[np.arange(len(found)), labels] += 1.0
+    return found
+
+
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
+_FEW = 64  # classes, up to which products with residuals take less time than looking labels up
 _ROUNDS = 4  # of the power method
 _LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
 # What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
@@ -181,7 +189,10 @@ class Pairwise(HasMoments, HasLeadingSum):
             return self.scale * self._of_chain(self._chain, labels, workers)
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1:
-            one = partial(self._tile_sum, labels[0].astype(np.intp))
+            y = labels[0].astype(np.intp)
+            one = partial(self._tile_sum_of_many, y)
+            if m <= _FEW:
+                one = partial(self._tile_sum, _residuals(self.probs, y))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
         for draws in blocks(len(labels), max(1, _SORTED // n)):
@@ -229,8 +240,19 @@ class Pairwise(HasMoments, HasLeadingSum):
             sums += LinearSum(2.0 * self.probs[:, ::-1] ** 2, self.probs).of_labels(labels)
         return np.asarray(sums)
 
-    def _tile_sum(self, labels: Labels, rows: slice, columns: slice) -> float:
-        """Sum over the pairs of a tile, for one label vector."""
+    def _tile_sum(self, residuals: Array, rows: slice, columns: slice) -> float:
+        """Sum over the pairs of a tile, for one label vector, by its residuals (n, m)."""
+        total = 0.0
+        d, e = residuals[rows], residuals[columns]
+        for weights, matrix in self.kernel_terms:
+            block = weights(rows, columns)
+            if rows == columns and not self.diagonal:
+                np.fill_diagonal(block, 0.0)
+            total += float(np.vdot(d, block @ (e if matrix is None else e @ matrix)))
+        return total
+
+    def _tile_sum_of_many(self, labels: Labels, rows: slice, columns: slice) -> float:
+        """Do the same of many classes: with the inner products that a Gaussian kernel is made of."""
         total = 0.0
         g, h, y, z = self.probs[rows], self.probs[columns], labels[rows], labels[columns]
         for weights, matrix in self.kernel_terms:

@@ -544,11 +544,12 @@ class MMCE(_SKCE):
     def given(self, predictions: Rows) -> BoundedPairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
         two_classes(self, predictions)
-        half = replace(self, kernel=0.5 * self.kernel.fitted(predictions.probs))
+        whole = replace(self, kernel=self.kernel.fitted(predictions.probs))
+        half = replace(whole, kernel=0.5 * whole.kernel)
         return BoundedPairwise(
             probs=predictions.probs,
-            kernel_terms=half._terms(predictions),
-            scale=predictions.n_samples**-2,
+            kernel_terms=whole._terms(predictions),  # not the half of it: of two classes one pass does
+            scale=0.5 * predictions.n_samples**-2,
             diagonal=True,
             tail_bound=half._tail_bound(predictions, "mcdiarmid"),
         )
