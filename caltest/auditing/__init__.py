@@ -1,6 +1,34 @@
 """The audit: many looks at a model, and one exact answer."""
 
 from caltest.auditing.engine import assert_calibrated, audit
-from caltest.auditing.result import Audit, Check, Group, Reliability, Skipped, View
+from caltest.auditing.result import Audit
+from caltest.auditing.views import (
+    Check,
+    Condition,
+    Cumulative,
+    Group,
+    Histogram,
+    Part,
+    Reliability,
+    Rest,
+    Sensitivity,
+    Skipped,
+    View,
+)
 
-__all__ = ["Audit", "Check", "Group", "Reliability", "Skipped", "View", "assert_calibrated", "audit"]
+__all__ = [
+    "Audit",
+    "Check",
+    "Condition",
+    "Cumulative",
+    "Group",
+    "Histogram",
+    "Part",
+    "Reliability",
+    "Rest",
+    "Sensitivity",
+    "Skipped",
+    "View",
+    "assert_calibrated",
+    "audit",
+]

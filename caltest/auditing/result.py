@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, flag
 from caltest._version import __version__
 from caltest._visible import visible
+from caltest.auditing.views import Check, Group, Rest, Sensitivity, Skipped, View
 from caltest.exceptions import InputError
-from caltest.forms import Side
 from caltest.results import Result, plain
 
 if TYPE_CHECKING:
@@ -21,141 +22,7 @@ if TYPE_CHECKING:
 
     from caltest.cox import Recalibration
 
-
-@dataclass(frozen=True)
-class Group:
-    """Rows that share a value of one column.
-
-    Attributes
-    ----------
-    column, value
-        Name of the column and the value, as text: that of the data, whatever is hidden in it.
-    """
-
-    column: str
-    value: str
-
-    @property
-    def label(self) -> str:
-        """Column and value."""
-        return f"{self.column} = {self.value}"
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """What one probability says and what came true, in bins that hold equally many rows.
-
-    Attributes
-    ----------
-    says, share, rows
-        Mean probability, share of rows in which the event came true, and number of rows, of each bin.
-    low, high
-        Where the share lies if the model is calibrated: all bins of all diagrams of the audit at once
-        with probability 1 − alpha, whichever are shown.
-    """
-
-    says: tuple[float, ...]
-    share: tuple[float, ...]
-    rows: tuple[int, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class View:
-    """What is looked at: a lens, on all rows or on a group.
-
-    Attributes
-    ----------
-    lens
-        "canonical" for the full probability vector, or the lens's label ("top_label", "class:3").
-    event
-        What the one probability is of, as a clause; None where there is more than one.
-    group
-        Which rows; None for all.
-    rows
-        Number of rows.
-    says, share
-        Mean probability of the event, and share of rows in which it came true; None without an event.
-    direction
-        Which way the data err on average: "over" (claims too much), "under" (claims too little), by
-        ``says`` and ``share``, or the sign of the ECD without an event; None if they do not err. It is
-        a sign, and may be noise: the summary names a direction only where it is shown.
-    over, under
-        The model claims at least this much too much, or too little, somewhere in these rows; all
-        bounds of the audit hold together with its confidence. 0 (nothing is proved) where no check of
-        the view has found an error, so that bounds and checks agree. None where no bound was sought.
-    reliability
-        The reliability diagram; None without an event.
-    """
-
-    lens: str
-    event: str | None
-    group: Group | None
-    rows: int
-    says: float | None = None
-    share: float | None = None
-    direction: Side | None = None
-    over: float | None = None
-    under: float | None = None
-    reliability: Reliability | None = field(default=None, repr=False)
-
-    @property
-    def key(self) -> tuple[str, Group | None]:
-        """Lens and group: what tells it from all other views of an audit."""
-        return self.lens, self.group
-
-
-@dataclass(frozen=True)
-class Check:
-    """One hypothesis: that a view is calibrated, by one statistic.
-
-    Attributes
-    ----------
-    view
-        What was looked at.
-    statistic, measures
-        Registered name, and what it measures.
-    value
-        Of the observed labels.
-    expected
-        Where 95% of the draws lie; None with a tolerance.
-    pvalue, pvalue_interval
-        Of this hypothesis alone, and its 95% Monte-Carlo interval.
-    adjusted
-        The p-value adjusted for all hypotheses of the audit; never below the p-value alone.
-    found
-        Whether ``adjusted`` is at most alpha.
-    """
-
-    view: View
-    statistic: str
-    measures: str
-    value: float
-    expected: tuple[float, float] | None
-    pvalue: float
-    pvalue_interval: tuple[float, float]
-    adjusted: float
-    found: bool
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """What was not looked at, and why.
-
-    Attributes
-    ----------
-    what
-        A group, a class, or how many of them, as text.
-    rows
-        Number of rows, where that is the reason.
-    reason
-        As a clause.
-    """
-
-    what: str
-    rows: int | None
-    reason: str
+Verdict: TypeAlias = Literal["material", "small", "found", "within", "not found"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,20 +36,28 @@ class Audit(Result):
         probability 0. If all hypotheses are true, it is at most alpha with probability at most alpha.
     alpha
         Level of the whole.
+    materiality, materiality_ratio
+        The limit of the error that matters, in units of probability, or as a ratio of predicted to
+        true rate or the other way round; None where none was given.
     checks
         One a hypothesis, the strongest evidence first.
     views
         What was looked at: all rows first, then groups.
+    rests
+        For every view of a group: what it leaves of the group with one condition less. They are among
+        the checks that p-values are adjusted for.
     skipped
-        What was not.
+        What was not looked at.
     tolerance
         The error that is allowed, in units of probability; None if none is.
     correction
         How p-values are adjusted: "westfall_young", or a name of statsmodels' ("holm", "fdr_bh").
     confidence
-        With which all bounds hold together: 1 − alpha.
+        With which all intervals of errors hold together, and all bounds: 1 − alpha.
     n_samples, n_classes, classes
         Rows, classes and their names.
+    event
+        What class 1 of two classes is called; None of more classes.
     lenses, groups
         Labels of the lenses and names of the group columns asked for.
     n_resamples, seed
@@ -201,23 +76,36 @@ class Audit(Result):
     recalibration
         Of two classes, where calibration is rejected: the line that would recalibrate all rows, by
         which the summary advises (:func:`caltest.recalibration`). None else.
+    sensitivity
+        Where nothing is found: the smallest error of one view that would have been. None else.
+
+    Notes
+    -----
+    *Intervals.* Errors are predicted less observed: too low is negative. Those of all views and of
+    all their parts are one family, fixed by predictions and groups before a label is seen: the V views
+    share four fifths of alpha, the parts one fifth, half of each on either side. Each is Clopper and
+    Pearson's interval of the observed rate, valid for every true probability of every row (Hoeffding
+    1956), so that what is shown may be chosen from them freely.
 
     Examples
     --------
     >>> import caltest
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> audit = caltest.audit(sure.probs, sure.labels, lenses="top_label", n_resamples=99, rng=0)
-    >>> audit.verdict
-    'The model is not calibrated: 2 of 2 checks found an error (p = 0.01).'
-    >>> view = audit.found[0].view
-    >>> view.lens, round(view.says, 2), round(view.share, 2), view.direction
+    >>> audit.verdict, audit.headline
+    ('found', "The model's confidence in its top class is about 15 percentage points too high.")
+    >>> view = audit.worst
+    >>> view.lens, round(view.predicted, 2), round(view.observed, 2), view.direction
     ('top_label', 0.85, 0.71, 'over')
     """
 
     pvalue: float
     alpha: float
+    materiality: float | None
+    materiality_ratio: float | None
     checks: tuple[Check, ...]
     views: tuple[View, ...]
+    rests: tuple[Rest, ...]
     skipped: tuple[Skipped, ...]
     tolerance: float | None
     correction: str
@@ -225,6 +113,7 @@ class Audit(Result):
     n_samples: int
     n_classes: int
     classes: tuple[str, ...]
+    event: str | None
     lenses: tuple[str, ...]
     groups: tuple[str, ...]
     n_resamples: int
@@ -235,6 +124,7 @@ class Audit(Result):
     warnings: tuple[str, ...] = ()
     impossible: int = 0
     recalibration: Recalibration | None = None
+    sensitivity: Sensitivity | None = None
 
     @property
     def rejected(self) -> bool:
@@ -246,6 +136,71 @@ class Audit(Result):
         """The checks whose adjusted p-value is at most alpha, the strongest evidence first."""
         return tuple(check for check in self.checks if check.found)
 
+    @property
+    def n_checks(self) -> int:
+        """How many checks p-values are adjusted for: those of views and those of rests."""
+        return len(self.checks) + len(self.rests)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer in a word.
+
+        "material": an error was found, and an interval lies beyond the limit; "small": one was found,
+        and all intervals lie within the limit; "found": one was found, and neither is proved, or there
+        is no limit; "within": none was found, and all intervals lie within the limit; "not found":
+        none was found, which is no proof that there is none.
+        """
+        limited = [_beyond(self, *each) for each in self._intervals()]
+        within = bool(limited) and all(side == "inside" for side in limited)
+        if not self.rejected:
+            return "within" if within else "not found"
+        if "beyond" in limited:
+            return "material"
+        return "small" if within and not self.impossible else "found"
+
+    @property
+    def at_most(self) -> float | None:
+        """How large the mean error of any view or part is at most; None without an event."""
+        return max((max(-low, high) for _, low, high in self._intervals()), default=None)
+
+    def _intervals(self) -> list[tuple[float, float, float]]:
+        """Return what is predicted, and the ends of the error, of all views and parts of an event."""
+        found: list[tuple[float, float, float]] = []
+        for view in self.views:
+            if view.predicted is not None and view.low is not None and view.high is not None:
+                found.append((view.predicted, view.low, view.high))
+                found += [(part.predicted, part.low, part.high) for part in view.parts]
+        return found
+
+    @cached_property
+    def worst(self) -> View | None:
+        """The view that explains the finding; None if nothing is found, or it has no direction.
+
+        Of each lens it is the smallest view with a finding and a proved direction whose rest in every
+        parent has neither a finding nor a larger error (ties: the larger proved error), and of these
+        that with the largest proved error.
+        """
+        if not self.rejected:
+            return None
+        found = {check.view.key for check in self.found}
+        rests: dict[tuple[str, Group | None], list[Rest]] = {}
+        for rest in self.rests:
+            rests.setdefault((rest.lens, rest.group), []).append(rest)
+        by_lens: dict[str, list[View]] = {}
+        for view in self.views:
+            if view.key in found and view.direction:
+                size = abs(view.error or 0.0)
+                others = rests.get(view.key, [])
+                if not any(rest.found or abs(rest.error) >= size for rest in others):
+                    by_lens.setdefault(view.lens, []).append(view)
+        best = [min(views, key=lambda each: (each.rows, -each.proved)) for views in by_lens.values()]
+        return max(best, key=lambda each: each.proved, default=None)
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence: event, group, direction and size, where they are proved."""
+        return self._written("headline")
+
     @arguments()
     def to_frame(self) -> pd.DataFrame:
         """Return one row a hypothesis, in the order of ``checks``.
@@ -253,11 +208,11 @@ class Audit(Result):
         Returns
         -------
         pandas.DataFrame
-            Columns ``lens``, ``event``, ``column`` and ``group`` (of the group; None for all rows),
-            ``rows``, ``statistic``, ``value``, ``expected_low`` and ``expected_high`` (where 95% of
-            the draws lie), ``pvalue``, ``pvalue_low`` and ``pvalue_high``, ``adjusted``, ``found``,
-            ``direction``, ``says``, ``share``, ``over`` and ``under``, as in :class:`Check` and
-            :class:`View`.
+            Columns ``lens``, ``event``, ``column`` and ``group`` (None for all rows), ``rows``,
+            ``statistic``, ``value``, ``expected_low`` and ``expected_high`` (where 95% of the draws
+            lie), ``pvalue``, ``pvalue_low`` and ``pvalue_high``, ``adjusted``, ``found``,
+            ``predicted``, ``observed``, ``error``, ``low``, ``high``, ``direction``, ``shape``,
+            ``at_least_over`` and ``at_least_under``, as in :class:`Check` and :class:`View`.
 
         Notes
         -----
@@ -312,7 +267,7 @@ class Audit(Result):
             "scipy": scipy.__version__,
         }
         data: dict[str, Any] = {"caltest": __version__, "versions": versions}
-        data |= {name: getattr(self, name) for name in (*_PLAIN, "verdict")}
+        data |= {name: getattr(self, name) for name in _PLAIN}
         if draws:
             data["null_distribution"] = self.null_distribution
         place = {view.key: number for number, view in enumerate(self.views)}
@@ -327,18 +282,40 @@ class Audit(Result):
                 )
             others = {each.name: getattr(check, each.name) for each in fields(check)}
             checks.append(others | {"view": place[view.key]})
-        data |= {"views": self.views, "checks": checks, "skipped": self.skipped}
+        views = [
+            plain(view)
+            | {"error": view.error, "parts": [plain(part) | {"error": part.error} for part in view.parts]}
+            for view in self.views
+        ]
+        rests = [plain(rest) | {"error": rest.error} for rest in self.rests]
+        worst = None if self.worst is None else place[self.worst.key]
+        data |= {"worst": worst, "views": views, "checks": checks, "rests": rests}
+        data |= {"skipped": self.skipped, "sensitivity": self.sensitivity}
         found: dict[str, Any] = plain(data)
         return found
 
-    @property
-    def verdict(self) -> str:
-        """The answer in one sentence."""
-        return self._written("verdict")
+
+def _beyond(audit: Audit, predicted: float, low: float, high: float) -> str:
+    """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
+    if audit.materiality is not None:
+        limit = audit.materiality
+        if low > limit or high < -limit:
+            return "beyond"
+        return "inside" if -limit <= low and high <= limit else "across"
+    if audit.materiality_ratio is None:
+        return "across"
+    ratio, least, most = audit.materiality_ratio, predicted - high, predicted - low  # of the true rate
+    if predicted > ratio * most or least > ratio * predicted:
+        return "beyond"
+    return "inside" if most <= ratio * predicted and predicted <= ratio * least else "across"
 
 
 _PLAIN = (
-    "pvalue", "alpha", "rejected", "tolerance", "correction", "confidence", "n_samples", "n_classes",
-    "classes", "lenses", "groups", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
+    "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
+    "tolerance", "correction", "confidence", "n_samples", "n_classes", "classes", "event", "lenses",
+    "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
 )  # fmt: skip
-_OF_VIEWS = ("direction", "says", "share", "over", "under")
+_OF_VIEWS = (
+    "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",
+    "at_least_under",
+)  # fmt: skip

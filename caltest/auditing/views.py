@@ -1,0 +1,343 @@
+"""What an audit looks at, and what it finds there: plain facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from caltest.forms import Side
+
+
+@dataclass(frozen=True)
+class Condition:
+    """That a column of groups has a value.
+
+    Attributes
+    ----------
+    column, value
+        Name of the column and the value, as text: that of the data, whatever is hidden in it. A range
+        of numbers is "18 to 34".
+    """
+
+    column: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that meet a condition, or several at once.
+
+    Attributes
+    ----------
+    conditions
+        One a column, in the order of the columns.
+
+    Examples
+    --------
+    >>> from caltest.auditing import Group
+    >>> Group.of(sex="F", age="65 and over").label
+    'sex = F, age = 65 and over'
+    """
+
+    conditions: tuple[Condition, ...]
+
+    @classmethod
+    def of(cls, /, **conditions: str) -> Group:
+        """Return the group of some columns and values."""
+        return cls(tuple(Condition(column, value) for column, value in conditions.items()))
+
+    @property
+    def label(self) -> str:
+        """Columns and values."""
+        return ", ".join(f"{each.column} = {each.value}" for each in self.conditions)
+
+    @property
+    def column(self) -> str:
+        """The columns, joined by " × "."""
+        return " × ".join(each.column for each in self.conditions)
+
+    @property
+    def value(self) -> str:
+        """The values, joined by " × "."""
+        return " × ".join(each.value for each in self.conditions)
+
+    def parents(self) -> tuple[Group | None, ...]:
+        """Return the groups with one condition less; None, all rows, of a single condition."""
+        if len(self.conditions) == 1:
+            return (None,)
+        return tuple(
+            Group(self.conditions[:k] + self.conditions[k + 1 :]) for k in range(len(self.conditions))
+        )
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Predicted and observed in bins that hold equally many rows.
+
+    Attributes
+    ----------
+    predicted, observed, rows
+        Mean probability, observed rate, and number of rows, of each bin.
+    low, high
+        Where the observed rate lies if the model is calibrated: all bins of all diagrams of the audit
+        at once with probability 1 − alpha, whichever are shown.
+    """
+
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
+    rows: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A tenth, a fifth or a half of a view, cut by the prediction; tied predictions stay together.
+
+    Attributes
+    ----------
+    of, place
+        How many parts the view was cut into (10, 5 or 2), and which this is, from 0, the lowest
+        predictions.
+    rows, predicted, observed
+        Number of rows, mean probability and observed rate.
+    low, high
+        Exact interval of the mean error, predicted less true rate; simultaneous, see :class:`Audit`.
+    start, end
+        The smallest and the largest prediction.
+    """
+
+    of: int
+    place: int
+    rows: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @property
+    def error(self) -> float:
+        """Predicted less observed."""
+        return self.predicted - self.observed
+
+
+@dataclass(frozen=True)
+class Cumulative:
+    """The cumulative difference of a view: what "ks" is the largest distance of.
+
+    Attributes
+    ----------
+    share, prediction
+        Share of the rows with the smallest predictions, and the largest prediction among them.
+    difference
+        Mean over all rows of the view of predicted less observed, of these rows.
+    band
+        What the largest distance from 0 must exceed for the check to be found, in the joint test.
+    """
+
+    share: tuple[float, ...]
+    prediction: tuple[float, ...]
+    difference: tuple[float, ...]
+    band: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many rows of a view have which prediction.
+
+    Attributes
+    ----------
+    edges, counts
+        Edges of bins of equal width, one more than there are counts of rows.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """What is looked at: a lens, on all rows or on a group.
+
+    Attributes
+    ----------
+    lens
+        "canonical" for the full probability vector, or the lens's label ("top_label", "class:3").
+    event
+        What the one probability is of, as a clause; None where there is more than one.
+    group
+        Which rows; None for all.
+    rows
+        Number of rows.
+    predicted, observed
+        Mean probability of the event, and observed rate; None without an event.
+    low, high
+        Interval of the error, predicted less the mean true probability: exact, and simultaneous with
+        those of all views and parts of the audit, with its confidence. None without an event.
+    direction
+        Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
+        if below; None where it contains 0.
+    shape
+        Whether the model is over-confident ("over") or under-confident ("under") in this view: only
+        where the check by "ecd" found an error and a simultaneous t interval of its mean excludes 0.
+    at_least_over, at_least_under
+        Some predictions are at least this much too high, or too low; all of these bounds hold together
+        with the audit's confidence. 0 (nothing is proved) where no check of the view found an error,
+        so that bounds and checks agree. None where no bound was sought.
+    adjusted_pvalue
+        The smallest of its checks.
+    class_index
+        The column that the event is about; None where it is no one class's.
+    parts
+        Tenths and halves of all rows, fifths of a group; empty without an event.
+    binned_error
+        Mean absolute error over these tenths or fifths with its simultaneous interval: low, estimate,
+        high. None without an event.
+    reliability, cumulative, histogram
+        What is drawn; None where nothing is.
+    """
+
+    lens: str
+    event: str | None
+    group: Group | None
+    rows: int
+    predicted: float | None = None
+    observed: float | None = None
+    low: float | None = None
+    high: float | None = None
+    direction: Side | None = None
+    shape: Side | None = None
+    at_least_over: float | None = None
+    at_least_under: float | None = None
+    adjusted_pvalue: float = 1.0
+    class_index: int | None = None
+    parts: tuple[Part, ...] = field(default=(), repr=False)
+    binned_error: tuple[float, float, float] | None = None
+    reliability: Reliability | None = field(default=None, repr=False)
+    cumulative: Cumulative | None = field(default=None, repr=False)
+    histogram: Histogram | None = field(default=None, repr=False)
+
+    @property
+    def key(self) -> tuple[str, Group | None]:
+        """Lens and group: what tells it from all other views of an audit."""
+        return self.lens, self.group
+
+    @property
+    def error(self) -> float | None:
+        """Predicted less observed; None without an event."""
+        if self.predicted is None or self.observed is None:
+            return None
+        return self.predicted - self.observed
+
+    @property
+    def proved(self) -> float:
+        """How large the mean error is at least: the distance of its interval from 0."""
+        if self.low is None or self.high is None:
+            return 0.0
+        return max(self.low, -self.high, 0.0)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The rows of a parent that a group leaves: what tells whether the group explains an error.
+
+    Attributes
+    ----------
+    lens
+        Of the views of the group and of its parent.
+    group, parent
+        The group, and the group with one condition less; None for all rows.
+    rows, predicted, observed
+        As in :class:`View`.
+    adjusted_pvalue
+        Of its mean error ("citl"), adjusted with all checks of the audit.
+    found
+        Whether that is at most alpha.
+    """
+
+    lens: str
+    group: Group
+    parent: Group | None
+    rows: int
+    predicted: float
+    observed: float
+    adjusted_pvalue: float
+    found: bool
+
+    @property
+    def error(self) -> float:
+        """Predicted less observed."""
+        return self.predicted - self.observed
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What this audit would have found: all probabilities of an event too high, or too low, by as much.
+
+    Attributes
+    ----------
+    view
+        Place of the view among the audit's views: its event, on its rows.
+    error
+        The smallest error, in units of probability, that the check of its mean would have found with
+        probability ``power`` whichever its direction; None where none would have been.
+    power
+        80%.
+    """
+
+    view: int
+    error: float | None
+    power: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """One hypothesis: that a view is calibrated, by one statistic.
+
+    Attributes
+    ----------
+    view
+        What was looked at.
+    statistic, measures
+        Registered name, and what it measures.
+    value
+        Of the observed labels.
+    expected
+        Where 95% of the draws lie; None with a tolerance.
+    pvalue, pvalue_interval
+        Of this hypothesis alone, and its 95% Monte-Carlo interval.
+    adjusted
+        The p-value adjusted for all hypotheses of the audit; never below the p-value alone.
+    found
+        Whether ``adjusted`` is at most alpha.
+    """
+
+    view: View
+    statistic: str
+    measures: str
+    value: float
+    expected: tuple[float, float] | None
+    pvalue: float
+    pvalue_interval: tuple[float, float]
+    adjusted: float
+    found: bool
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What was not looked at, and why.
+
+    Attributes
+    ----------
+    what
+        A group, a class, or how many of them, as text.
+    rows
+        Number of rows, where that is the reason.
+    reason
+        As a clause.
+    """
+
+    what: str
+    rows: int | None
+    reason: str
