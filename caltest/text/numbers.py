@@ -45,6 +45,63 @@ def signed_points(gap: float) -> str:
     return "0.0"
 
 
+def digits_of(width: float) -> int:
+    """Return how many digits after the point show an interval so wide, in percentage points."""
+    points = 100.0 * width
+    return 0 if points >= 30.0 else 1 if points >= 1.0 else 2 if points >= 0.1 else 3
+
+
+def outwards(low: float, high: float, digits: int = 1, scale: float = 100.0) -> tuple[str, str]:
+    """Write the ends of an interval, in percentage points, rounded away from each other.
+
+    Examples
+    --------
+    >>> outwards(-0.0976, -0.0591), outwards(0.0014, 0.0082, 2), outwards(-0.0, 0.0)
+    (('−9.8', '−5.9'), ('0.14', '0.82'), ('0.0', '0.0'))
+    """
+    step = 10.0**digits
+    ends = (
+        math.floor(scale * low * step + 1e-6) / step + 0.0,
+        math.ceil(scale * high * step - 1e-6) / step + 0.0,
+    )
+    one, other = (f"{end:,.{digits}f}".replace("-", "−") for end in ends)
+    return one, other
+
+
+def error_words(error: float, digits: int = 1) -> str:
+    """Write an error, predicted less observed, in words.
+
+    Examples
+    --------
+    >>> error_words(-0.078), error_words(0.01), error_words(0.0002), error_words(0.0)
+    ('7.8 points too low', '1.0 points too high', '<0.1 points too high', 'no error')
+    """
+    if error == 0.0:
+        return "no error"
+    text = f"{100.0 * abs(error):.{digits}f}"
+    if float(text) == 0.0:
+        text = f"<{10.0**-digits:.{digits}f}"
+    return f"{text} points too {'high' if error > 0.0 else 'low'}"
+
+
+def error_interval(low: float, high: float, digits: int = 1) -> str:
+    """Write the interval of an error in words, rounded outwards.
+
+    Examples
+    --------
+    >>> error_interval(-0.0976, -0.0591)
+    '5.9 to 9.8 points too low'
+    >>> error_interval(-0.021, 0.004)
+    '2.1 points too low to 0.4 points too high'
+    """
+    if high < 0.0:
+        return "{} to {} points too low".format(*outwards(-high, -low, digits))
+    if low > 0.0:
+        return "{} to {} points too high".format(*outwards(low, high, digits))
+    below, above = (outwards(0.0, end, digits)[1] for end in (-low, high))
+    return f"{below} points too low to {above} points too high"
+
+
 def percent(share: float, digits: int) -> str:
     """Write a share; one that is not quite all or nothing does not look as if it were."""
     if share in (0.0, 1.0):

@@ -1,0 +1,230 @@
+"""What only reports say: titles and notes of pictures and tables, made from their own intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caltest._visible import visible
+from caltest.auditing.result import Audit
+from caltest.auditing.views import Check, Cumulative, Part, View
+from caltest.text.numbers import (
+    confidence_text,
+    counted,
+    digits_of,
+    error_interval,
+    error_words,
+    number,
+    outwards,
+    percents,
+    points,
+    pvalue,
+)
+from caltest.text.vocabulary import view_name
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
+
+#: A mark before the verdict that needs no colour.
+ICONS = {"material": "▲", "small": "◐", "found": "◆", "within": "●", "not found": "○"}
+
+
+def many(count: int) -> str:
+    """Write a small number as a word."""
+    return _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
+
+
+def capital(text: str) -> str:
+    """Return a sentence's beginning."""
+    return text[:1].upper() + text[1:]
+
+
+# ------------------------------------------------------------------ intervals
+
+
+def side(audit: Audit, low: float | None, high: float | None) -> str | None:
+    """Return "too high" or "too low" of what may be said so: the audit found an error, and 0 is out."""
+    if not audit.rejected or low is None or high is None or low <= 0.0 <= high:
+        return None
+    return "too high" if low > 0.0 else "too low"
+
+
+def limit(audit: Audit) -> str | None:
+    """Return the limit of the error that matters; None where none was given."""
+    if audit.materiality is not None:
+        return f"±{points(audit.materiality)}"
+    return None if audit.materiality_ratio is None else f"a factor of {audit.materiality_ratio:g}"
+
+
+def inside(audit: Audit, of: View | Part) -> bool:
+    """Whether an interval lies inside the limit; False where there is none."""
+    low, high, predicted = of.low, of.high, of.predicted
+    if low is None or high is None or predicted is None:
+        return False
+    if audit.materiality is not None:
+        return -audit.materiality <= low and high <= audit.materiality
+    ratio = audit.materiality_ratio
+    if ratio is None:
+        return False
+    return predicted - low <= ratio * predicted and predicted <= ratio * (predicted - high)
+
+
+def ratio_ends(of: View | Part) -> tuple[float, float]:
+    """Return the interval of predicted to true rate; infinite where the true rate may be 0."""
+    assert of.predicted is not None
+    assert of.low is not None
+    assert of.high is not None
+    least, most = max(of.predicted - of.high, 0.0), of.predicted - of.low
+    far = float("inf")
+    return (of.predicted / most if most else far), (of.predicted / least if least else far)
+
+
+def error_sentence(of: View | Part, confidence: float) -> str:
+    """Return predicted, observed, and the error with its interval; nothing without an event."""
+    if of.predicted is None or of.observed is None or of.low is None or of.high is None:
+        return ""
+    predicted, observed = percents(of.predicted, of.observed, 1)
+    digits = max(1, digits_of(of.high - of.low))
+    return (
+        f"predicted {predicted}, observed {observed}: "
+        f"{error_words(of.predicted - of.observed, digits)} ({confidence_text(confidence)} interval "
+        f"{error_interval(of.low, of.high, digits)})"
+    )
+
+
+def at_least(view: View) -> str:
+    """Return by how much some predictions are wrong at least."""
+    over, under = view.at_least_over, view.at_least_under
+    if over is None and under is None:
+        return "not sought"
+    sides = [(over, "too high"), (under, "too low")]
+    texts = [f"{outwards(bound, bound)[0]} {way}" for bound, way in sides if bound]
+    return "; ".join(texts) or "not shown"
+
+
+def finding(check: Check, audit: Audit) -> str:
+    """Return what a check found, as one sentence for a list of tests."""
+    view = check.view
+    sizes = error_sentence(view, audit.confidence) or f"{check.statistic} = {number(check.value)}"
+    adjusted = pvalue(check.adjusted, audit.alpha)
+    name = capital(view_name(view))
+    rows = counted(view.rows, "row")
+    return f"{name} ({rows}): {sizes}; adjusted p = {adjusted} by {visible(check.statistic)!r}."
+
+
+# ------------------------------------------------------------------ pictures
+
+
+def _noun(parts: Sequence[Part]) -> tuple[str, str]:
+    """Return what parts are called, one and several; ties may leave fewer than were cut."""
+    whole = bool(parts) and len(parts) == parts[0].of
+    return _PARTS.get(parts[0].of, ("part", "parts")) if whole else ("part", "parts")
+
+
+def _about(audit: Audit, view: View) -> str:
+    """Return of what a picture is, before its title; nothing where there is one thing to see."""
+    return "" if view.group is None and audit.n_classes == 2 else f"{view_name(view)}: "
+
+
+def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
+    """Return what a picture of parts shows, from their intervals."""
+    one, several = _noun(parts)
+    whole = f"{many(len(parts))} {several} of the predictions"
+    sides = [side(audit, part.low, part.high) for part in parts]
+    high, low = sides.count("too high"), sides.count("too low")
+    if len(parts) <= 1:
+        way = side(audit, view.low, view.high)
+        text = f"{way} on average." if way else "the mean is not shown to be wrong."
+    elif all(inside(audit, part) for part in parts):
+        text = f"every {one} of the predictions is inside the limit."
+    elif high and low:
+        text = f"too high in {many(high)}, too low in {many(low)} of {whole}."
+    elif high or low:
+        way, count = ("too high", high) if high else ("too low", low)
+        every = "both" if len(parts) == 2 else f"all {many(len(parts))}"
+        some = f"{many(count)} of {whole}"
+        text = f"{way} in {f'{every} {several} of the predictions' if count == len(parts) else some}."
+    else:
+        told = [side(audit, part.low, part.high) for part in halves]
+        names = [f"the {('lower', 'upper')[part.place]} half" for part in halves]
+        ways = [f"{name} {way}" for name, way in zip(names, told, strict=True) if way]
+        if ways:
+            text = f"{', '.join(ways)}, on average."
+        elif audit.rejected:
+            text = f"no single {one} of the predictions is shown to be wrong."
+        else:
+            text = f"no {one} of the predictions is shown to be wrong."
+    return capital(_about(audit, view) + text)
+
+
+def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part]) -> str:
+    """Return what the marks of a picture of parts are."""
+    one, several = _noun(parts)
+    sure = confidence_text(audit.confidence)
+    together = f"exact {sure} intervals, for all groups and parts together"
+    if kind == "errors":
+        text = f"Dots: {several} of the predictions, with {together}."
+        if halves:
+            out = [side(audit, part.low, part.high) for part in halves]
+            proof = "; neither reaches zero, and that proves the error" if all(out) else ""
+            text += f" Boxes: the lower and the upper half{proof}."
+        if limit(audit) and audit.materiality is not None:
+            text += f" Shaded: your limit, {limit(audit)}."
+        return text
+    each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
+    rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
+    return f"Dots: {rate} {each}. Bars: {together}. Dashed: predicted = observed."
+
+
+def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
+    """Return what a cumulative difference shows: where it leaves its band."""
+    out = [value for value in drawn.difference if abs(value) > drawn.band]
+    if not out:
+        return capital(f"{_about(audit, view)}the difference stays inside the band of chance.")
+    ways = {"surplus" if value > 0.0 else "deficit" for value in out}
+    what = "surplus and deficit" if len(ways) == 2 else ways.pop()
+    return capital(f"{_about(audit, view)}the {what} leaves the band of chance.")
+
+
+def cumulative_note(audit: Audit) -> str:
+    """Return how to read a cumulative difference."""
+    sure = confidence_text(audit.confidence)
+    return (
+        "Predicted less observed events, added up from the lowest prediction to the highest. A rising "
+        f"line: predictions too high there. Shaded: chance alone ({sure} for all checks together)."
+    )
+
+
+# ------------------------------------------------------------------ the table of slices
+
+
+def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: str) -> str:
+    """Return what a table of views shows, from their intervals; ``noun``: "group" or "class"."""
+    told = [(view, side(audit, view.low, view.high)) for view in views]
+    wrong = [(view, way) for view, way in told if way]
+    plural = {"class": "classes"}.get(noun, f"{noun}s")
+    if not wrong:
+        return f"No {noun} stands out." if audit.rejected else f"No {noun} is shown to be wrong."
+    ways = {way for _, way in wrong}
+    if worst is not None and worst.group is not None:
+        own = set(worst.group.conditions)
+        others = [view for view, _ in wrong if view.key != worst.key]
+        if all(view.group is None or set(view.group.conditions) < own for view in others):
+            return f"One {noun} stands out."
+    slices = [pair for pair in told if noun == "class" or pair[0].group is not None]
+    found = [pair for pair in slices if pair[1]]
+    if not found:
+        return f"No {noun} stands out."
+    if len(ways) == 1 and len(found) == len(slices) > 1:
+        every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
+        return capital(f"{ways.pop()} in {every} {plural}.")
+    counts = [(way, sum(each == way for _, each in found)) for way in ("too high", "too low")]
+    texts = [
+        f"{way} in {many(count)} {noun if count == 1 else plural}" for way, count in counts if count
+    ]
+    return capital(f"{', '.join(texts)}.")
+
+
+def slices_note(audit: Audit, unit: str | None) -> str:
+    """Return what the bars of a table of slices are."""
+    sure = confidence_text(audit.confidence)
+    return f"{f'{unit}. ' if unit else ''}Bars: exact {sure} intervals, all groups together."
