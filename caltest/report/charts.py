@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -136,7 +136,7 @@ def _x_axis(parts: Sequence[Part], h: Histogram | None, *more: float) -> Axis:
     """Return an axis of the predictions: nearly all of them, stretched where most are near the end."""
     values = [part.predicted for part in parts]
     middle = sorted(values)[len(values) // 2]
-    if middle > _CERTAIN and max(values) > 0.99 and len(values) > 2:
+    if middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2:
         return axes.stretched([min(values), max(values), *more])
     if h and sum(h.counts):
         cumulated = np.cumsum(h.counts) / sum(h.counts)

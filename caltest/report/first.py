@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from caltest._visible import shortened, visible
 from caltest._version import __version__
+from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Part, View
 from caltest.report import axes, charts
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.numbers import counted, digits_of, error_interval, error_words, outwards, percents
+from caltest.text.numbers import counted, digits_of, error_interval, error_words, outwards, percent
 from caltest.text.vocabulary import event_name, group_name, lens_name, view_name
 
 _ROWS = 9  # of the table of slices
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 1500
-_SHORT = 20  # characters of a name that fits on a line of the table of slices
 _FAR = 2.5  # times the errors of interest: where an interval is cut off
 
 
@@ -76,7 +75,7 @@ def first_screen(
 
 def _is_slice(view: View) -> bool:
     """Whether a view is a group or a class, so that the table of slices carries the sentence."""
-    return view.group is not None or view.class_index is not None and view.lens.startswith("class:")
+    return view.group is not None or (view.class_index is not None and view.lens.startswith("class:"))
 
 
 def _subject(audit: Audit) -> View | None:
@@ -135,16 +134,20 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     by_class = len(whole) > 1 and (subject.group is None or not groups)
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
     chosen = _chosen(audit, subject, pool)
-    rows: list[tuple[str, View | Part]] = [(_called(view, by_class), view) for view in chosen]
-    _, halves = charts.parts_of(subject)
-    if (
-        subject.group is None
-        and not by_class
-        and (not groups or any(_told(audit, half) for half in halves))
-    ):
-        named = [(f"{('Lower', 'Upper')[half.place]} half", half) for half in halves]
-        rows = [*named, *rows[: _ROWS - len(named)]] if groups else [*rows, *named]
-    rows.sort(key=lambda row: not _told(audit, row[1]))
+    column = _one_column(pool)
+    rows: list[tuple[str, View | Part]] = [
+        (_called(view, by_class, column is not None), view) for view in chosen
+    ]
+    parts, halves = charts.parts_of(subject)
+    beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
+    if subject.group is None and not by_class and len(beside) < _ROWS:
+        named = [(captions.part_name(part, subject), part) for part in beside]
+        if not groups:
+            rows += named if len(parts) > 1 else []
+        elif audit.worst is None and any(_told(audit, half) for half in halves):
+            rows = [*named, *rows[: _ROWS - len(named)]]
+    if groups:
+        rows.sort(key=lambda row: not _told(audit, row[1]))
     noun = "class" if by_class else "group"
     limit = audit.materiality
     rare = audit.n_classes == 2 and all(
@@ -167,23 +170,19 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         corridor = None if limit is None else (-limit, limit)
         head = "Error, points"
     bars, scale = charts.gauges(ends, axis, corridor, zero)
-    digits = max([1, *(digits_of(of.high - of.low) for _, of in rows if of.high is not None)][:1])
     title = captions.slices_title(audit, [of for of in pool if isinstance(of, View)], audit.worst, noun)
     if not groups and not by_class:
-        title = captions.parts_title(audit, subject, halves, ()) if halves else "All rows together."
+        title = captions.rows_title(audit, subject)
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit)),
         marked=audit.rejected,
         limit=captions.limit(audit),
         head=head,
-        noun=captions.capital(noun),
+        noun=name(column, 24).short if column else captions.capital(noun),
+        by_class=by_class,
         axis=scale,
-        rows=[
-            _row(audit, called, of, bar, rare, digits)
-            for (called, of), bar in zip(rows, bars, strict=True)
-        ],
-        tall=any(len(called) > _SHORT for called, _ in rows),
+        rows=[_row(audit, called, of, bar, rare) for (called, of), bar in zip(rows, bars, strict=True)],
         more=len(pool) - len(chosen),
         nouns="classes" if by_class else "groups",
     )
@@ -193,10 +192,22 @@ def _told(audit: Audit, of: View | Part) -> bool:
     return captions.side(audit, of.low, of.high) is not None
 
 
-def _called(view: View, by_class: bool) -> str:
+def _one_column(views: Sequence[View]) -> str | None:
+    """Return the column that all groups are of; None if there are several, or none."""
+    columns = {view.group.column for view in views if view.group}
+    return (
+        columns.pop()
+        if len(columns) == 1 and all(len(view.group.conditions) == 1 for view in views if view.group)
+        else None
+    )
+
+
+def _called(view: View, by_class: bool, one_column: bool) -> str:
     if by_class:
         return captions.capital(lens_name(view))
-    return group_name(view.group) if view.group else "All rows"
+    if view.group is None:
+        return "All rows"
+    return shown_value(view.group.value) if one_column else group_name(view.group)
 
 
 def _chosen(audit: Audit, subject: View, pool: Sequence[View]) -> list[View]:
@@ -213,10 +224,18 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View]) -> list[View]:
     by_size = sorted(pool, key=lambda view: (-view.proved, -abs(view.error or 0.0)))
     if any(view.group is None for view in pool) and any(view.group for view in pool):
         kept = sorted(by_size, key=related)[:_ROWS]
-    else:  # classes
-        top = [view for view in by_size if view.key == subject.key or view.lens == "top_label"]
-        kept = [*top, *(view for view in by_size if view not in top)][:_ROWS]
+    else:  # classes; the top class, unless its error leaves no room to see theirs
+        top = [view for view in by_size if view.lens == "top_label"]
+        single = [view for view in by_size if view.lens != "top_label"]
+        first = [view for view in single if view.key == subject.key]
+        first += [view for view in top if _reach([view]) <= 4.0 * _reach(single[:_ROWS])]
+        kept = [*first, *(view for view in single if view not in first)][:_ROWS]
     return [view for view in by_size if view in kept]
+
+
+def _reach(views: Sequence[View]) -> float:
+    """Return how far from 0 the intervals reach."""
+    return max((max(-(view.low or 0.0), view.high or 0.0) for view in views), default=0.0)
 
 
 def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
@@ -244,24 +263,22 @@ def _interest(
 
 
 def _row(
-    audit: Audit, called: str, of: View | Part, bar: SimpleNamespace, rare: bool, digits: int
+    audit: Audit, called: str, of: View | Part, bar: SimpleNamespace, rare: bool
 ) -> SimpleNamespace:
     assert of.predicted is not None
     assert of.observed is not None
     assert of.low is not None
     assert of.high is not None
+    rates = of.predicted, of.observed
+    digits = max(1, digits_of(of.high - of.low))
     if rare:
-        predicted, observed = (
-            f"{1000.0 * rate:.{1 if rate >= 0.001 else 2}f}" for rate in (of.predicted, of.observed)
-        )
-    else:
-        predicted, observed = percents(of.predicted, of.observed, 1)
-    fine = max(1, digits_of(of.high - of.low))
-    words = f"{error_words(of.predicted - of.observed, fine)} (interval {error_interval(of.low, of.high, fine)})"
-    if rare:
+        predicted, observed = (f"{1000.0 * rate:.{1 if rate >= 0.001 else 2}f}" for rate in rates)
         low, high = captions.ratio_ends(of)
-        most = f" to {outwards(high, high, 2, 1.0)[1]}" if high < 1000.0 else " or more"
-        words = f"{outwards(low, low, 2, 1.0)[0]}{most} times the observed rate"
+        most = f" to {outwards(high, high, 2, 1.0)[1]}" if high < 1000.0 else ", or more,"
+        text = f"{outwards(low, low, 2, 1.0)[0]}{most} times the observed rate"
+    else:
+        predicted, observed = (percent(rate, 1 if rate >= 0.001 else 2) for rate in rates)
+        text = f"{error_words(rates[0] - rates[1], digits)} (interval {error_interval(of.low, of.high, digits)})"
     return SimpleNamespace(
         name=name(called),
         rows=f"{of.rows:,}",
@@ -269,5 +286,5 @@ def _row(
         observed=observed,
         bad=_told(audit, of),
         bar=bar,
-        words=f"{name(called).short}: {words}",
+        words=f"{name(called).short}: {text}",
     )

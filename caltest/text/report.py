@@ -19,7 +19,7 @@ from caltest.text.numbers import (
     points,
     pvalue,
 )
-from caltest.text.vocabulary import view_name
+from caltest.text.vocabulary import group_name, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -115,14 +115,24 @@ def finding(check: Check, audit: Audit) -> str:
 
 
 def _noun(parts: Sequence[Part]) -> tuple[str, str]:
-    """Return what parts are called, one and several; ties may leave fewer than were cut."""
-    whole = bool(parts) and len(parts) == parts[0].of
-    return _PARTS.get(parts[0].of, ("part", "parts")) if whole else ("part", "parts")
+    """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
+    alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
+    return _PARTS.get(parts[0].of, ("part", "parts")) if alike else ("part", "parts")
+
+
+def part_name(part: Part, view: View) -> str:
+    """Return what a half, or a part of tied predictions, is called in a table."""
+    if part.of == 2 and abs(2 * part.rows - view.rows) <= 0.1 * view.rows:
+        return f"{('Lower', 'Upper')[part.place]} half"
+    ends = list(dict.fromkeys(percents(part.start, part.end)))
+    return f"Predicted {' to '.join(ends)}"
 
 
 def _about(audit: Audit, view: View) -> str:
     """Return of what a picture is, before its title; nothing where there is one thing to see."""
-    return "" if view.group is None and audit.n_classes == 2 else f"{view_name(view)}: "
+    if audit.n_classes == 2:
+        return f"{group_name(view.group)}: " if view.group else ""
+    return f"{view_name(view)}: "
 
 
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
@@ -210,10 +220,10 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
         others = [view for view, _ in wrong if view.key != worst.key]
         if all(view.group is None or set(view.group.conditions) < own for view in others):
             return f"One {noun} stands out."
-    slices = [pair for pair in told if noun == "class" or pair[0].group is not None]
+    slices = [(view, way) for view, way in told if (view.group or view.lens.startswith("class:"))]
     found = [pair for pair in slices if pair[1]]
     if not found:
-        return f"No {noun} stands out."
+        return f"No single {noun} stands out."
     if len(ways) == 1 and len(found) == len(slices) > 1:
         every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
         return capital(f"{ways.pop()} in {every} {plural}.")
@@ -222,6 +232,14 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
         f"{way} in {many(count)} {noun if count == 1 else plural}" for way, count in counts if count
     ]
     return capital(f"{', '.join(texts)}.")
+
+
+def rows_title(audit: Audit, view: View) -> str:
+    """Return what a table of all rows and of parts of them shows."""
+    way = side(audit, view.low, view.high)
+    if way:
+        return f"All rows: {way} on average."
+    return "The mean of all rows is not shown to be wrong."
 
 
 def slices_note(audit: Audit, unit: str | None) -> str:
