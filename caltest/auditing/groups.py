@@ -255,7 +255,8 @@ def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
     ]
     n_labels = len(np.unique(labels))
     found += [
-        f"Column {shown_column(each.column)!r} of groups groups the rows as the labels do: its p-values, "
+        f"Column {shown_column(each.column)!r} of groups groups the rows as the labels do: its "
+        "p-values, "
         "intervals and diagrams mean nothing, for groups must be known before the labels are; leave it "
         "out."
         for each in groupings
