@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, log_ndtr
+from scipy.special import betaincinv, log_ndtr, ndtri_exp
 
 from caltest._arguments import choose, real_array
 from caltest.exceptions import InputError
@@ -200,6 +200,34 @@ def evidence_of_draws(
     for number, alternative in enumerate(alternatives):
         found[:, number] = _column(table[:, number], alternative, float(margins[number]))
     return found
+
+
+def reaching(values: ArrayLike, threshold: float, alternative: Alternative) -> tuple[float, float]:
+    """Return from where down, and from where up, a statistic has at least so much evidence.
+
+    Of (1 + B,) values, the first of the observed labels, as a column of :func:`evidence_of_draws`: what
+    its curve says, before ranks. Ends that nothing reaches, or that speak for H0, are infinite.
+
+    Examples
+    --------
+    >>> draws = np.random.default_rng(0).normal(size=10_000)
+    >>> low, high = reaching(draws, -np.log(0.05), "two-sided")
+    >>> round(low, 1), round(high, 1)
+    (-2.0, 2.0)
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    mean, deviation, skewness = _standard(numbers[np.isfinite(numbers)])
+    if deviation == 0.0:
+        return -np.inf, np.inf
+    sided = threshold + (_LOG_2 if alternative == "two-sided" else 0.0)
+    normal = -float(ndtri_exp(-max(sided, 1e-300)))
+    grid = np.linspace(-60.0, 60.0, 240_001)  # of a curve that grows
+    curve = _nearly_normal(grid, np.asarray(skewness))
+    low, high = np.interp([-normal, normal], curve, grid, left=-np.inf, right=np.inf)
+    return (
+        -np.inf if alternative == "greater" else mean + deviation * float(low),
+        np.inf if alternative == "less" else mean + deviation * float(high),
+    )
 
 
 def _column(values: Array, alternative: Alternative, resolution: float) -> Array:

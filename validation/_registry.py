@@ -126,6 +126,8 @@ _AUDIT = of_commands(
             "--repetitions 200"),
     Command("bands", "", ("bands.csv",), "--repetitions 20"),
     Command("audit", "speed", ("audit_speed.csv",), "--cases linear --rows 2000"),
+    Command("verdicts", "directions", ("verdicts_directions.csv",), "--repetitions 1 --resamples 39"),
+    Command("verdicts", "cells", ("verdicts_cells.csv",), "--repetitions 1 --resamples 39"),
 )  # fmt: skip
 _PLANNING = of_commands(
     "sample sizes where the answer is known, the time they take; pilots", "40 minutes",

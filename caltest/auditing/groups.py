@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
-from itertools import product
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import has
 from caltest._visible import quoted, shown_column, shown_group, shown_value
-from caltest.auditing.result import Group, Skipped
+from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data.containers import check_named, listed, native_of
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
@@ -24,16 +25,26 @@ MISSING = "(missing)"
 EMPTY = "(empty)"
 MOST_VALUES = 1000
 FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
+MOST_NUMBERS = 20  # values of a column of numbers; more are cut into ranges
+RANGES = 5
 _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
+_MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
+# Text that is a number, and no code such as "00501".
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})?(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?")
 
 
 class Grouping(NamedTuple):
-    """The groups that one column makes: its values as text, in order, and the rows of each."""
+    """The groups that one column makes: its values as text, in order, and the value of every row."""
 
     column: str
     values: tuple[str, ...]
-    rows: tuple[Places, ...]
+    member: Places
+    cut: int = 0  # the distinct numbers that were cut into ranges, if they were
+
+    def rows(self) -> list[Places]:
+        """Return the places of the rows of each value."""
+        return _parts(self.member, len(self.values))
 
 
 def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping, ...]:
@@ -94,12 +105,90 @@ def _cells(column: object, what: str) -> list[Any]:
     return cells
 
 
+def _parts(member: Places, count: int) -> list[Places]:
+    """Return the places of each of so many values, in their order."""
+    places = np.argsort(member, kind="stable")
+    return np.split(places, np.cumsum(np.bincount(member, minlength=count))[:-1])
+
+
+def _numbers(cells: list[Any]) -> NDArray[np.float64] | None:
+    """Return cells as numbers, NaN where one is missing; None if they are not all numbers.
+
+    Text that looks like numbers is a column of numbers too, but for codes with leading zeros.
+    """
+    kinds = {type(cell) for cell in cells}
+    found = np.full(len(cells), np.nan)
+    if kinds <= {str, type(None)}:
+        for row, cell in enumerate(cells):
+            if cell and not _NUMBER.fullmatch(cell):
+                return None
+            if cell:
+                try:
+                    found[row] = float(cell)
+                except ValueError:  # "-", "."
+                    return None
+        return found
+    for kind in kinds:
+        number = issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
+        if not number and _text_of_missing(kind) is False:
+            return None
+    try:
+        for row, cell in enumerate(cells):
+            if isinstance(cell, int | float | np.integer | np.floating):
+                found[row] = cell
+    except OverflowError:
+        return None
+    return found
+
+
+def _text_of_missing(kind: type) -> bool:
+    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+
+
+def _ranges(column: str, cells: list[Any]) -> Grouping | None:
+    """Cut many different numbers at their own quantiles, equal ones together; None if there are few."""
+    numbers = _numbers(cells)
+    if numbers is None or np.isinf(numbers).any():
+        return None
+    known = np.sort(numbers[~np.isnan(numbers)])
+    values, counts = np.unique(known, return_counts=True)
+    if len(values) <= MOST_NUMBERS:
+        return None
+    ends = np.cumsum(counts)  # rows up to each value
+    wanted = np.arange(1, RANGES) * len(known) / RANGES
+    last = np.unique(np.append(np.searchsorted(ends, wanted - 1e-9), len(values) - 1))
+    names = []
+    for digits in (4, 6, 9, 17):
+        texts = [_written(value, digits) for value in values]
+        starts = np.r_[0, last[:-1] + 1]
+        names = [
+            texts[a] if a == b else f"{texts[a]} to {texts[b]}"
+            for a, b in zip(starts.tolist(), last.tolist(), strict=True)
+        ]
+        limits = [texts[k] for a, b in zip(starts, last, strict=True) for k in {int(a), int(b)}]
+        if len(set(limits)) == len(limits):
+            break
+    member = np.searchsorted(values[last], numbers, side="left").astype(np.intp)
+    if np.isnan(numbers).any():
+        member[np.isnan(numbers)] = len(names)
+        names.append(MISSING)
+    return Grouping(column, tuple(names), member, len(values))
+
+
+def _written(value: float, digits: int) -> str:
+    """Write the end of a range."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.{digits}g}"
+
+
 def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
     if len(cells) != n_rows:
         raise InputError(
             f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
             "give one for every row."
         )
+    ranges = _ranges(column, cells)
+    if ranges is not None:
+        return ranges
     codes: dict[Any, int] = {}
     texts: dict[str | None, int] = {}
     member = np.empty(n_rows, dtype=np.intp)
@@ -114,12 +203,9 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
             codes[key] = int(member[row])
         if len(texts) > MOST_VALUES:
             distinct = len({_text(cell) for cell in cells})
-            advice = "leave it out, or merge values"
-            if all(isinstance(cell, int | float) for cell in cells[:MOST_VALUES]):
-                advice = f"cut it into ranges first, as in pandas.qcut(groups[{quoted(column)}], 5)"
             raise InputError(
                 f"column {quoted(column)} of groups has {distinct:,} different values, more than the "
-                f"{MOST_VALUES:,} that are possible; {advice}."
+                f"{MOST_VALUES:,} that are possible; leave it out, or merge values."
             )
     names = []  # what is missing, and what is empty, is named as no other value is
     for text in texts:
@@ -140,9 +226,9 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
         return (0, number, name) if number == number else (1, 0.0, name)
 
     order = sorted(range(len(names)), key=place)
-    by_code = np.argsort(member, kind="stable")
-    parts = np.split(by_code, np.cumsum(np.bincount(member, minlength=len(names)))[:-1])
-    return Grouping(column, tuple(names[c] for c in order), tuple(parts[c] for c in order))
+    places = np.empty(len(names), dtype=np.intp)
+    places[order] = np.arange(len(names))
+    return Grouping(column, tuple(names[c] for c in order), places[member])
 
 
 def _text(cell: Any) -> str | None:
@@ -159,16 +245,25 @@ def _text(cell: Any) -> str | None:
         raise InputError(f"groups holds {quoted(cell)}; give such values as text.") from error
 
 
-def equal_to_labels(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
-    """Warn of columns that group the rows as the labels do, a sentence a column."""
+def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
+    """Say which columns were cut into ranges, and warn of those that group rows as the labels do."""
+    found = [
+        f"Column {shown_column(each.column)!r} has {each.cut:,} different numbers, and was cut at its "
+        f"own quantiles into {RANGES} ranges of about equally many rows; equal numbers stay together."
+        for each in groupings
+        if each.cut
+    ]
     n_labels = len(np.unique(labels))
-    return tuple(
-        f"Column {shown_column(column)!r} of groups groups the rows as the labels do: its "
-        "p-values, bounds and diagrams mean nothing, for groups must be known before the labels are; "
-        "leave it out."
-        for column, _, parts in groupings
-        if len(parts) == n_labels > 1 and all((labels[rows] == labels[rows[0]]).all() for rows in parts)
-    )
+    found += [
+        f"Column {shown_column(each.column)!r} of groups groups the rows as the labels do: its "
+        "p-values, "
+        "intervals and diagrams mean nothing, for groups must be known before the labels are; leave it "
+        "out."
+        for each in groupings
+        if len(each.values) == n_labels > 1
+        and all((labels[rows] == labels[rows[0]]).all() for rows in each.rows())
+    ]
+    return tuple(found)
 
 
 def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
@@ -179,8 +274,12 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
         reason = f"all rows have the one value '{value}', so it is no group of its own"
         return [], [Skipped(f"column '{column}'", None, reason)]
     fewest = max(min_rows, FEWEST_ROWS)
-    pairs = list(zip(grouping.values, grouping.rows, strict=True))
-    kept = [(Group(grouping.column, value), rows) for value, rows in pairs if len(rows) >= fewest]
+    pairs = list(zip(grouping.values, grouping.rows(), strict=True))
+    kept = [
+        (Group((Condition(grouping.column, value),)), rows)
+        for value, rows in pairs
+        if len(rows) >= fewest
+    ]
     small = [(value, len(rows)) for value, rows in pairs if len(rows) < fewest]
     small.sort(key=lambda each: -each[1])
     reason = f"fewer than {fewest} rows"
@@ -189,4 +288,52 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
     if rest := small[len(named) :]:
         what = f"{len(rest):,} more groups of {column}"
         skipped.append(Skipped(what, sum(rows for _, rows in rest), f"{reason} each"))
+    return kept, skipped
+
+
+def crossed(
+    groupings: Sequence[Grouping], intersections: int, min_rows: int
+) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
+    """Cross columns two by two, up to so many at once; groups that are too small are counted.
+
+    A group that has all rows of one with a condition less is that one, and left out.
+    """
+    several = [grouping for grouping in groupings if len(grouping.values) > 1]
+    fewest = max(min_rows, FEWEST_ROWS)
+    sizes: dict[frozenset[tuple[int, int]], int] = {}
+    for number, grouping in enumerate(several):
+        for code, size in enumerate(np.bincount(grouping.member, minlength=len(grouping.values))):
+            sizes[frozenset([(number, code)])] = int(size)
+    kept: list[tuple[Group, Places]] = []
+    skipped: list[Skipped] = []
+    held = 0
+    for count in range(2, intersections + 1):
+        for numbers in combinations(range(len(several)), count):
+            each = [several[k] for k in numbers]
+            name = " × ".join(shown_column(grouping.column) for grouping in each)
+            held += len(each[0].member)
+            if held > _MOST_CROSSED:
+                reason = "with so many rows and columns the groups would take too much memory"
+                skipped.append(Skipped(f"groups by {name}", None, reason))
+                continue
+            shape = tuple(len(grouping.values) for grouping in each)
+            member = np.zeros(len(each[0].member), dtype=np.intp)
+            for grouping, size in zip(each, shape, strict=True):
+                member = member * size + grouping.member
+            codes, member, rows_of = np.unique(member, return_inverse=True, return_counts=True)
+            parts = _parts(member.reshape(-1), len(codes))
+            for code, rows, size in zip(codes.tolist(), parts, rows_of.tolist(), strict=True):
+                values = [int(value) for value in np.unravel_index(code, shape)]
+                cell = frozenset(zip(numbers, values, strict=True))
+                sizes[cell] = size
+                if size >= fewest and all(sizes[cell - {one}] > size for one in cell):
+                    conditions = [
+                        Condition(grouping.column, grouping.values[value])
+                        for grouping, value in zip(each, values, strict=True)
+                    ]
+                    kept.append((Group(tuple(conditions)), rows))
+            if small := int((rows_of < fewest).sum()):
+                what = f"{small:,} of {len(codes):,} groups by {name}"
+                total = int(rows_of[rows_of < fewest].sum())
+                skipped.append(Skipped(what, total, f"fewer than {fewest} rows each"))
     return kept, skipped

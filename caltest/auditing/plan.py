@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from caltest import lenses as registered
 from caltest._arguments import MOST_RESAMPLES, choose
 from caltest._visible import quoted, shown_group
-from caltest.auditing.groups import Grouping, Places, large_enough
-from caltest.auditing.result import Group, Skipped
+from caltest.auditing.groups import Grouping, Places, crossed, large_enough
+from caltest.auditing.views import Group, Skipped
 from caltest.bounds.lower import draws_needed
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
@@ -27,7 +27,14 @@ from caltest.lenses import ClassWise, Lens, Reducer, event, find_lens
 from caltest.named import StatisticLike, find_statistic
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import Alternative, adjusted
-from caltest.statistics import ECD, KolmogorovSmirnov, Scan, Statistic, UnbiasedSKCE
+from caltest.statistics import (
+    ECD,
+    CalibrationInTheLarge,
+    KolmogorovSmirnov,
+    Scan,
+    Statistic,
+    UnbiasedSKCE,
+)
 from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ looks
@@ -158,6 +165,8 @@ Statistics: TypeAlias = (
 )
 
 LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
+#: Of the mean of one probability.
+MEAN = CalibrationInTheLarge()
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 
@@ -208,16 +217,17 @@ class Wanted:
         """Return the statistics that fit a lens that leaves so many classes of so many.
 
         Of two classes the top label has the ECD of the probabilities themselves, number for number: by
-        default it is looked at once.
+        default it is looked at once. Of one probability the mean error is always looked at, since words
+        of its direction are to have a p-value.
         """
         asked = self.statistics[scope.asked]
         if asked is not None:
             return tuple(each for each in asked if n_classes == 2 or each.default_lens is None)
         if self.with_tolerance:
             return (Scan(),)
-        found: list[Statistic] = [KolmogorovSmirnov(), ECD()] if n_classes == 2 else []
+        found: list[Statistic] = [KolmogorovSmirnov(), ECD(), MEAN] if n_classes == 2 else []
         if n_classes > 2 or scope.label == CANONICAL:
-            found = [OF_VECTOR, ECD(), *found[:1]]
+            found = [OF_VECTOR, ECD(), *(each for each in found if each != ECD())]
         elif scope.label == TOP_LABEL and of_classes == 2 and CANONICAL in self.lenses:
             of_vector = self.statistics[CANONICAL]
             if of_vector is None or ECD() in of_vector:
@@ -239,7 +249,7 @@ def _statistics(given: Any) -> tuple[Statistic, ...] | None:
 
 #: Events, and rows without, that a class-wise look must expect: with fewer, nothing could be found.
 FEWEST_EVENTS = 5.0
-MOST_HYPOTHESES = 2000
+MOST_HYPOTHESES = 3000
 #: Rows of a look up to which a kernel statistic is a default: its features take 200 MB there.
 MOST_FOR_KERNEL = 100_000
 
@@ -265,10 +275,12 @@ def make_plan(
     groupings: Sequence[Grouping],
     wanted: Wanted,
     min_rows: int,
+    intersections: int = 1,
     n_resamples: int = 0,
 ) -> Plan:
     """Decide what is looked at. Time is limited for so many label draws; by default it is not."""
     whole = source.predictions
+    default_lenses = tuple(wanted.lenses) == LENSES
     found: dict[Look, tuple[Statistic, ...]] = {}
     skipped: list[Skipped] = []
 
@@ -329,14 +341,20 @@ def make_plan(
         large, small = large_enough(grouping, min_rows)
         groups += large
         skipped += small
+    cells_of, small = crossed(groupings, intersections, min_rows)
+    groups += cells_of
+    skipped += small
     general: list[Scope] = []
     classes: list[Scope] = []
     for name, lens in wanted.lenses.items():
+        if name == TOP_LABEL and default_lenses and whole.n_classes == 2:
+            continue  # one probability says all, and the canonical lens looks at it
         if name != CLASSWISE:
             general.append(Scope(name, name, lens))
         elif whole.n_classes <= 2 and CANONICAL in wanted.lenses:
-            reason = "of two classes one probability says all, and the canonical lens looks at it"
-            skip("each class by itself", reason)
+            if not default_lenses:
+                reason = "of two classes one probability says all, and the canonical lens looks at it"
+                skip("each class by itself", reason)
         else:
             for column in range(whole.n_classes) if whole.n_classes > 2 else [1]:
                 # By its name, if it has one, which no other has.
@@ -350,7 +368,7 @@ def make_plan(
     add(overall, MOST_HYPOTHESES)
     add(by_class, MOST_HYPOTHESES // 2, "classes by themselves, those with the fewest events")
     add(by_group, MOST_HYPOTHESES, "looks at groups, those with the fewest rows")
-    limited = n_resamples and tuple(wanted.lenses) == LENSES
+    limited = n_resamples and default_lenses
     work = MOST_WORK / (1 + n_resamples) if limited else float("inf")
     add(cells, MOST_HYPOTHESES, "pairs of a class and a group, those with the fewest events", work)
     if not found:

@@ -284,7 +284,10 @@ class Audit(Result):
             checks.append(others | {"view": place[view.key]})
         views = [
             plain(view)
-            | {"error": view.error, "parts": [plain(part) | {"error": part.error} for part in view.parts]}
+            | {
+                "error": view.error,
+                "parts": [plain(part) | {"error": part.error} for part in view.parts],
+            }
             for view in self.views
         ]
         rests = [plain(rest) | {"error": rest.error} for rest in self.rests]

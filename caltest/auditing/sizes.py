@@ -6,22 +6,29 @@ the parts (tenths and halves of all rows, fifths of every group) one fifth; half
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from caltest.auditing.views import Histogram, Part
+from caltest.auditing import diagrams
+from caltest.auditing.draws import Answers
+from caltest.auditing.plan import Look, Plan, Source
+from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import mean_bounds
+from caltest.data import Sample
+from caltest.forms import Side
+from caltest.pvalues import reaching
 
-Array = NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
 
 _OF_VIEWS = 0.8  # of alpha
 _WHOLE = (10, 2)  # parts of all rows
 _GROUP = (5,)
 _FEWEST = 10  # rows of a part
-_BARS = 40
 
 
 class Cut(NamedTuple):
@@ -114,10 +121,101 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
     return float(rows @ least), float(rows @ errors), float(rows @ most)
 
 
-def histogram(scores: Array) -> Histogram:
-    """Count the rows in bins of equal width from the smallest to the largest prediction."""
-    low, high = float(scores.min()), float(scores.max())
-    if high - low < 1e-9:
-        low, high = max(0.0, low - 0.005), min(1.0, high + 0.005)
-    counts, edges = np.histogram(scores, bins=_BARS, range=(low, high))
-    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
+# ------------------------------------------------------------------ views
+
+_MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
+_KS, _ECD = "ks", "ecd"
+
+
+def views_of(
+    source: Source,
+    whole: Sample,
+    plan: Plan,
+    found: Answers,
+    values: Array | None,
+    bounded: Mapping[Look, tuple[float, float]],
+    level: float,
+) -> dict[Look, View]:
+    """Describe every look; those with bounds or findings have pictures.
+
+    Of the draws (1 + B, H) only the columns of cumulative differences that were found are needed.
+    Bounds are kept where a check of the look found an error; a bound may always be lowered.
+    """
+    own: dict[Look, list[int]] = {}
+    for h, (look, _) in enumerate(plan.hypotheses):
+        own.setdefault(look, []).append(h)
+    order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
+    wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
+    bands = diagrams.bands(
+        source, plan.looks, bounded, {*list(wrong)[:_MOST_PICTURED], *bounded}, level
+    )
+    single = [look for look in plan.looks if look.event is not None]
+    cuts = {look: cut(source.at(look).probs[:, 1], look.group is None) for look in single}
+    family = Family.of(level, len(single), sum(len(ends) for c in cuts.values() for _, ends in c.ends))
+    signed = sum(statistic.name == _ECD for _, statistic in plan.hypotheses)
+    views = {}
+    for look in plan.looks:
+        seen = source.sample(look, whole.labels)
+        by_name = {plan.hypotheses[h][1].name: h for h in own[look]}
+        told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
+        over, under = (
+            bounded.get(look, (None, None))
+            if look in wrong
+            else ((0.0, 0.0) if look in bounded else (None, None))
+        )
+        view = View(
+            lens=look.scope.label,
+            event=look.event,
+            group=look.group,
+            rows=look.n_rows,
+            shape=_shape(seen, level / signed) if _ECD in told else None,
+            at_least_over=over,
+            at_least_under=under,
+            adjusted_pvalue=min(float(found.adjusted[h]) for h in own[look]),
+        )
+        if look.event is not None:
+            view = _sized(view, look, seen, cuts[look], family)
+        if look in bands:
+            cumulative = None
+            if _KS in told and values is not None and found.threshold is not None:
+                _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
+                cumulative = diagrams.cumulative(seen, band)
+            view = replace(
+                view,
+                reliability=diagrams.reliability(seen, bands[look]),
+                cumulative=cumulative,
+                histogram=diagrams.histogram(seen.rows.probs[:, 1]),
+            )
+        views[look] = view
+    return views
+
+
+def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family) -> View:
+    """Add sizes: predicted, observed, their difference with its interval, and those of parts."""
+    scores, labels = seen.rows.probs[:, 1], seen.labels
+    predicted, events = float(scores.mean()), int(labels.sum())
+    low, high = family.interval(predicted, look.n_rows, events)
+    parts = family.parts(scores, labels, where)
+    return replace(
+        view,
+        predicted=predicted,
+        observed=events / look.n_rows,
+        low=low,
+        high=high,
+        direction="over" if low > 0.0 else "under" if high < 0.0 else None,
+        class_index=1 if look.scope.lens is None else look.scope.column,
+        parts=parts,
+        binned_error=binned_error(parts),
+    )
+
+
+def _shape(seen: Sample, level: float) -> Side | None:
+    """Return the sign of the mean surprise, where its t interval excludes 0."""
+    rows = len(seen.labels)
+    each = seen.rows.surprises()[np.arange(rows), seen.labels]
+    if not np.isfinite(each).all():
+        return None
+    mean, deviation = float(each.mean()), float(each.std(ddof=1))
+    if abs(mean) <= stdtrit(rows - 1, 1.0 - level / 2) * deviation / rows**0.5:
+        return None
+    return "over" if mean > 0.0 else "under"

@@ -6,6 +6,7 @@ import csv
 import io
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,6 +71,10 @@ OPTIONS: Mapping[str, Check] = {
     "label": text,
     "columns": _columns,
     "group": texts,
+    "intersections": at_least(1),
+    "event": text,
+    "materiality": number,
+    "materiality-ratio": number,
     "lens": texts,
     "statistic": texts,
     "alpha": level,
@@ -82,12 +87,18 @@ OPTIONS: Mapping[str, Check] = {
     "markdown": path,
     "json": path,
     "junit": path,
-    "fail-on": one_of("reject", "never"),
+    "title": text,
+    "date": text,
+    "fail-on": one_of("material", "found", "never"),
     "jobs": cores,
 }
 
 #: Which argument of `caltest.audit` an option is.
 _ARGUMENTS = {
+    "intersections": "intersections",
+    "event": "event",
+    "materiality": "materiality",
+    "materiality-ratio": "materiality_ratio",
     "lens": "lenses",
     "statistic": "statistics",
     "alpha": "alpha",
@@ -120,20 +131,36 @@ def audit(
         list[str] | None,
         option("COL", "A column whose values group the rows; give it once for each column."),
     ] = None,
+    intersections: Annotated[
+        int | None,
+        option("INT", "How many group columns are crossed at most: 1, 2 or 3.  [default: 2]"),
+    ] = None,
+    event: Annotated[
+        str | None,
+        option("TEXT", "What class 1 of two classes is called.  [default: the name of its column]"),
+    ] = None,
+    materiality: Annotated[
+        float | None,
+        option("FLOAT", "The average error that matters, 0.02 for 2 points.  [default: no limit]"),
+    ] = None,
+    materiality_ratio: Annotated[
+        float | None,
+        option("FLOAT", "The same as a ratio of predicted to observed, 1.25, for rare events."),
+    ] = None,
     lens: Annotated[
         list[str] | None,
         option(
             "NAME",
             "A view of the predictions, see below; once for each.  [default: canonical, top_label and "
-            "classwise]",
+            "classwise; of two classes canonical]",
         ),
     ] = None,
     statistic: Annotated[
         list[str] | None,
         option(
             "NAME",
-            "What is computed in every view, see below; once for each.  [default: skce_uq, ecd and ks, "
-            "where they fit; with a tolerance, scan]",
+            "What is computed in every view, see below; once for each.  [default: skce_uq, ecd, ks and "
+            "citl, where they fit; with a tolerance, scan]",
         ),
     ] = None,
     alpha: Annotated[
@@ -164,9 +191,17 @@ def audit(
     junit: Annotated[
         Path | None, option("FILE", "Write every check as a test case for CI: .xml, or -.")
     ] = None,
+    title: Annotated[
+        str | None, option("TEXT", "What the report is about.  [default: the name of the file]")
+    ] = None,
+    date: Annotated[str | None, option("TEXT", "The date in the report.  [default: today]")] = None,
     fail_on: Annotated[
         str | None,
-        option("NAME", "When the exit status is 1: reject or never.  [default: reject]"),
+        option(
+            "NAME",
+            "When the exit status is 1: material, found (any error) or never.  [default: material if "
+            "there is a limit, else found]",
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -185,7 +220,7 @@ def audit(
     """Look at a model in many ways, and give one exact answer.
 
     Every lens and group is checked by every statistic; all p-values are adjusted for the number of
-    checks. Exit status: 0 not rejected, 1 rejected, 2 wrong input.
+    checks. Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
     """
     typed = {
         name: value
@@ -207,6 +242,8 @@ def _run(
     from caltest import auditing
     from caltest._parallel import on_cluster
     from caltest.report import formats
+    from caltest.text.audit import chip
+    from caltest.text.numbers import pvalue
 
     loaded = load_config(config, OPTIONS)
     said = {
@@ -221,12 +258,20 @@ def _run(
     if loaded.path is not None and loaded.place is not None:
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
         check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
-    weaker = _weaker(loaded, said)
-    sample, groups = Input(
+    limited = "materiality" in asked or "materiality-ratio" in asked
+    fail_on = asked.get("fail-on", "material" if limited else "found")
+    if fail_on == "material" and not limited:
+        raise InputError(
+            "--fail-on material needs a limit; give --materiality 0.02, say, or --fail-on found."
+        )
+    weaker = _weaker(loaded, said, fail_on)
+    sample, groups, column = Input(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
     ).with_groups()
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
+    if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
+        given.setdefault("event", column)
     try:
         with on_cluster(scheduler):
             audit = auditing.audit(
@@ -240,10 +285,13 @@ def _run(
     except InputError as error:  # in the words of who typed it
         raise error.renamed({"n_resamples": "--resamples"}) from error
 
-    title = str(example if file is None else Path(file).name)
+    title = asked.get("title", str(example if file is None else Path(file).name))
+    date = asked.get("date", datetime.now().astimezone().date().isoformat())
     command = command_line(file, example, {**asked, "seed": audit.seed})
     texts_of = {
-        path: formats.rendered(audit, _FORMATS[option], title=title, command=command, gate=weaker)
+        path: formats.rendered(
+            audit, _FORMATS[option], title=title, date=date, command=command, gate=weaker
+        )
         for option, path in outputs.items()
     }
     printed = texts_of.pop(STANDARD_OUTPUT, None)
@@ -252,18 +300,19 @@ def _run(
         write_whole(texts_of)
     except InputError as error:  # what was found is told first, with the status that it leads to
         problem = error
-    status, why = (REJECTED, "") if audit.rejected else (NOT_REJECTED, "")
+    failed = {"material": audit.verdict == "material", "found": audit.rejected, "never": False}
+    status, why = REJECTED if failed[fail_on] else NOT_REJECTED, ""
     if problem:
         status, why = WRONG_INPUT, ", for not all could be written"
-    elif audit.rejected and asked.get("fail-on") == "never":
-        status, why = NOT_REJECTED, ", by --fail-on never"
+    elif audit.rejected and not failed[fail_on]:
+        why = f", by --fail-on {fail_on}"
     notes = []
     if used := [name for name in loaded.values if name not in said]:
         notes.append(f"Options from {loaded.place}: {', '.join(used)}.")
     if texts_of and not problem:
         notes.append(f"Written: {', '.join(shown(str(path), _PATH) for path in texts_of)}.")
-    verdict = "Rejected" if audit.rejected else "Not rejected"
-    notes.append(f"{verdict} at alpha = {audit.alpha} (exit status {status}{why}).")
+    verdict, _ = chip(audit)
+    notes.append(f"{verdict}, p = {pvalue(audit.pvalue, audit.alpha)} (exit status {status}{why}).")
     first = [weaker] if weaker else []
     if printed is None:
         write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
@@ -275,16 +324,20 @@ def _run(
     raise typer.Exit(status)
 
 
-def _weaker(loaded: Config, typed: Mapping[str, Any]) -> str | None:
+def _weaker(loaded: Config, typed: Mapping[str, Any], fail_on: str) -> str | None:
     """Say what in a configuration lets more pass than the defaults: who reads the result is to know.
 
     A configuration may come with a folder that someone else wrote, and change what its reader expects.
     """
-    from caltest.auditing.engine import ALPHA, MIN_ROWS, N_RESAMPLES
+    from caltest.auditing.engine import ALPHA, INTERSECTIONS, MIN_ROWS, N_RESAMPLES
 
     given = {name: value for name, value in loaded.values.items() if name not in typed}
+    limits = fail_on == "material"
     tests = {
-        "fail-on": (given.get("fail-on") == "never", "reject"),
+        "fail-on": (given.get("fail-on") in ("never", "material"), "found"),
+        "materiality": (limits and "materiality" in given, "none"),
+        "materiality-ratio": (limits and "materiality-ratio" in given, "none"),
+        "intersections": (given.get("intersections", INTERSECTIONS) < INTERSECTIONS, INTERSECTIONS),
         "alpha": (given.get("alpha", ALPHA) < ALPHA, ALPHA),
         "tolerance": (given.get("tolerance", 0.0) > 0.0, "none"),
         "min-rows": (given.get("min-rows", MIN_ROWS) > MIN_ROWS, MIN_ROWS),

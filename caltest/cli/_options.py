@@ -200,12 +200,12 @@ class Input:
         sample = self.sample()
         return sample.rows, sample.labels
 
-    def with_groups(self) -> tuple[Sample, Any]:
-        """Read the columns of groups too; None without any."""
+    def with_groups(self) -> tuple[Sample, Any, str | None]:
+        """Read the columns of groups too, None without any, and the name of a single probability."""
         if self.example is not None:
-            return self.sample(), None
+            return self.sample(), None, None
         sample, frame = self._read("read_with_groups")
-        return sample, frame if self.group else None
+        return sample, frame if self.group else None, frame.attrs.get("event")
 
     def _read(self, how: str) -> Any:
         if self.example is not None:

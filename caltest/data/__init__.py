@@ -8,6 +8,7 @@ from caltest.data.sample import (
     check_index,
     glimpse,
     merged_notes,
+    named_sample,
     predictions,
     sample,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "impossible_labels",
     "impossible_rows",
     "merged_notes",
+    "named_sample",
     "predictions",
     "sample",
 ]

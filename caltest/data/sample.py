@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from caltest._narrow import over_columns
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data.containers import Table, listed, read_table, shape_of
+from caltest.data.containers import Table, listed, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
 from caltest.exceptions import InputError
@@ -329,6 +329,61 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     rows, names, notes = _simplex(table)
     indices, matched = column_indices(truth, rows.shape[1], names)
     return Sample(Rows(rows, names, notes + matched), indices)
+
+
+def named_sample(
+    probs: object, labels: object, event: str | None, class_names: Sequence[str] | None
+) -> tuple[Sample, str | None]:
+    """Read and check predictions and labels, as :func:`sample`, and name the classes.
+
+    Labels of arrays may be given by ``class_names``. Of two classes, the name of class 1 is returned
+    too: ``event``, or that of its column or series, or "class 1".
+    """
+    names = None
+    if class_names is not None:
+        listed_names: Any = class_names.tolist() if isinstance(class_names, np.ndarray) else class_names
+        several = isinstance(listed_names, list | tuple)
+        if not several or not all(isinstance(each, str | int | np.integer) for each in listed_names):
+            raise InputError(
+                f"class_names is {quoted(class_names)}; give a list of names, one for every class."
+            )
+        names = tuple(map(str, listed_names))
+        if len(set(names)) < len(names) or not all(names):
+            raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
+    if isinstance(probs, Rows):
+        own, width = None, probs.n_classes
+        found = sample(probs, labels)
+    else:
+        check_index(probs, labels, "probs", "labels")
+        native, table = native_of(probs, "probs"), read_table(probs, "probs")
+        single = table.values.ndim == 1 or (table.values.ndim == 2 and table.values.shape[1] == 1)
+        own = str(native.name or "") if isinstance(native, nw.Series) else None
+        own = table.names[0] if single and table.names and len(table.names) == 1 else own
+        width = 2 if single else table.values.shape[-1]
+        fitting = names is not None and len(names) == width
+        if fitting and (table.names is None or single):
+            table = Table(table.values, names, table.coarse)
+        found = sample(table, labels)
+    rows = found.rows
+    if names is not None and len(names) != width:
+        raise InputError(
+            f"class_names has {counted(len(names), 'name')} for {width} classes; give one for each, in "
+            "the order of the columns."
+        )
+    if event is not None and rows.n_classes != 2:
+        raise InputError(
+            f"event is {quoted(event)}, which names the one event of two classes, and there are "
+            f"{rows.n_classes}; give class_names instead, one for every class."
+        )
+    classes = names or rows.classes
+    if rows.n_classes == 2:
+        if event is None and classes is None and own is not None and not own.strip().isdecimal():
+            event = own.strip() or None
+        if event is not None:
+            classes = (classes[0] if classes and classes[0] != event else f"not {event}", event)
+    if classes != rows.classes:
+        found = Sample(rows.shown_as(rows.probs, classes), found.labels)
+    return found, (classes[1] if classes else "class 1") if rows.n_classes == 2 else None
 
 
 @arguments()

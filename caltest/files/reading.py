@@ -115,7 +115,8 @@ def read_with_groups(
         As :func:`caltest.data.sample` makes it.
     groups : pandas.DataFrame
         (n, number of groups) the columns asked for, in that order. Of a CSV file, cells are text as it
-        is written ("007" is not "7"), and an empty one is missing.
+        is written ("007" is not "7"), and an empty one is missing. ``attrs["event"]`` is the name of
+        the one column of probabilities, if it is one.
 
     Raises
     ------
@@ -140,7 +141,11 @@ def read_with_groups(
     import pandas as pd
 
     columns_of = {name: pd.Series(cells, dtype=object) for name, cells in content.groups.items()}
-    return sample, pd.DataFrame(columns_of, index=pd.RangeIndex(len(sample.labels)))
+    frame = pd.DataFrame(columns_of, index=pd.RangeIndex(len(sample.labels)))
+    named_by = getattr(content.probs, "names", None) or ()
+    if len(named_by) == 1:
+        frame.attrs["event"] = named_by[0]
+    return sample, frame
 
 
 @arguments(groups=names)

@@ -1,284 +1,316 @@
-"""An audit in words: its verdict, how sure it is, what was found, what to do, and the page."""
+"""An audit in words: its headline, how large the error is, what to do, how sure it is, and the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
-
-from scipy.special import ndtri
+from collections.abc import Iterable
 
 from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import Audit, Check, Group, View
+from caltest.auditing.result import Audit
+from caltest.auditing.views import Check, Group, Part, View
 from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS
 from caltest.text.numbers import (
+    about_points,
     confidence_text,
     counted,
+    outward_points,
     page,
     paragraph,
     percents,
     points,
     pvalue,
     row,
+    signed_points,
 )
 from caltest.text.vocabulary import (
-    DEVIATIONS,
-    SIGNED,
     TENDS,
-    TOO,
-    beyond_noise,
-    deviation,
+    WRONG,
+    event_name,
     group_name,
     lens_name,
     narrow_name,
-    shown_direction,
-    shown_directions,
-    signed,
+    subject,
     view_name,
+    where,
 )
 
-# ------------------------------------------------------------------ what was found
+# ------------------------------------------------------------------ verdict
+
+RARE = 0.05  # predicted and observed rates below which an error is told as a ratio
+_TOLD_RATIO = 1.25
 
 
-MOST_WORST = 5
-_NOT_TOLD = "these means are not told apart"
+def limit(audit: Audit) -> str | None:
+    """Return the limit that was set, as a noun: "2 points"; None where none was."""
+    if audit.materiality is not None:
+        return points(audit.materiality)
+    if audit.materiality_ratio is not None:
+        return f"a ratio of {audit.materiality_ratio:g}"
+    return None
 
 
-def verdict(audit: Audit) -> str:
-    """Return the answer in one sentence."""
-    n_checks = counted(len(audit.checks), "check")
-    if audit.tolerance is None:
-        wrong, right = "The model is not calibrated", "No miscalibration was found"
-    else:
-        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else ""
-        wrong = f"The model is wrong {by}".rstrip()
-        right = f"It was not shown that the model is wrong {by}".rstrip()
-    p = pvalue(audit.pvalue, audit.alpha)
+def chip(audit: Audit) -> tuple[str, str]:
+    """Return the verdict in a few words, and what it means for the limit."""
+    own = limit(audit)
+    beside = {
+        "material": f"larger than your limit of {own}",
+        "small": f"inside your limit of {own}",
+        "found": f"it may exceed your limit of {own}" if own else "you set no limit",
+        "within": f"no average error can be larger than your limit of {own}",
+        "not found": "which is no proof that there is none",
+    }
+    names = {
+        "material": "Material error",
+        "small": "Small error",
+        "found": "Error found",
+        "within": "Within your limit",
+        "not found": "No error found",
+    }
+    return names[audit.verdict], beside[audit.verdict]
+
+
+def headline(audit: Audit) -> str:
+    """Return the answer in one sentence: event, group, direction and size, where they are proved."""
+    if audit.verdict == "within":
+        return f"No error was found, and on average none can be larger than {limit(audit)}."
+    if audit.tolerance is not None:
+        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else "in either direction"
+        if not audit.rejected:
+            return f"It was not shown that any prediction is wrong {by}."
+        view = audit.found[0].view
+        return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if not audit.rejected:
+        return "No error was found."
+    worst = audit.worst
+    if audit.verdict == "small":
+        view = worst or audit.found[0].view
+        return f"{_capital(subject(view))} is slightly wrong, but inside your limit of {limit(audit)}."
+    if worst is not None:
+        return f"{_capital(subject(worst))} is {too(worst)}{where(worst.group)}."
+    if not audit.found:
+        return f"{_impossible(audit)}."
+    strongest = audit.found[0].view
+    shaped = next((check.view for check in audit.found if check.view.shape), None)
+    if shaped is not None:
+        extreme = "more" if shaped.shape == "over" else "less"
         return (
-            f"{right}: the smallest adjusted p-value of {n_checks} is {p}, above the level "
-            f"{audit.alpha:g}."
+            f"The model is {TENDS[shaped.shape or '']}{where(shaped.group)}: its probabilities are "
+            f"{extreme} extreme than what was observed."
         )
-    impossible = ""
-    if audit.impossible:
-        rows = counted(audit.impossible, "row")
-        impossible = f"a label came true that the model calls impossible, in {rows}; "
-    return f"{wrong}: {impossible}{len(audit.found):,} of {n_checks} found an error (p = {p})."
-
-
-def impossible(audit: Audit) -> str | None:
-    """Return in how many rows a label of probability 0 came true, as a sentence; None if in none."""
-    if not audit.impossible:
-        return None
-    rows = counted(audit.impossible, "row")
-    return f"In {rows} a label came true that has probability 0, which a calibrated model never has."
-
-
-def certainty(audit: Audit) -> str:
-    """Return how sure the answer is, in a sentence or two."""
-    true = "calibrated" if audit.tolerance is None else "within the tolerance"
-    true += " in every group" if audit.groups else ""
-    controls = CORRECTIONS.get(audit.correction, "")
-    adjusted = f"Adjusted by {audit.correction!r}, which controls the {controls}: "
-    if controls.startswith("false discovery rate"):
+    if strongest.event is None:
         return (
-            f"{adjusted}of the errors found, a share of at most {audit.alpha:g} is then false on "
-            "average."
+            f"The predicted probabilities are wrong{where(strongest.group)}; no one class or group "
+            "stands "
+            "out."
         )
-    draws = f"{audit.n_resamples:,} draws of the labels"
-    chance = f"the chance of finding any error would be at most {audit.alpha:g}"
-    many = "however many checks and rows there are"
-    if ", of " in controls:
-        return f"{adjusted}if the model were {true}, {chance} then, {many} ({draws})."
-    how = f"adjusted by {audit.correction!r}, {draws}"
-    if audit.correction == "westfall_young":
-        how = f"ranked among {draws} from the predictions, all checks on the same draws"
-    return f"If the model were {true}, {chance}, {many} ({how})."
-
-
-def finding(check: Check) -> str:
-    """Return what one check found, as a sentence; it does not say that there is no direction."""
-    view, parts = check.view, []
-    if view.says is None or view.share is None:
-        side = signed(check)
-        tendency = f"{TENDS[side]} on average" if side else "wrong, which way this check does not say"
-    else:
-        says, share = percents(view.says, view.share)
-        parts.append(f"it says {says} on average, and {share} came true")
-        side, tendency = shown_direction(view), _NOT_TOLD
-        if side is not None:
-            tendency = f"{(TENDS if view.lens == 'top_label' else TOO)[side]} on average"
-        elif check.found and check.statistic == SIGNED and check.value:
-            tendency += f", but it is too {'sure' if check.value > 0.0 else 'timid'}"
-    name = view_name(view)
     return (
-        f"{name[:1].upper()}{name[1:]} ({counted(view.rows, 'row')}): "
-        f"{'; '.join([*parts, tendency])} ({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
+        f"{_capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
+        "average it may be right."
     )
 
 
-def proved(view: View, confidence: float) -> str | None:
-    """Return what is proved of a view in units of probability, as a sentence; None if nothing is."""
-    sides = [("over", view.over), ("under", view.under)]
-    texts = [f"at least {points(bound)} {TOO[side]}" for side, bound in sides if bound]
+def _impossible(audit: Audit) -> str:
+    rows = counted(audit.impossible, "row")
+    return f"In {rows} the observed label has probability 0, which a calibrated model never has"
+
+
+def impossible(audit: Audit) -> str | None:
+    """Return in how many rows a label of probability 0 was observed; None if in none."""
+    return f"{_impossible(audit)}." if audit.impossible else None
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def rates(view: View) -> tuple[float, float]:
+    """Return what is predicted on average, and what was observed; 0 without an event."""
+    return view.predicted or 0.0, view.observed or 0.0
+
+
+def is_rare(view: View) -> bool:
+    """Say whether an error of a view is told as a ratio, and its rates per 1,000."""
+    low, high = sorted(rates(view))
+    return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
+
+
+def too(view: View) -> str:
+    """Return which way and by how much a view's mean is wrong, of one with a direction."""
+    side, (predicted, observed) = WRONG[view.direction or ""], rates(view)
+    if is_rare(view):
+        return f"{side}: about {predicted / observed:.2g} times the observed rate"
+    return f"about {about_points(abs(predicted - observed))} {side}"
+
+
+def interval(view: View | Part, confidence: float) -> str:
+    """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
+    low, high = view.low or 0.0, view.high or 0.0
+    sure = f"({confidence_text(confidence)} confidence)"
+    if low > 0.0 or high < 0.0:
+        ends = outward_points(*sorted((abs(low), abs(high))))
+        return f"between {ends[0]} and {ends[1]} points {'too high' if low > 0.0 else 'too low'} {sure}"
+    under, over = outward_points(low, high)
+    return (
+        f"anything from {under.lstrip('−')} points too low to {over} points too high is possible {sure}"
+    )
+
+
+# ------------------------------------------------------------------ how large
+
+
+def size(audit: Audit) -> str:
+    """Return the paragraph below the headline: the size, and where else."""
+    texts: list[str] = []
+    view = audit.worst
+    if audit.rejected and audit.impossible and audit.found:
+        texts.append(f"{_impossible(audit)}.")
+    if audit.verdict in ("small", "within"):
+        texts += [*_largest(audit), *_halves(audit)]
+        if audit.verdict == "small":
+            texts.append(f"{audit.n_samples:,} rows are enough to prove even so small an error.")
+    elif view is not None:
+        texts += [_sizes(view, audit), *_elsewhere(view, audit)]
+    elif audit.rejected:
+        strongest = audit.found[0].view if audit.found else None
+        if strongest is not None and strongest.event is not None:
+            texts.append(_sizes(strongest, audit))
+        texts += [proved for proved in (at_least(strongest, audit),) if proved]
+        texts += _halves(audit)
+        if shaped := next((each.view for each in audit.found if each.view.shape), None):
+            side = "over" if shaped.shape == "over" else "under"
+            texts.append(
+                f"By the logarithmic score the model is {TENDS[side]} in {view_name(shaped)} "
+                "(by the exact test, with a direction by large samples)."
+            )
+    else:
+        texts += [*_would_have_been_found(audit), *_largest(audit)]
+    return " ".join(texts)
+
+
+def _sizes(view: View, audit: Audit) -> str:
+    predicted, observed = percents(*rates(view), 1)
+    expected, seen = (rate * view.rows for rate in rates(view))
+    rows = counted(view.rows, "row")
+    counts = f"Of {rows} the model expected {expected:,.0f} events; {seen:,.0f} were observed."
+    if view.lens == "top_label":
+        counts = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
+    return f"Predicted {predicted}, observed {observed}: {interval(view, audit.confidence)}. {counts}"
+
+
+def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
+    """Say which groups include the worst one and are wrong with it, and that others are not found."""
+    found = {check.view.key for check in audit.found}
+    own = set(view.group.conditions) if view.group else set()
+    alike = [each for each in audit.views if each.lens == view.lens and each.key != view.key]
+    around = [
+        each
+        for each in alike
+        if each.direction == view.direction
+        and each.key in found
+        and (each.group is None or set(each.group.conditions) < own)
+    ]
+    if view.group and around:
+        names = [group_name(each.group) for each in around]
+        include, are = ("includes", "is") if len(names) == 1 else ("include", "are")
+        side = WRONG[view.direction or ""]
+        yield f"{_capital(_names(names))} {include} these rows, and {are} {side} with them."
+    others = [
+        each
+        for each in alike
+        if each not in around and each.group and set(each.group.conditions) != own
+    ]
+    worse = [each for each in others if each.key in found and each.direction]
+    if view.group and others and not any(each.key in found for each in others):
+        yield "No error was found in the other groups."
+    elif worse and view.group is None:
+        yield f"Errors were found in {counted(len(worse), 'group')} too."
+    elif worse:
+        names = [group_name(each.group) for each in worse]
+        yield f"Also wrong on average: {_names(names)}."
+
+
+def _largest(audit: Audit) -> Iterable[str]:
+    if audit.at_most is None:
+        return
+    what = "No tenth of the predictions" + (" and no group" if audit.groups else "")
+    what += " and no class" if audit.n_classes > 2 else ""
+    _, most = outward_points(0.0, audit.at_most)
+    sure = confidence_text(audit.confidence)
+    yield f"{what} is wrong by more than {most} points on average ({sure} confidence)."
+
+
+def _halves(audit: Audit) -> Iterable[str]:
+    """Tell the halves of all rows, if both are proved wrong, in opposite directions."""
+    view = next((each for each in audit.views if each.group is None and each.parts), None)
+    halves = [part for part in (view.parts if view else ()) if part.of == 2]
+    if len(halves) == 2 and all(part.low > 0.0 or part.high < 0.0 for part in halves):
+        lower, upper = (
+            f"{about_points(abs(part.error))} {'too high' if part.low > 0.0 else 'too low'}"
+            for part in halves
+        )
+        sure = confidence_text(audit.confidence)
+        both = f"The lower half of the predictions is {lower}, the upper half {upper}"
+        yield f"{both} ({sure} confidence)."
+
+
+def at_least(view: View | None, audit: Audit) -> str | None:
+    """Return how wrong some predictions are at least, as a sentence; None if nothing is proved."""
+    sides = [] if view is None else [("over", view.at_least_over), ("under", view.at_least_under)]
+    texts = [
+        f"{'some predictions are' if not k else 'others'} at least {points(bound)} {WRONG[side]}"
+        for k, (side, bound) in enumerate((side, bound) for side, bound in sides if bound)
+    ]
     if not texts:
         return None
-    return f"With {confidence_text(confidence)} confidence it claims {' and '.join(texts)} somewhere."
+    return f"{_capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
 
 
-def worst(audit: Audit) -> tuple[Check, ...]:
-    """Return the checks that tell most: one a view, those of one probability first, worst error first.
-
-    The error is what is proved of it, or what is said less what came true.
-    """
-    checks: dict[tuple[str, Group | None], list[Check]] = {}
-    for check in audit.found:
-        checks.setdefault(check.view.key, []).append(check)
-
-    def order(check: Check) -> tuple[bool, float]:
-        view, size = check.view, 0.0
-        if view.says is not None and view.share is not None:
-            size = max(abs(view.says - view.share), view.over or 0.0, view.under or 0.0)
-        return view.event is None, -size
-
-    return tuple(sorted(map(telling, checks.values()), key=order)[:MOST_WORST])
-
-
-def telling(checks: Sequence[Check]) -> Check:
-    """Return which check of a view is told: the first, the strongest.
-
-    Of a probability vector it is the one that says which way it errs, if that one has found it.
-    """
-    telling_sides = (check for check in checks if check.view.says is None and signed(check))
-    return next(telling_sides, checks[0])
-
-
-# ------------------------------------------------------------------ the page
-
-
-MOST_FINDINGS = 10
-_WIDTH = 100  # of a line of a table
-_NARROWEST = 16  # of a view's name there
-_SKIPPED = 8  # lines
-
-
-def summary(audit: Audit) -> str:
-    """Return the verdict, how sure it is, where the model is wrong, and what to do next."""
-    lenses = ", ".join(map(shown, audit.lenses))
-    n_views = counted(len(audit.views), "view")
-    rows = [
-        (
-            "looked at",
-            f"{audit.n_samples:,} predictions of {audit.n_classes} classes, through {lenses}",
-        ),
-        ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
-        ("checks", f"{len(audit.checks):,} in {n_views}, together at level {audit.alpha:g}"),
-    ]
-    found = [
-        " ".join(text for text in (finding(check), proved(check.view, audit.confidence)) if text)
-        for check in worst(audit)
-    ]
-    todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
-    skipped = ["Not looked at"] if audit.skipped else []
-    for entry in audit.skipped[:_SKIPPED]:
-        many = f" ({entry.rows:,} rows)" if entry.rows is not None else ""
-        skipped += row("", f"{entry.what}{many}: {entry.reason}")
-    if (more := len(audit.skipped) - _SKIPPED) > 0:
-        skipped += row("", f"and {more:,} more, in skipped")
-    answer = paragraph(verdict(audit)) + paragraph(certainty(audit))
-    blocks = [answer, *found, _table(audit), todo, skipped]
-    return page("Calibration audit", rows, *blocks, notes=audit.warnings)
-
-
-def _table(audit: Audit) -> list[str]:
-    """Lay out the findings: the name of each view in what room the other columns leave."""
-    if not audit.found:
-        return []
-    table = [("rows", "by", "says", "true", "adj. p", "points at least")]
-    for check in audit.found[:MOST_FINDINGS]:
-        view = check.view
-        says, share = ("–", "–")
-        if view.says is not None and view.share is not None:
-            says, share = percents(view.says, view.share)
-        sides = (("over", view.over), ("under", view.under))
-        bounds = ", ".join(f"{100.0 * bound:.4g} {side}" for side, bound in sides if bound)
-        table.append(
-            (
-                f"{view.rows:,}",
-                shortened(visible(check.statistic), 10),
-                says,
-                share,
-                pvalue(check.adjusted, audit.alpha),
-                bounds or ("–" if view.over is None else "not shown"),
-            )
-        )
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    room = max(_NARROWEST, _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1))
-    names = [narrow_name(check.view, room) for check in audit.found[:MOST_FINDINGS]]
-    width = max(map(len, ["found", *names]))
-    lines = []
-    for name, (rows, statistic, *numbers, least) in zip(["found", *names], table, strict=True):
-        right = [f"{each:>{w}}" for each, w in zip(numbers, widths[2:-1], strict=True)]
-        cells = [f"{rows:>{widths[0]}}", f"{statistic:<{widths[1]}}", *right, least]
-        lines.append(f"  {name:<{width}}  {'  '.join(cells)}")
-    more = len(audit.found) - MOST_FINDINGS
-    return lines + ([f"  and {more:,} more, in to_frame()"] if more > 0 else [])
-
-
-def failure(audit: Audit) -> str:
-    """Return what a failed test of one's own says: the verdict, the page, and how to repeat it."""
-    beyond = "" if audit.tolerance is None else f" beyond the tolerance of {audit.tolerance:g}"
-    p = pvalue(audit.pvalue, audit.alpha)
-    verdict = f"the model is miscalibrated{beyond}, p = {p} at alpha = {audit.alpha:g}"
-    return f"{verdict}\n\n{audit.summary().rstrip()}\n\nTo repeat it: {line(audit.call)}"
+def _would_have_been_found(audit: Audit) -> Iterable[str]:
+    told = audit.sensitivity
+    if told is None or told.error is None:
+        return
+    view = audit.views[told.view]
+    yield (
+        f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
+        f"throughout{where(view.group)}, this audit would have found it 4 times in 5."
+    )
 
 
 # ------------------------------------------------------------------ what to do
 
-
-_Directions: TypeAlias = dict[tuple[str, Group | None], Side | None]
-
-_NAMED = 3  # groups or classes in one piece of advice
-_POWER = 0.8
-
+_NAMED = 3  # groups or classes in one sentence
 _HELD_OUT = "recalibrate the model on held-out rows"
-_OFTEN = {"over": "too often", "under": "too seldom"}
+DEVIATIONS = 3.0  # standard errors from where a slope or an intercept is told from none
 
 
 def advice(audit: Audit) -> tuple[str, ...]:
     """Return what to do next, a sentence or two each."""
     if not audit.rejected:
-        return tuple(_what_could_hide(audit))
-    found = [check.view for check in audit.found]
-    directions = shown_directions(audit)
-    overall = [view for view in found if view.group is None]
+        return tuple(_after_a_pass(audit))
     texts = []
+    told = audit.worst or (audit.found[0].view if audit.found else None)
     if audit.impossible:
         texts.append(
-            "Look at the rows whose label has probability 0 (rounded away, a class that was not in the "
-            "training data, a wrong label?); a temperature does not mend a probability of 0."
+            "Look first at the rows whose observed label has probability 0: a rounded or clipped "
+            "probability, a class that was not in the training data, or a wrong label."
         )
-    if audit.n_classes == 2 and overall:
+    if audit.verdict == "small":
+        texts.append(
+            f"Errors up to {limit(audit)} do not matter to you? Then use the probabilities as they are."
+        )
+    if told is not None and told.group is not None:
+        rows = where(told.group).strip()
+        texts.append(f"Do not rely on these probabilities {rows} until they are corrected.")
+        texts.append(
+            "Look at the data of that group (labels, missing inputs, how it differs from the training "
+            "rows), and recalibrate it on held-out rows. One correction for all rows cannot fix an "
+            "error "
+            "in one group."
+        )
+    elif audit.n_classes == 2:
         texts.append(_of_two_classes(audit))
-    elif audit.n_classes != 2:
-        texts += _of_more_classes(overall, directions)
-    whole = {view.lens: view for view in overall}
-    groups = [
-        group_name(view.group)
-        for view in found
-        if view.group and _apart(view, whole.get(view.lens), directions)
-    ]
-    if groups:
-        texts.append(
-            f"Look at the data of {_names(groups)}: labels, missing inputs, what differs from the rows "
-            "that the model was fitted to. A recalibration of all rows alike does not mend a group "
-            "that differs."
-        )
-    if not texts:
-        texts.append(
-            "The error is in how probability is shared among the classes, for which no one class or "
-            "group stands out: caltest.witness shows near which predictions."
-        )
+    else:
+        texts += _of_more_classes(audit)
     texts.append(
         "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
     )
@@ -286,14 +318,12 @@ def advice(audit: Audit) -> tuple[str, ...]:
 
 
 def _of_two_classes(audit: Audit) -> str:
-    """Advise by the line that fits: an intercept is an error no temperature mends, a slope is one."""
-    fit, name = audit.recalibration, audit.classes[1]
-    name = name if name == "class 1" else repr(name)
-    name = lens_name(View("canonical", f"the label is {name}", None, audit.n_samples))
-    otherwise = "or by isotonic regression if there are thousands of them"
-    logistic = f"{_HELD_OUT} by logistic recalibration (intercept and slope), {otherwise}."
+    """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
+    fit = audit.recalibration
+    logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
+    isotonic = "isotonic regression is an alternative where there are thousands of them"
     if fit is None:
-        return f"On all rows the probabilities are off: {logistic}"
+        return f"{_capital(logistic)}; {isotonic}."
 
     def text(value: float, error: float) -> str:
         return f"{value:.2f} (standard error {error:.2g})"
@@ -303,187 +333,295 @@ def _of_two_classes(audit: Audit) -> str:
     slope, intercept = text(fit.slope, fit.slope_se), text(fit.intercept, fit.intercept_se)
     if bent and abs(fit.intercept) > DEVIATIONS * fit.intercept_se:
         return (
-            f"On all rows the logit of {name} needs a slope of {slope} and an intercept of "
-            f"{intercept}, of which a temperature mends the slope alone: {logistic}"
+            f"{_capital(logistic)}: on the logit scale the best correction has slope {slope} and "
+            f"intercept {intercept}. Temperature scaling alone cannot fix the intercept; {isotonic}."
         )
     if bent:
-        too = "extreme" if fit.slope < 1.0 else "timid"
+        extreme = "too extreme" if fit.slope < 1.0 else "not extreme enough"
         return (
-            f"On all rows the probabilities are too {too}: the logit needs a slope of {slope}, and no "
-            f"intercept that could be told from 0. A temperature is such a slope: {_HELD_OUT} by "
-            f"temperature scaling, {otherwise}."
+            f"{_capital(_HELD_OUT)} by temperature scaling: the probabilities are {extreme} (the best "
+            f"correction on the logit scale has slope {slope}, and no clear intercept); {isotonic}."
         )
     if abs(fit.in_the_large) > DEVIATIONS * fit.in_the_large_se:
-        often = _OFTEN["over" if fit.in_the_large < 0.0 else "under"]
         return (
-            f"On all rows {name} is said {often}: its logit needs an intercept of "
-            f"{text(fit.in_the_large, fit.in_the_large_se)}, and its slope could not be told from 1. "
-            f"No temperature mends an intercept: {logistic}"
+            f"{_capital(logistic)}: on the logit scale the best correction is an intercept of "
+            f"{text(fit.in_the_large, fit.in_the_large_se)}. Temperature scaling cannot fix that."
         )
     return (
-        "On all rows the probabilities are off, by no intercept and no slope of the logit that "
-        "could be told from 0 and 1: the reliability diagram shows where; isotonic regression on "
-        "held-out rows, if there are thousands of them, mends more than a line can."
+        "No slope and no intercept on the logit scale explains the error: see the pictures for where "
+        "it "
+        f"is. If there are thousands of held-out rows, {_HELD_OUT.replace(' on held-out rows', '')} by "
+        "isotonic regression."
     )
 
 
-def _of_more_classes(overall: list[View], directions: _Directions) -> Iterable[str]:
-    """Advise one temperature only where no class is said too often or too seldom."""
-    tops = [view for view in overall if not view.lens.startswith("class:")]
-    classes = [view for view in overall if view.lens.startswith("class:")]
-    sure = [view for view in tops if view.lens == "top_label" or view.event is None]
-    sides = {side for view in sure if (side := directions[view.key])}
-    side = sides.pop() if len(sides) == 1 else None
-    wrongly = {
-        often: _names(lens_name(view) for view in classes if directions[view.key] == one)
-        for one, often in _OFTEN.items()
+def _of_more_classes(audit: Audit) -> Iterable[str]:
+    """Advise one temperature only where no class is proved too high or too low."""
+    overall = [check.view for check in audit.found if check.view.group is None]
+    top: Side | None = next(
+        (each.direction for each in overall if each.lens == "top_label"), None
+    ) or next((each.shape for each in overall if each.event is None and each.shape), None)
+    classes = [each for each in overall if each.lens.startswith("class:") and each.direction]
+    sides = {
+        WRONG[side]: _names(lens_name(each) for each in classes if each.direction == side)
+        for side in ("over", "under")
     }
-    off = ", and ".join(f"{names} {often}" for often, names in wrongly.items() if names)
-    if off and side:
+    off = "; ".join(f"{names}: {side} on average" for side, names in sides.items() if names)
+    if top and not classes:
         yield (
-            f"On all rows the model is {TENDS[side]}, and on average it says {off}: {_HELD_OUT}, by a "
-            "temperature with an intercept for every class (as vector scaling has), or isotonic "
-            "regression of each class if there are thousands of them, and look at how these classes "
-            "are labelled."
+            f"{_capital(_HELD_OUT)}: the model is {TENDS[top]} in its top class. Temperature scaling "
+            "is "
+            "the first thing to try."
         )
-    elif off:
+    elif classes:
+        with_temperature = " and a temperature" if top else ""
         yield (
-            f"On all rows the model on average says {off}: {_HELD_OUT}, class by class (an intercept "
-            "for each, as vector scaling has; or isotonic regression of each, if there are thousands "
-            "of them), and look at how these classes are labelled."
+            f"{_capital(_HELD_OUT)} class by class ({off}): an intercept for every class"
+            f"{with_temperature}, as vector scaling has; temperature scaling alone cannot fix that. "
+            "Look "
+            "at how these classes are labelled."
         )
-    elif side:
+    elif overall:
         yield (
-            f"On all rows the model is {TENDS[side]}: {_HELD_OUT}, by temperature scaling for a start, "
-            "or isotonic regression if there are thousands of them."
+            f"{_capital(_HELD_OUT)}: the error is in how probability is shared among the classes, for "
+            "which no one class stands out. caltest.witness shows near which predictions."
         )
-    elif tops:
-        yield (
-            "On all rows the probabilities are off, in no one direction that could be told: "
-            f"{_HELD_OUT}, by more than one temperature (isotonic regression if there are thousands of "
-            "them)."
-        )
-    if classes and not off:
-        yield (
-            f"One temperature for all classes may not mend {_names(map(lens_name, classes))}: "
-            "recalibrate class by class (vector scaling, or isotonic regression of each class), and "
-            "look at how these are labelled."
-        )
-
-
-def _apart(view: View, whole: View | None, directions: _Directions) -> bool:
-    """Say whether a group errs in another way than all rows do, as far as can be told."""
-    if whole is None or {directions[view.key], directions[whole.key]} == {"over", "under"}:
-        return True
-    if view.says is None or view.share is None or whole.says is None or whole.share is None:
-        return False
-    return beyond_noise((view.says - view.share) - (whole.says - whole.share), view)
+    else:
+        names = _names(group_name(check.view.group) for check in audit.found)
+        yield f"Look at the data of {names}: labels, missing inputs, how they differ from other rows."
 
 
 def _names(names: Iterable[str]) -> str:
     each = list(dict.fromkeys(names))
-    text = ", ".join(each[:_NAMED])
-    return text if len(each) <= _NAMED else f"{text} and {len(each) - _NAMED:,} more"
+    if len(each) > _NAMED:
+        return f"{', '.join(each[:_NAMED])} and {len(each) - _NAMED:,} more"
+    return " and ".join([", ".join(each[:-1]), each[-1]]) if len(each) > 1 else "".join(each)
 
 
-def hidden(audit: Audit, view: View) -> float | None:
-    """Return how large an average error of a view might be, and be missed in one case of five.
-
-    It is an approximation: the normal one, for the mean of the one probability, at the level that
-    Bonferroni leaves to one of so many checks. None without one probability.
-    """
-    if view.says is None:
-        return None
-    level = audit.alpha / (2.0 * len(audit.checks))
-    return float(min(1.0, deviation(view) * (ndtri(_POWER) - ndtri(level))))
-
-
-def _what_could_hide(audit: Audit) -> Iterable[str]:
-    def missed(view: View) -> str:
-        error = min(1.0, (hidden(audit, view) or 0.0) + (audit.tolerance or 0.0))
-        return points(float(f"{error:.2g}"))
-
-    goal = "of calibration" if audit.tolerance is None else "that errors are within the tolerance"
-    views = [view for view in audit.views if hidden(audit, view)]
-    if views:
-        first = views[0]
-        text = view_name(first) if first.group else f"{lens_name(first)} on all rows"
+def _after_a_pass(audit: Audit) -> Iterable[str]:
+    if audit.verdict == "within":
         yield (
-            f"This is no proof {goal}: with so many checks, an average error of some "
-            f"{missed(first)} of {text} would be missed in about one case of five."
+            f"Use the probabilities as they are for decisions in which average errors up to "
+            f"{limit(audit)} do not matter."
         )
+    elif audit.at_most is not None:
+        _, most = outward_points(0.0, audit.at_most)
+        yield f"If average errors up to {most} points do not matter, use the probabilities as they are."
+        yield "If smaller errors matter, audit again with more rows, or with fewer groups."
     else:
-        yield f"This is no proof {goal}: an error may be too small for this many rows."
-    if groups := [view for view in views if view.group]:
-        small = min(groups, key=lambda view: view.rows)
-        name = f"{view_name(small)} ({counted(small.rows, 'row')})"
-        yield f"In small groups more can hide: some {missed(small)} of {name}."
-    yield (
-        "Audit again with more rows, or fewer looks, if such errors matter; caltest.certificate says "
-        "how far the probabilities can be off at most."
-    )
+        yield "This is no proof of calibration: an error may be too small for this many rows."
+    yield "Audit again when the model or its inputs change."
 
 
-# ------------------------------------------------------------------ facts of a report
+# ------------------------------------------------------------------ how sure
 
 
-class Fact(NamedTuple):
-    """A term, what it is here, and what that means."""
-
-    term: str
-    value: str
-    note: str
-
-
-def facts(audit: Audit) -> tuple[Fact, ...]:
-    """Return the p-value, what is controlled, why it is exact, and what was looked at."""
-    side = f"{'At or below' if audit.rejected else 'Above'} alpha = {audit.alpha:g}"
-    draws, checks = counted(audit.n_resamples, "draw"), counted(len(audit.checks), "check")
-    if audit.pvalue <= (1.0 + 1e-9) / (audit.n_resamples + 1):
-        side += f"; the smallest that {draws} can show"
-    if audit.rejected and audit.impossible:
-        side += "; a label of probability 0 came true"
-
-    told = CORRECTIONS.get(audit.correction, "").partition(", ")[2]
-    condition = told if told.startswith("of ") else ""  # else it is valid however tests depend
-    proviso = f" That is proved {condition} only." if condition else ""
-    chance = f"at most {confidence_text(audit.alpha)}"
-    claim = f"the model were calibrated{' in every group' if audit.groups else ''}"
-    if audit.tolerance:
-        claim = f"no probability looked at were wrong by more than {points(audit.tolerance)}"
-    controlled = "family-wise error"
-    control = f"If {claim}, the chance of any finding among {checks} would be {chance}.{proviso}"
-    if audit.correction.startswith("fdr"):
-        controlled = "false discovery rate"
-        control = f"Of what is found by {checks}, a share of {chance} is false on average.{proviso}"
-
-    exact = audit.correction == "westfall_young" and audit.tolerance is None
-    model = "the model" if audit.tolerance is None else "the worst model within the tolerance"
-    guarantee = "exact" if exact else "valid"
-    why = (
-        f"By {draws} of the labels from {model}: for any number of rows, if they are independent and "
-        "not training data"
-    )
-    if condition:
-        guarantee = "conditional"
-        why += ". Each check by itself is valid; all together are if they depend as “Controlled” says"
-
-    rows = f"{counted(audit.n_samples, 'prediction')} of {counted(audit.n_classes, 'class', 'classes')}"
-    skipped = f"; {len(audit.skipped):,} skipped" if audit.skipped else ""
+def certainty(audit: Audit) -> str:
+    """Return how sure the answer is, in a sentence or two."""
+    true = "calibrated" if audit.tolerance is None else "within the tolerance"
+    true += " in every group" if audit.groups else ""
+    controls = CORRECTIONS.get(audit.correction, "")
+    if controls.startswith("false discovery rate"):
+        return (
+            f"Adjusted by {audit.correction!r}: of the errors found, a share of at most "
+            f"{audit.alpha:g} "
+            "is false on average."
+        )
+    rate = confidence_text(audit.alpha)
+    draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
+    if audit.correction == "westfall_young":
+        return (
+            f"If the model is {true}, an audit like this reports an error in at most {rate} of "
+            "cases: the "
+            f"data are compared with {draws}, all {audit.n_checks:,} checks on the same ones."
+        )
+    condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
     return (
-        Fact("p-value of the whole", pvalue(audit.pvalue, audit.alpha), f"{side}."),
-        Fact("Controlled", controlled, control),
-        Fact("Guarantee", guarantee, f"{why}."),
-        Fact("Looked at", checks, f"{counted(len(audit.views), 'view')} of {rows}{skipped}."),
+        f"If the model is {true}, an audit like this reports an error in at most {rate} of cases"
+        f"{condition} (adjusted by {audit.correction!r}, {draws})."
     )
 
 
-def findings_counted(audit: Audit) -> str:
-    """Return how many checks there are, and how many found an error."""
-    found = len(audit.found)
-    right = "calibrated" if audit.tolerance is None else "within the tolerance"
+def assumes(audit: Audit) -> str:
+    """Return what the numbers rest on, in three short sentences."""
+    rate = confidence_text(audit.alpha)
+    sized = sum(view.low is not None for view in audit.views)
+    exact = ", exact for this number of rows" if audit.correction == "westfall_young" else ""
+    false_alarms = f"False-alarm rate of the verdict at most {rate}{exact}."
+    if CORRECTIONS.get(audit.correction, "").startswith("false discovery rate"):
+        false_alarms = f"Of the errors found, at most {rate} are false on average."
+    together = (
+        f"all {counted(sized, 'view')} and their parts together" if sized > 1 else "all parts together"
+    )
+    intervals = (
+        f" Intervals: exact, {confidence_text(audit.confidence)} for {together}." if sized else ""
+    )
     return (
-        f"A check is one hypothesis: that what is looked at is {right}, by one statistic. "
-        f"Of {counted(len(audit.checks), 'check')}, {found:,} found an error: the adjusted p-value "
-        f"is at or below alpha = {audit.alpha:g}."
+        "Assumes independent rows whose labels were not used to fit the model. "
+        f"{false_alarms}{intervals}"
     )
+
+
+#: What a check looks at, for its row of evidence.
+KINDS = {
+    "citl": "mean",
+    "ks": "cumulative difference",
+    "ecd": "sharpness (logarithmic score)",
+    "skce_uq": "kernel statistic",
+    "scan": "any stretch of predictions",
+}
+
+
+def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
+    """Return rows of p-values: of the whole, of the view that is told, and of all others."""
+
+    def p(value: float) -> str:
+        return pvalue(value, audit.alpha)
+
+    rows = [(f"Whole audit, {counted(audit.n_checks, 'check')}", f"p = {p(audit.pvalue)}")]
+    told = audit.worst or (audit.found[0].view if audit.found else None)
+    first = [check for check in audit.checks if told is not None and check.view.key == told.key]
+    for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
+        name = (
+            f"{_capital(group_name(check.view.group))}, {KINDS.get(check.statistic, check.statistic)}"
+        )
+        rows.append((name, f"adjusted p = {p(check.adjusted)}"))
+    around: set[tuple[str, Group | None]] = set()
+    if told is not None and told.group is not None:
+        around = {each.key for each in audit.views if _contains(each, told)}
+    others = [
+        check.adjusted
+        for check in audit.checks
+        if told is not None and check.view.key != told.key and check.view.key not in around
+    ]
+    if others:
+        rows.append(("Smallest of all other views", f"adjusted p = {p(min(others))}"))
+    return tuple(rows)
+
+
+def _contains(view: View, other: View) -> bool:
+    """Whether a view's rows contain another's, or are among them."""
+    if view.group is None or other.group is None:
+        return True
+    one, two = set(view.group.conditions), set(other.group.conditions)
+    return one <= two or two <= one
+
+
+def evidence_note(audit: Audit) -> str:
+    """Return what the p-values are made of."""
+    smallest = pvalue(1.0 / (1 + audit.n_resamples), audit.alpha)
+    draws = counted(audit.n_resamples, "simulated label set")
+    if audit.correction != "westfall_young":
+        return f"{draws} for each check, adjusted by {audit.correction!r}."
+    return f"{draws}; {smallest} is the smallest p they allow."
+
+
+def finding(check: Check, audit: Audit) -> str:
+    """Return what one check found, as a sentence."""
+    view, parts = check.view, []
+    if view.error is not None:
+        predicted, observed = percents(*rates(view), 1)
+        parts.append(f"predicted {predicted}, observed {observed}, {interval(view, audit.confidence)}")
+    elif view.shape:
+        parts.append(TENDS[view.shape])
+    else:
+        parts.append("wrong, in no direction that this check can tell")
+    name = view_name(view)
+    return (
+        f"{_capital(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
+        f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
+    )
+
+
+# ------------------------------------------------------------------ the page
+
+MOST_FINDINGS = 10
+_WIDTH = 100  # of a line of a table
+_NARROWEST = 16  # of a view's name there
+_SKIPPED = 8  # lines
+
+
+def worst_first(audit: Audit) -> list[View]:
+    """Return the views of an event: that which explains the finding, then by proved error, and size."""
+    single = [view for view in audit.views if view.error is not None]
+    return sorted(
+        single,
+        key=lambda view: (view is not audit.worst, -view.proved, -abs(view.error or 0.0)),
+    )
+
+
+def summary(audit: Audit) -> str:
+    """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
+    lenses = ", ".join(map(shown, audit.lenses))
+    name, beside = chip(audit)
+    event = f" of {event_name(audit)}" if audit.event else ""
+    rows = [
+        ("verdict", f"{name}, {beside} (p = {pvalue(audit.pvalue, audit.alpha)})"),
+        (
+            "looked at",
+            f"{audit.n_samples:,} predictions{event}, {audit.n_classes} classes, through {lenses}",
+        ),
+        ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
+        (
+            "checks",
+            f"{audit.n_checks:,} of {counted(len(audit.views), 'view')}, together at level "
+            f"{audit.alpha:g}",
+        ),
+    ]
+    todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
+    skipped = ["Not looked at"] if audit.skipped else []
+    for entry in audit.skipped[:_SKIPPED]:
+        many = f" ({entry.rows:,} rows)" if entry.rows is not None else ""
+        skipped += row("", f"{entry.what}{many}: {entry.reason}")
+    if (more := len(audit.skipped) - _SKIPPED) > 0:
+        skipped += row("", f"and {more:,} more, in skipped")
+    sure = [*paragraph(certainty(audit)), *paragraph(assumes(audit))]
+    answer = [*paragraph(headline(audit)), *paragraph(size(audit))]
+    return page(
+        "Calibration audit", rows, answer, _table(audit), todo, sure, skipped, notes=audit.warnings
+    )
+
+
+def _table(audit: Audit) -> list[str]:
+    """Lay out the views of an event: names in what room the other columns leave."""
+    views = worst_first(audit)[:MOST_FINDINGS]
+    if not views:
+        return []
+    sure = confidence_text(audit.confidence)
+    table = [("rows", "predicted", "observed", "error", f"{sure} interval", "adj. p", "found by")]
+    for view in views:
+        predicted, observed = percents(*rates(view), 1)
+        low, high = outward_points(view.low or 0.0, view.high or 0.0)
+        found = [check.statistic for check in audit.found if check.view.key == view.key]
+        by = ", ".join(shortened(visible(each), 10) for each in found[:3])
+        table.append(
+            (
+                f"{view.rows:,}",
+                predicted,
+                observed,
+                signed_points(view.error or 0.0),
+                f"{low} to {high}",
+                pvalue(view.adjusted_pvalue, audit.alpha),
+                by or "–",
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    room = max(_NARROWEST, _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1))
+    one = len({view.lens for view in views}) == 1  # then only rows differ
+    names = [shortened(group_name(v.group), room) if one else narrow_name(v, room) for v in views]
+    width = max(map(len, names))
+    lines = ["Errors in points, predicted less observed; below 0 is too low"]
+    for name, cells in zip(["", *names], table, strict=True):
+        *numbers, found_by = cells
+        right = [f"{each:>{w}}" for each, w in zip(numbers, widths, strict=False)]
+        lines.append(f"  {name:<{width}}  {'  '.join(right)}  {found_by}".rstrip())
+    more = sum(view.error is not None for view in audit.views) - len(views)
+    return lines + ([f"  and {more:,} more, in to_frame()"] if more > 0 else [])
+
+
+def failure(audit: Audit) -> str:
+    """Return what a failed test of one's own says: the headline, the page, and how to repeat it."""
+    name, _ = chip(audit)
+    p = pvalue(audit.pvalue, audit.alpha)
+    verdict = f"{name.lower()}, p = {p} at alpha = {audit.alpha:g}: {headline(audit)}"
+    return f"{verdict}\n\n{audit.summary().rstrip()}\n\nTo repeat it: {line(audit.call)}"

@@ -36,6 +36,38 @@ def points(error: float) -> str:
     return f"{number} point{'' if number == '1' else 's'}"
 
 
+def about_points(error: float) -> str:
+    """Write a difference of probabilities, at least 0, in as many digits as matter in a sentence.
+
+    Examples
+    --------
+    >>> about_points(0.0782), about_points(0.0131), about_points(0.0048)
+    ('8 percentage points', '1.3 percentage points', '0.48 percentage points')
+    """
+    size = 100.0 * error
+    digits = 0 if size >= 4.95 else 1 if size >= 0.95 else 2 if size >= 0.095 else 3
+    text = f"{size:.{digits}f}" if size >= 0.0005 else f"{size:.1g}"
+    return f"{text} percentage point{'' if text in ('1', '1.0') else 's'}"
+
+
+def outward_points(low: float, high: float) -> tuple[str, str]:
+    """Write the ends of an interval of differences in points, rounded outwards.
+
+    Examples
+    --------
+    >>> outward_points(-0.0978, -0.0591), outward_points(-0.00012, 0.0034)
+    (('−9.8', '−5.9'), ('−0.02', '0.35'))
+    """
+    digits = 1 if max(abs(low), abs(high)) >= 0.01 else 2
+    scale = 10.0**digits
+    ends = (
+        math.floor(100.0 * low * scale + 1e-9) / scale,
+        math.ceil(100.0 * high * scale - 1e-9) / scale,
+    )
+    first, last = (f"{end + 0.0:.{digits}f}".replace("-", "−") for end in ends)
+    return first, last
+
+
 def signed_points(gap: float) -> str:
     """Write a difference of probabilities in percentage points, with its sign."""
     for digits in (1, 2, 3):

@@ -1,0 +1,206 @@
+"""The p-values of an audit: every hypothesis on the same draws, each alone and all together.
+
+Labels are drawn from the full predictions, and every lens and group sees the same draws. Of the labels
+one block of draws is held at a time and worker, of the statistics all: (1 + B, H) numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._memory import check_fits
+from caltest._parallel import Workers
+from caltest._sampling import child_seed
+from caltest._work import announce, together
+from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
+from caltest.exceptions import Argument, Phrase
+from caltest.forms import LabelFunction
+from caltest.lenses import Reducer
+from caltest.nulls import MonteCarlo
+from caltest.pvalues import (
+    Alternative,
+    StepDown,
+    adjusted,
+    count,
+    evidence_of_draws,
+    interval,
+    pvalue,
+)
+from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
+from caltest.text.numbers import counted
+from caltest.tolerance import sided_answer
+
+Array: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[Any]
+
+# Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
+_HELD = 2**24
+_TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
+_EXPECTED = (0.025, 0.975)
+_FASTER = Phrase(
+    "fewer draws ({draws}), groups or statistics take less", {"draws": Argument("n_resamples")}
+)
+
+
+class Answers(NamedTuple):
+    """What is found of H hypotheses, each alone and adjusted for all, and of the whole."""
+
+    values: Array  # of the observed labels, (H,)
+    pvalues: Array
+    intervals: tuple[tuple[float, float], ...]  # Monte-Carlo
+    adjusted: Array  # never below the p-value alone
+    expected: tuple[tuple[float, float], ...] | None  # where 95% of the draws of the one null lie
+    evidence: Array  # −log of the tail
+    largest: Array | None  # evidence of every draw, (B,), where p-values are jointly drawn
+    threshold: float | None = None  # evidence from where on the largest is found at the level
+
+
+def key_of(*names: str) -> list[int]:
+    """Return whole numbers that stand for some names, the same on every machine."""
+    found: list[int] = np.frombuffer(sha256(repr(names).encode()).digest(), ">u4", 4).tolist()
+    return found
+
+
+def draw_all(
+    source: Source,
+    labels: NDArray[np.intp],
+    hypotheses: Sequence[Hypothesis],
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> tuple[Array, Array]:
+    """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
+
+    Return (1 + B, H) values, and how far two evaluations of one may differ by rounding, (H,).
+    """
+    check_fits(
+        _TABLES * 8.0 * n_resamples * len(hypotheses),
+        f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
+        "take fewer draws, groups or statistics",
+    )
+    batches: list[list[tuple[Look, list[int]]]] = [[]]  # of looks whose forms are held at once
+    held = 0
+    for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
+        places = list(each)
+        size = look.n_rows * source.n_classes(look) * len(places)
+        if batches[-1] and held + size > _HELD:
+            batches.append([])
+            held = 0
+        batches[-1].append((look, places))
+        held += size
+    values, resolutions = np.empty((1 + n_resamples, len(hypotheses))), np.zeros(len(hypotheses))
+    draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
+    draws = draws.held(workers) if len(batches) > 1 else draws
+    for batch in batches:
+        reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
+        columns: list[Column] = []
+        for look, places in batch:
+            scope, predictions = look.scope, source.at(look)
+            if scope not in reduced:
+                reducer = source.reducer(scope)
+                reduced[scope] = None if reducer is None else partial(_of_all, reducer)
+            share = float(predictions.probs[:, 1].mean())
+            view = LabelView(look.rows, reduced[scope], scope.column, share)
+            statistics = [hypotheses[h][1].shuffled(seed) for h in places]
+            columns += [Column(view, form_of(look, each, predictions)) for each in statistics]
+        here = [h for _, places in batch for h in places]
+        if batch is batches[0]:  # the others are like it
+            # Views of one class each meet the rows in which it is drawn.
+            parts = [
+                together([form.work(n_resamples)], 1.0 if view.event is None else view.share)
+                for view, form in columns
+            ]
+            work = together(parts, len(hypotheses) / len(here))
+            announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
+        values[:, here] = table(columns, draws, workers)
+        resolutions[here] = [form.resolution for _, form in columns]
+        for (view, form), h in zip(columns, here, strict=True):
+            if isinstance(form, LabelFunction):
+                form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
+    return values, resolutions
+
+
+def _of_all(reducer: Reducer, labels: Labels, rows: slice) -> Labels:
+    return reducer(labels)
+
+
+def answers(
+    values: Array,
+    resolutions: Array,
+    alternatives: Sequence[Alternative],
+    correction: str,
+    level: float = 0.05,
+) -> Answers:
+    """Rank the observed labels among the draws, each hypothesis alone and all together."""
+    observed, draws = values[0], values[1:]
+    counts, expected = [], []
+    for h, side in enumerate(alternatives):
+        counts.append(count(draws[:, h], float(observed[h]), side, float(resolutions[h])))
+        numbers = draws[~np.isnan(draws[:, h]), h]
+        low = high = float("nan")
+        if len(numbers):
+            low, high = np.quantile(numbers, _EXPECTED, method="inverted_cdf").tolist()
+        expected.append((low + 0.0, high + 0.0))  # −0 is 0
+    found = list(zip(counts, alternatives, strict=True))
+    pvalues = np.array([pvalue(each, len(draws), side) for each, side in found])
+    evidence = evidence_of_draws(values, alternatives, resolutions)
+    evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is no number says nothing
+    largest, threshold = evidence[1:].max(axis=1) + 0.0, None
+    if correction == WESTFALL_YOUNG:
+        test = StepDown.of(evidence[0])
+        together = test.pvalues(test.count(evidence[1:]), len(draws))
+        allowed = math.floor(level * (len(draws) + 1) * (1.0 + 1e-12))
+        if allowed:
+            threshold = float(np.sort(largest)[-min(allowed, len(draws))])
+    else:
+        together = adjusted(pvalues, correction)
+    return Answers(
+        values=observed,
+        pvalues=pvalues,
+        intervals=tuple(interval(each, len(draws), side) for each, side in found),
+        adjusted=np.maximum(together, pvalues),
+        expected=tuple(expected),
+        evidence=evidence[0],
+        largest=largest,
+        threshold=threshold,
+    )
+
+
+def tolerated(
+    source: Source,
+    labels: NDArray[np.intp],
+    hypotheses: Sequence[Hypothesis],
+    tolerance: float,
+    correction: str,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> Answers:
+    """Test every hypothesis on both sides; its seed depends on what it is, not on the others."""
+    found = []
+    for look, statistic in hypotheses:
+        own = child_seed(seed, *key_of("tolerance", *look.key, statistic.name))
+        view = source.sample(look, labels)
+        found.append(
+            sided_answer(
+                statistic, MonteCarlo(), view, tolerance, "two-sided", n_resamples, own, workers
+            )
+        )
+    pvalues = np.array([each.answer.pvalue for each in found])
+    return Answers(
+        values=np.array([each.value for each in found]),
+        pvalues=pvalues,
+        intervals=tuple(each.answer.pvalue_interval or (0.0, 1.0) for each in found),
+        adjusted=adjusted(pvalues, correction),
+        expected=None,
+        evidence=-np.log(pvalues),
+        largest=None,
+    )
