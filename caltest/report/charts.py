@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Histogram, Part, Reliability, View
 from caltest.report import axes
 from caltest.report.axes import Axis
+from caltest.text.audit import RARE
 from caltest.text.numbers import number
 
 
@@ -45,14 +47,13 @@ _SMALL = Size("small", 342, 306, 50, 322, 22, 218, 270)
 
 _BARS = 46.0  # height of the tallest
 _SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
-_RARE = 0.05
 _CERTAIN = 0.9
 _DIAMOND = "l5.4 5.4l-5.4 5.4l-5.4-5.4Z"
 
 
 @dataclass
 class Drawing:
-    """An SVG picture: what it is for who cannot see it, and its marks from the lowest to the topmost."""
+    """An SVG picture: what it is for who cannot see it, and its marks, the lowest first."""
 
     size: Size
     label: str
@@ -126,7 +127,7 @@ def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
 
 def is_rare(parts: Sequence[Part], view: View) -> bool:
     """Whether a view is drawn in events per 1,000, on logarithmic axes."""
-    if max(view.predicted or 0.0, view.observed or 0.0) >= _RARE:
+    if max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
         return False
     predicted = [part.predicted for part in parts if part.predicted > 0.0]
     return len(predicted) > 1 and max(predicted) >= 10.0 * min(predicted)
@@ -152,7 +153,7 @@ def _rows_beneath(drawing: Drawing, x: Axis, h: Histogram | None, parts: Sequenc
     elif len(parts) > 1:
         edges = [
             parts[0].start,
-            *((a.end + b.start) / 2 for a, b in zip(parts[:-1], parts[1:], strict=True)),
+            *((a.end + b.start) / 2 for a, b in pairwise(parts)),
         ]
         drawing.bars(x, [*edges, parts[-1].end], [part.rows for part in parts])
     else:
@@ -346,8 +347,8 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
     rank = (1 + reached) / (1 + len(drawn))
     label = (
         f"Strongest evidence of {len(drawn):,} simulated label sets: median "
-        f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed labels "
-        f"{number(observed)}, which {reached:,} reach."
+        f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed "
+        f"labels {number(observed)}, which {reached:,} reach."
     )
     return SimpleNamespace(
         drawing=_evidence(audit, draws, limit, end, far, label),

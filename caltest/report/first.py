@@ -12,7 +12,7 @@ from caltest.auditing.views import Part, View
 from caltest.report import axes, charts
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.numbers import counted, digits_of, error_interval, error_words, outwards, percent
+from caltest.text.numbers import counted, percent
 from caltest.text.vocabulary import event_name, group_name, lens_name, view_name
 
 _ROWS = 9  # of the table of slices
@@ -150,9 +150,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         rows.sort(key=lambda row: not _told(audit, row[1]))
     noun = "class" if by_class else "group"
     limit = audit.materiality
-    rare = audit.n_classes == 2 and all(
-        max(view.predicted or 0.0, view.observed or 0.0) < 0.05 for view in whole
-    )
+    rare = captions.is_rare(audit)
     as_ratio = audit.materiality_ratio is not None or (rare and limit is None)
     unit = "Events per 1,000 rows" if rare else None
     if not by_class and audit.n_classes != 2:
@@ -177,7 +175,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit)),
         marked=audit.rejected,
-        limit=captions.limit(audit),
+        limit=captions.shaded(audit),
         head=head,
         noun=name(column, 24).short if column else captions.capital(noun),
         by_class=by_class,
@@ -270,15 +268,11 @@ def _row(
     assert of.low is not None
     assert of.high is not None
     rates = of.predicted, of.observed
-    digits = max(1, digits_of(of.high - of.low))
     if rare:
-        predicted, observed = (f"{1000.0 * rate:.{1 if rate >= 0.001 else 2}f}" for rate in rates)
-        low, high = captions.ratio_ends(of)
-        most = f" to {outwards(high, high, 2, 1.0)[1]}" if high < 1000.0 else ", or more,"
-        text = f"{outwards(low, low, 2, 1.0)[0]}{most} times the observed rate"
+        predicted, observed = map(captions.per_thousand, rates)
     else:
         predicted, observed = (percent(rate, 1 if rate >= 0.001 else 2) for rate in rates)
-        text = f"{error_words(rates[0] - rates[1], digits)} (interval {error_interval(of.low, of.high, digits)})"
+    text = captions.ratio_words(of) if rare else captions.error_words(of)
     return SimpleNamespace(
         name=name(called),
         rows=f"{of.rows:,}",

@@ -28,7 +28,6 @@ from caltest.exceptions import InputError
 from caltest.report.first import first_screen, sentence
 from caltest.report.summary import summarise
 from caltest.text import audit as words
-from caltest.text import report as captions
 from caltest.text.numbers import counted
 from caltest.text.vocabulary import lens_name
 
@@ -405,7 +404,7 @@ def _junit(audit: Audit) -> str:
     for check in audit.checks:
         where = case(f"caltest.{check.view.lens}", _case_name(check))
         if check.found:
-            fail(where, sentence(captions.finding(check, audit))).text = (
+            fail(where, sentence(words.finding(check, audit))).text = (
                 f"{visible(check.statistic)} = {check.value:.6g} ({visible(check.measures)})\n"
                 f"p = {check.pvalue:.6g}, adjusted for all hypotheses {check.adjusted:.6g}, "
                 f"alpha = {audit.alpha:g}"

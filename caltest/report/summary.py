@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from caltest._visible import visible_page
+from caltest._visible import visible, visible_page
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Rest, View
 from caltest.report import charts
 from caltest.report.first import first_screen, name, sentence
+from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.numbers import (
     confidence_text,
     counted,
-    digits_of,
     number,
-    outwards,
+    outward_points,
     percents,
     points,
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import group_name, narrow_name, view_name
+from caltest.text.vocabulary import group_name, narrow_name
 
 _CHECKS, _VIEWS, _RESTS, _SKIPPED = 300, 200, 100, 50  # rows of tables
 _LISTED = 10  # views in a comment
@@ -82,7 +82,7 @@ def summarise(
             ("seed", str(audit.seed)),
             ("label draws", f"{audit.n_resamples:,}"),
             ("alpha", f"{audit.alpha:g}"),
-            ("limit", captions.limit(audit) or "none"),
+            ("limit", words.limit(audit) or "none"),
             ("tolerance", tolerance or "none"),
             ("correction", audit.correction),
             ("lenses", sentence(", ".join(audit.lenses))),
@@ -101,6 +101,7 @@ def _worst_first(audit: Audit) -> list[View]:
         key=lambda view: (
             view.key != first,
             view.key not in found,
+            view.low is None,
             -view.proved,
             view.adjusted_pvalue,
             -abs(view.error or 0.0),
@@ -113,16 +114,10 @@ def _rests(audit: Audit) -> list[Rest]:
 
 
 def named(view: View) -> SimpleNamespace:
-    """Return what is looked at, as a heading or the head of a row; of a long name every part is seen."""
-    whole = captions.capital(name(view_name(view), 10**6).short)
+    """Return what is looked at, as the head of a row; where a name is cut, the whole in ``full``."""
     short = captions.capital(narrow_name(view, _NAME))
-    full = None
-    if short != whole or (view.group and short != whole):
-        full = whole
-    raw = f"{view.event or view.lens}{f' in {view.group.label}' if view.group else ''}"
-    if "…" in short:
-        full = captions.capital(name(raw, 10**6).short)
-    return SimpleNamespace(short=short, full=full)
+    whole = f"{view.event or view.lens}{f' in {view.group.label}' if view.group else ''}"
+    return SimpleNamespace(short=short, full=visible(whole) if "…" in short else None)
 
 
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
@@ -131,7 +126,7 @@ def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     assert view.low is not None
     assert view.high is not None
     predicted, observed = percents(view.predicted, view.observed, 1)
-    low, high = outwards(view.low, view.high, max(1, digits_of(view.high - view.low)))
+    low, high = outward_points(view.low, view.high)
     return SimpleNamespace(
         name=named(view),
         rows=f"{view.rows:,}",

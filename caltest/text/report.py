@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from caltest._visible import visible
 from caltest.auditing.result import Audit
-from caltest.auditing.views import Check, Cumulative, Part, View
-from caltest.text.numbers import (
-    confidence_text,
-    counted,
-    digits_of,
-    error_interval,
-    error_words,
-    number,
-    outwards,
-    percents,
-    points,
-    pvalue,
-)
+from caltest.auditing.views import Cumulative, Part, View
+from caltest.text.audit import RARE, limit
+from caltest.text.numbers import confidence_text, outward_points, percents, signed_points
 from caltest.text.vocabulary import group_name, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -48,13 +38,6 @@ def side(audit: Audit, low: float | None, high: float | None) -> str | None:
     return "too high" if low > 0.0 else "too low"
 
 
-def limit(audit: Audit) -> str | None:
-    """Return the limit of the error that matters; None where none was given."""
-    if audit.materiality is not None:
-        return f"±{points(audit.materiality)}"
-    return None if audit.materiality_ratio is None else f"a factor of {audit.materiality_ratio:g}"
-
-
 def inside(audit: Audit, of: View | Part) -> bool:
     """Whether an interval lies inside the limit; False where there is none."""
     low, high, predicted = of.low, of.high, of.predicted
@@ -78,37 +61,56 @@ def ratio_ends(of: View | Part) -> tuple[float, float]:
     return (of.predicted / most if most else far), (of.predicted / least if least else far)
 
 
-def error_sentence(of: View | Part, confidence: float) -> str:
-    """Return predicted, observed, and the error with its interval; nothing without an event."""
-    if of.predicted is None or of.observed is None or of.low is None or of.high is None:
-        return ""
-    predicted, observed = percents(of.predicted, of.observed, 1)
-    digits = max(1, digits_of(of.high - of.low))
-    return (
-        f"predicted {predicted}, observed {observed}: "
-        f"{error_words(of.predicted - of.observed, digits)} ({confidence_text(confidence)} interval "
-        f"{error_interval(of.low, of.high, digits)})"
-    )
+def shaded(audit: Audit) -> str | None:
+    """Return what is shaded in pictures and tables: the limit, on either side; None without one."""
+    own = limit(audit)
+    return own if own is None or audit.materiality is None else f"±{own}"
+
+
+def is_rare(audit: Audit) -> bool:
+    """Whether rates are told per 1,000 rows: of two classes, where all of the event's are small."""
+    views = [view for view in audit.views if view.group is None and view.predicted is not None]
+    rates = [rate for view in views for rate in (view.predicted, view.observed) if rate is not None]
+    return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < RARE
+
+
+def per_thousand(rate: float) -> str:
+    """Write a small rate as events per 1,000 rows."""
+    return f"{1000.0 * rate:,.{1 if rate >= 0.001 or not rate else 2}f}"
+
+
+def error_words(of: View | Part) -> str:
+    """Return an error and its interval in words: "7.8 points too low (interval 5.9 to 9.8)"."""
+    assert of.error is not None
+    assert of.low is not None
+    assert of.high is not None
+    size = signed_points(of.error).lstrip("+−")
+    way = "too high" if of.error > 0.0 else "too low"
+    if of.low <= 0.0 <= of.high:
+        low, high = outward_points(of.low, of.high)
+        ends = f"{low.lstrip('−')} points too low to {high} too high"
+    else:
+        ends = " to ".join(outward_points(*sorted((abs(of.low), abs(of.high)))))
+    return f"{size} points {way} (interval {ends})"
+
+
+def ratio_words(of: View | Part) -> str:
+    """Return the interval of predicted to observed in words, rounded outwards."""
+    low, high = ratio_ends(of)
+    least = math.floor(100.0 * low + 1e-9) / 100.0
+    if not math.isfinite(high):
+        return f"{least:.2f} times the observed rate, or more"
+    return f"{least:.2f} to {math.ceil(100.0 * high - 1e-9) / 100.0:,.2f} times the observed rate"
 
 
 def at_least(view: View) -> str:
-    """Return by how much some predictions are wrong at least."""
+    """Return by how much some predictions are wrong at least, in points."""
     over, under = view.at_least_over, view.at_least_under
     if over is None and under is None:
         return "not sought"
     sides = [(over, "too high"), (under, "too low")]
-    texts = [f"{outwards(bound, bound)[0]} {way}" for bound, way in sides if bound]
+    texts = [f"{outward_points(bound, bound)[0]} {way}" for bound, way in sides if bound]
     return "; ".join(texts) or "not shown"
-
-
-def finding(check: Check, audit: Audit) -> str:
-    """Return what a check found, as one sentence for a list of tests."""
-    view = check.view
-    sizes = error_sentence(view, audit.confidence) or f"{check.statistic} = {number(check.value)}"
-    adjusted = pvalue(check.adjusted, audit.alpha)
-    name = capital(view_name(view))
-    rows = counted(view.rows, "row")
-    return f"{name} ({rows}): {sizes}; adjusted p = {adjusted} by {visible(check.statistic)!r}."
 
 
 # ------------------------------------------------------------------ pictures
@@ -177,8 +179,8 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
             out = [side(audit, part.low, part.high) for part in halves]
             proof = "; neither reaches zero, and that proves the error" if all(out) else ""
             text += f" Boxes: the lower and the upper half{proof}."
-        if limit(audit) and audit.materiality is not None:
-            text += f" Shaded: your limit, {limit(audit)}."
+        if audit.materiality is not None:
+            text += f" Shaded: your limit, {shaded(audit)}."
         return text
     each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
     rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
