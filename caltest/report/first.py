@@ -12,7 +12,7 @@ from caltest.auditing.views import Part, View
 from caltest.report import axes, charts
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.numbers import counted, percent
+from caltest.text.numbers import counted
 from caltest.text.vocabulary import event_name, group_name, lens_name, view_name
 
 _ROWS = 9  # of the table of slices
@@ -100,7 +100,8 @@ def _subject(audit: Audit) -> View | None:
 def _figure(audit: Audit, view: View) -> SimpleNamespace:
     """Choose the picture of the check that carries the sentence, and draw it."""
     parts, halves = charts.parts_of(view)
-    told = any(captions.side(audit, of.low, of.high) for of in (view, *parts, *halves))
+    sized: tuple[View | Part, ...] = (view, *parts, *halves)
+    told = any(_told(audit, of) for of in sized)
     label = captions.capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
     if audit.rejected and view.cumulative is not None and not told:
         title = captions.cumulative_title(audit, view, view.cumulative)
@@ -158,7 +159,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = _interest([(max(a, 0.05), b, min(c, 50.0)) for a, b, c in ends], 1.0, 1.0)
-        axis, zero = axes.ratios(low, high), 1.0
+        axis, zero = axes.ratios(low, high, most=4), 1.0
         ratio = audit.materiality_ratio
         corridor = None if ratio is None else (1.0 / ratio, ratio)
         head = "Predicted ÷ observed"
@@ -173,7 +174,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         title = captions.rows_title(audit, subject)
     return SimpleNamespace(
         title=sentence(title),
-        note=sentence(captions.slices_note(audit, unit)),
+        note=sentence(captions.slices_note(audit, unit, "classes" if by_class else "groups")),
         marked=audit.rejected,
         limit=captions.shaded(audit),
         head=head,
@@ -202,7 +203,8 @@ def _one_column(views: Sequence[View]) -> str | None:
 
 def _called(view: View, by_class: bool, one_column: bool) -> str:
     if by_class:
-        return captions.capital(lens_name(view))
+        called = lens_name(view)
+        return called.removeprefix("class ") if view.lens != "top_label" else captions.capital(called)
     if view.group is None:
         return "All rows"
     return shown_value(view.group.value) if one_column else group_name(view.group)
@@ -271,7 +273,7 @@ def _row(
     if rare:
         predicted, observed = map(captions.per_thousand, rates)
     else:
-        predicted, observed = (percent(rate, 1 if rate >= 0.001 else 2) for rate in rates)
+        predicted, observed = map(captions.share, rates)
     text = captions.ratio_words(of) if rare else captions.error_words(of)
     return SimpleNamespace(
         name=name(called),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from caltest._visible import visible, visible_page
+from caltest._visible import shortened, visible, visible_page
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Rest, View
 from caltest.report import charts
@@ -54,7 +54,7 @@ def summarise(
         correction=audit.correction,
         tolerance=tolerance,
         null=charts.histogram(audit),
-        pictures=[_picture(view) for view in pictured],
+        pictures=[_picture(view, audit) for view in pictured],
         checks=[_check_row(check, audit) for check in checks[:_CHECKS]],
         found=len(audit.found),
         all_checks=len(audit.checks),
@@ -113,11 +113,19 @@ def _rests(audit: Audit) -> list[Rest]:
     return sorted(audit.rests, key=lambda rest: rest.adjusted_pvalue)
 
 
-def named(view: View) -> SimpleNamespace:
-    """Return what is looked at, as the head of a row; where a name is cut, the whole in ``full``."""
-    short = captions.capital(narrow_name(view, _NAME))
+def named(view: View, audit: Audit) -> SimpleNamespace:
+    """Return what is looked at, as the head of a row; where a name is cut, the whole in ``full``.
+
+    Of two classes there is one thing to look at, and the rows tell what the row is.
+    """
+    short = shortened(group_name(view.group), _NAME)
+    if audit.n_classes != 2 or view.lens != audit.views[0].lens:
+        short = narrow_name(view, _NAME)
     whole = f"{view.event or view.lens}{f' in {view.group.label}' if view.group else ''}"
-    return SimpleNamespace(short=short, full=visible(whole) if "…" in short else None)
+    return SimpleNamespace(
+        short=captions.capital(short) if view.group is None else short,
+        full=visible(whole) if "…" in short else None,
+    )
 
 
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
@@ -125,10 +133,10 @@ def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     assert view.observed is not None
     assert view.low is not None
     assert view.high is not None
-    predicted, observed = percents(view.predicted, view.observed, 1)
+    predicted, observed = map(captions.share, (view.predicted, view.observed))
     low, high = outward_points(view.low, view.high)
     return SimpleNamespace(
-        name=named(view),
+        name=named(view, audit),
         rows=f"{view.rows:,}",
         n_rows=view.rows,
         predicted=predicted,
@@ -143,7 +151,7 @@ def _view_row(view: View, audit: Audit) -> SimpleNamespace:
 
 
 def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
-    predicted, observed = percents(rest.predicted, rest.observed, 1)
+    predicted, observed = map(captions.share, (rest.predicted, rest.observed))
     return SimpleNamespace(
         group=name(group_name(rest.group)),
         parent=name("all rows" if rest.parent is None else group_name(rest.parent)),
@@ -159,7 +167,7 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     )
 
 
-def _picture(view: View) -> SimpleNamespace:
+def _picture(view: View, audit: Audit) -> SimpleNamespace:
     """Return the reliability diagram of a view that has one, and its numbers."""
     r = view.reliability
     assert r is not None
@@ -176,7 +184,7 @@ def _picture(view: View) -> SimpleNamespace:
     ]
     outside = sum(each.outside for each in bins)
     seen = f"{outside} of {counted(len(bins), 'bin')} outside the band"
-    shown = named(view)
+    shown = named(view, audit)
     return SimpleNamespace(
         name=shown,
         rows=counted(view.rows, "row"),
@@ -190,7 +198,7 @@ def _picture(view: View) -> SimpleNamespace:
 def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
     low, high = check.pvalue_interval
     return SimpleNamespace(
-        name=named(check.view),
+        name=named(check.view, audit),
         rows=f"{check.view.rows:,}",
         n_rows=check.view.rows,
         statistic=name(check.statistic).short,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Part, View
 from caltest.text.audit import RARE, limit
-from caltest.text.numbers import confidence_text, outward_points, percents, signed_points
+from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
 from caltest.text.vocabulary import group_name, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -74,6 +74,11 @@ def is_rare(audit: Audit) -> bool:
     return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < RARE
 
 
+def share(rate: float) -> str:
+    """Write a rate in percent, for a table."""
+    return percent(rate, 1 if rate >= 0.001 else 2)
+
+
 def per_thousand(rate: float) -> str:
     """Write a small rate as events per 1,000 rows."""
     return f"{1000.0 * rate:,.{1 if rate >= 0.001 or not rate else 2}f}"
@@ -134,7 +139,7 @@ def _about(audit: Audit, view: View) -> str:
     """Return of what a picture is, before its title; nothing where there is one thing to see."""
     if audit.n_classes == 2:
         return f"{group_name(view.group)}: " if view.group else ""
-    return f"{view_name(view)}: "
+    return f"{capital(view_name(view))}: "
 
 
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
@@ -165,14 +170,15 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
             text = f"no single {one} of the predictions is shown to be wrong."
         else:
             text = f"no {one} of the predictions is shown to be wrong."
-    return capital(_about(audit, view) + text)
+    about = _about(audit, view)
+    return f"{about}{text}" if about else capital(text)
 
 
 def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part]) -> str:
     """Return what the marks of a picture of parts are."""
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
-    together = f"exact {sure} intervals, for all groups and parts together"
+    together = f"exact {sure} intervals, all groups and parts together"
     if kind == "errors":
         text = f"Dots: {several} of the predictions, with {together}."
         if halves:
@@ -191,10 +197,12 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what a cumulative difference shows: where it leaves its band."""
     out = [value for value in drawn.difference if abs(value) > drawn.band]
     if not out:
-        return capital(f"{_about(audit, view)}the difference stays inside the band of chance.")
-    ways = {"surplus" if value > 0.0 else "deficit" for value in out}
-    what = "surplus and deficit" if len(ways) == 2 else ways.pop()
-    return capital(f"{_about(audit, view)}the {what} leaves the band of chance.")
+        text = "the difference stays inside the band of chance."
+    else:
+        ways = {"surplus" if value > 0.0 else "deficit" for value in out}
+        text = f"the {'difference' if len(ways) == 2 else ways.pop()} leaves the band of chance."
+    about = _about(audit, view)
+    return f"{about}{text}" if about else capital(text)
 
 
 def cumulative_note(audit: Audit) -> str:
@@ -244,7 +252,7 @@ def rows_title(audit: Audit, view: View) -> str:
     return "The mean of all rows is not shown to be wrong."
 
 
-def slices_note(audit: Audit, unit: str | None) -> str:
+def slices_note(audit: Audit, unit: str | None, nouns: str) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
-    return f"{f'{unit}. ' if unit else ''}Bars: exact {sure} intervals, all groups together."
+    return f"{f'{unit}. ' if unit else ''}Bars: exact {sure} intervals, all {nouns} together."
