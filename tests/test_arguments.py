@@ -53,6 +53,9 @@ NOT_FOR_USERS = {
 }  # fmt: skip
 
 
+WITHOUT_PICTURE = {"Audit.plot"}  # whatever it is given
+
+
 def named():
     """Yield the public names with what they stand for, each object once."""
     seen = set()
@@ -91,7 +94,7 @@ def public_callables():
             ours = isinstance(how, types.FunctionType) and of.__name__ in made()
             if method.startswith("from_"):
                 found[f"{name}.{method}"] = getattr(of, method)
-            elif ours and not method.startswith("_"):
+            elif ours and not method.startswith("_") and f"{name}.{method}" not in WITHOUT_PICTURE:
                 found[f"{name}.{method}"] = getattr(made()[of.__name__], method)
     return found
 

@@ -48,13 +48,27 @@ def summary(result: CalibrationResult) -> str:
     for number, part in enumerate(result.parts):
         text = f"p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
         rows.append(("" if number else "parts", f"{shown(part.name)} = {part.value:.4g}: {text}"))
-    return page("Calibration test", rows, _reading(result), notes=result.warnings)
+    p = f"p {'is ' if _pvalue(result)[0].isalpha() else '= '}{_pvalue(result)}"
+    against = "at least this extreme on either side"
+    if result.alternative != "two-sided":
+        against = _COUNTS_AGAINST.get(cast("Alternative", result.alternative), "")
+    headline = f"{p} ({result.guarantee}): the chance of a value {against} if the model is calibrated."
+    if result.claim is not None:
+        headline = f"{p} ({result.guarantee}) for the claim that {result.claim}."
+    brief = f"{shown(result.name)}: {p}, n = {result.n_samples:,}, {result.guarantee}"
+    text, notes = _reading(result), result.warnings
+    return page("Calibration test", rows, text, notes=notes, headline=headline, brief=brief)
+
+
+def _pvalue(result: CalibrationResult) -> str:
+    """Write the p-value as what is known of it."""
+    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
+        return f"below {_UNRESOLVED:g}"
+    return f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
 
 
 def _reading(result: CalibrationResult) -> str:
-    p = f"at most {result.pvalue:.3g}" if result.guarantee == "bound" else f"{result.pvalue:.3g}"
-    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
-        p = f"below {_UNRESOLVED:g}"
+    p = _pvalue(result)
     if result.claim is not None:
         more = "by more than that" if result.parameters.get("tolerance") else "that way"
         if result.alternative == "two-sided" and not result.parameters.get("tolerance"):
@@ -110,7 +124,10 @@ def recalibration(result: Recalibration) -> str:
     elif low > 1.0:
         reading = f"The slope is above 1: predictions are too timid, the model is {TENDS['under']}."
     text = paragraph(f"A calibrated model has intercept 0 and slope 1. {reading}") + paragraph(_ADVICE)
-    return page("Logistic recalibration", rows, text, notes=result.warnings)
+    brief = f"intercept {result.intercept:.2g}, slope {result.slope:.2g}, n = {result.n_samples:,}"
+    return page(
+        "Logistic recalibration", rows, text, notes=result.warnings, headline=reading, brief=brief
+    )
 
 
 def _estimate(value: float, interval: Interval) -> str:

@@ -135,23 +135,42 @@ _WIDTH = 96
 _PARAGRAPH = 4000  # characters
 
 
+class Page(str):
+    """A summary as text, and what other printers make of the same: a table, or one line."""
+
+    __slots__ = ("brief", "headline", "rows")
+
+    headline: str  #: What was found, in one sentence.
+    brief: str  #: The facts that matter, in a few words; "" where nobody wrote them.
+    rows: tuple[tuple[str, str], ...]  #: The table, names and texts, notes last.
+
+
 def page(
     title: str,
     rows: Iterable[tuple[str, str]],
     *blocks: Sequence[str],
     notes: Iterable[str] = (),
-) -> str:
+    headline: str = "",
+    brief: str = "",
+) -> Page:
     """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
 
     A block is a paragraph, or lines; empty ones are left out. Every summary is made here, and every
     line is one to whatever shows it, so that no name that comes with the data is obeyed by a terminal
-    or a log.
+    or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
     """
+    rows, notes = tuple(rows), tuple(notes)
     lines = [title, *(each for name, text in rows for each in row(name, text))]
     for block in (*blocks, *(f"Note: {note}" for note in notes)):
         if block:
             lines += ["", *(paragraph(block) if isinstance(block, str) else block)]
-    return "\n".join(map(line, lines))
+    found = Page("\n".join(map(line, lines)))
+    found.headline, found.brief = (
+        line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
+    )
+    noted = (*rows, *(("note", note) for note in notes))
+    found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
+    return found
 
 
 def row(name: str, text: str) -> list[str]:
