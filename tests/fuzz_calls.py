@@ -26,6 +26,7 @@ _TEST: Options = {
     "null": values.nulls,
     "alternative": words("greater", "less", "two-sided", "over", "under"),
     "tolerance": sources("None", "0.0", ".1", ".9"),
+    "rounding": sources("None", "None", ".05", "1", ".03"),
     **_LENS,
     **_CHEAP,
 }
