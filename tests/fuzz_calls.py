@@ -117,6 +117,11 @@ ON_DATA: Mapping[str, Options] = {
         **_LENS,
         **_CHEAP,
     },
+    "caltest.CumulativeDisplay.from_predictions": {
+        "confidence": values.fractions,
+        **_LENS,
+        **_CHEAP,
+    },
     "caltest.data.sample": {},
     "caltest.files.scan_arrays": {},
     "(lambda p, y, **k: caltest.test(caltest.files.scan_arrays(p, y), None, **k))": _TEST,

@@ -39,9 +39,9 @@ SECONDS = 20  # of one call, on a machine that has other work
 
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
-    "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
-    "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
-    "Witness",
+    "Audit", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
+    "MiscalibrationBounds", "PowerResult", "Recalibration", "ReliabilityDisplay", "SampleSizeResult",
+    "SquaredErrorEstimate", "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",

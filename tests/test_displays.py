@@ -53,6 +53,9 @@ DISPLAYS = {
     "CertificateDisplay by rows": lambda **ax: caltest.CertificateDisplay.from_result(
         results()["CertificateDisplay"], against="rows", **ax
     ),
+    "CumulativeDisplay": lambda **ax: caltest.CumulativeDisplay.from_predictions(
+        PROBS, LABELS, n_resamples=99, rng=0, **ax
+    ),
     "ReliabilityDisplay": lambda **ax: reliability(PROBS, LABELS, **ax),
     "ReliabilityDisplay, corp": lambda **ax: reliability(PROBS, LABELS, curve="corp", **ax),
     "ReliabilityDisplay, panels": lambda **ax: reliability(PROBS, LABELS, lens="classwise", **ax),
@@ -156,6 +159,7 @@ KEYS = {
     "BoundsDisplay": "blue: too low, line: bound",
     "CertificateDisplay": "grey: 95% band",
     "CertificateDisplay by rows": "grey: 95% band",
+    "CumulativeDisplay": "band: 95%",
     "NullDisplay": "blue: ",
     "RiskDisplay": "diamond: best",
 }

@@ -9,6 +9,7 @@ from caltest.exceptions import InputError
 from caltest.plots.bounds import BoundsDisplay
 from caltest.plots.certificate import CertificateDisplay
 from caltest.plots.comparison import ComparisonDisplay
+from caltest.plots.cumulative import CumulativeDisplay
 from caltest.plots.display import Display
 from caltest.plots.null import NullDisplay
 from caltest.plots.power import PowerDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "BoundsDisplay",
     "CertificateDisplay",
     "ComparisonDisplay",
+    "CumulativeDisplay",
     "Display",
     "NullDisplay",
     "Panel",

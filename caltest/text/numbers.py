@@ -13,6 +13,7 @@ from caltest._visible import line, message, shown
 
 
 _MOST_DIGITS = 4  # of percentages
+_NEARLY_ONE = 0.99994  # beyond it, a probability is written by what it lacks
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 
@@ -106,6 +107,25 @@ def duration(seconds: float) -> str:
         if seconds >= size:
             return counted(round(seconds / size), unit)
     return counted(round(seconds), "second")
+
+
+def probabilities(values: Iterable[float]) -> list[str]:
+    """Write probabilities in few digits that tell them apart; only 0 and 1 look as if they were.
+
+    Examples
+    --------
+    >>> probabilities([0.9, 0.996, 0.9999]), probabilities([0.0, 0.00001, 0.5, 0.99999999])
+    (['0.9', '0.996', '0.9999'], ['0', '1e−5', '0.5', '1 − 1e−8'])
+    """
+    every = [float(value) for value in values]
+    for digits in range(2, _MOST_DIGITS + 1):
+        texts = [
+            f"1 − {1.0 - value:.1g}" if _NEARLY_ONE < value < 1.0 else f"{value:.{digits}g}"
+            for value in every
+        ]
+        if len(set(texts)) == len(set(every)) and texts.count("1") == every.count(1.0):
+            break
+    return [text.replace("e-0", "e-").replace("-", "−") for text in texts]
 
 
 def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
