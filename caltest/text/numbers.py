@@ -13,6 +13,7 @@ from caltest._visible import line, message, shown
 
 
 _MOST_DIGITS = 4  # of percentages
+_NEARLY_ONE = 0.99994  # beyond it, a probability is written by what it lacks
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 
@@ -140,6 +141,25 @@ def duration(seconds: float) -> str:
     return counted(round(seconds), "second")
 
 
+def probabilities(values: Iterable[float]) -> list[str]:
+    """Write probabilities in few digits that tell them apart; only 0 and 1 look as if they were.
+
+    Examples
+    --------
+    >>> probabilities([0.9, 0.996, 0.9999]), probabilities([0.0, 0.00001, 0.5, 0.99999999])
+    (['0.9', '0.996', '0.9999'], ['0', '1e−5', '0.5', '1 − 1e−8'])
+    """
+    every = [float(value) for value in values]
+    for digits in range(2, _MOST_DIGITS + 1):
+        texts = [
+            f"1 − {1.0 - value:.1g}" if _NEARLY_ONE < value < 1.0 else f"{value:.{digits}g}"
+            for value in every
+        ]
+        if len(set(texts)) == len(set(every)) and texts.count("1") == every.count(1.0):
+            break
+    return [text.replace("e-0", "e-").replace("-", "−") for text in texts]
+
+
 def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
     """Return the marks of an axis of probabilities, which begins at the first and ends at the last.
 
@@ -167,23 +187,42 @@ _WIDTH = 96
 _PARAGRAPH = 4000  # characters
 
 
+class Page(str):
+    """A summary as text, and what other printers make of the same: a table, or one line."""
+
+    __slots__ = ("brief", "headline", "rows")
+
+    headline: str  #: What was found, in one sentence.
+    brief: str  #: The facts that matter, in a few words; "" where nobody wrote them.
+    rows: tuple[tuple[str, str], ...]  #: The table, names and texts, notes last.
+
+
 def page(
     title: str,
     rows: Iterable[tuple[str, str]],
     *blocks: Sequence[str],
     notes: Iterable[str] = (),
-) -> str:
+    headline: str = "",
+    brief: str = "",
+) -> Page:
     """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
 
     A block is a paragraph, or lines; empty ones are left out. Every summary is made here, and every
     line is one to whatever shows it, so that no name that comes with the data is obeyed by a terminal
-    or a log.
+    or a log. ``headline`` and ``brief`` are for other printers, as :class:`Page` says.
     """
+    rows, notes = tuple(rows), tuple(notes)
     lines = [title, *(each for name, text in rows for each in row(name, text))]
     for block in (*blocks, *(f"Note: {note}" for note in notes)):
         if block:
             lines += ["", *(paragraph(block) if isinstance(block, str) else block)]
-    return "\n".join(map(line, lines))
+    found = Page("\n".join(map(line, lines)))
+    found.headline, found.brief = (
+        line(message(text, _PARAGRAPH)) for text in (headline or title, brief)
+    )
+    noted = (*rows, *(("note", note) for note in notes))
+    found.rows = tuple((line(name), line(message(text, _PARAGRAPH))) for name, text in noted)
+    return found
 
 
 def row(name: str, text: str) -> list[str]:
