@@ -225,6 +225,17 @@ difference = Number(
     "give a difference of probabilities from 0 to below 1, for instance 0.02 for two percentage points",
 )
 
+
+def step(name: str, value: object) -> float:
+    """Return the step of a grid from 0 to 1, as exactly as a float can."""
+    do = "give the step in which probabilities were stated, 1 a multiple of it, such as 0.05 or 0.001"
+    found = Number(1e-6, 1.0, "[]", do)(name, value)
+    steps = round(1.0 / found)
+    if abs(steps * found - 1.0) > 1e-9:
+        raise InputError(argument=name, found=quoted(value), do=do)
+    return 1.0 / steps
+
+
 #: What an argument of a name is, wherever it stands; None too where its type hint says so.
 _KINDS: dict[str, Kind] = {
     "alpha": level,
@@ -251,6 +262,7 @@ _KINDS: dict[str, Kind] = {
     "path": path,
     "progress": flag,
     "rank": positive_integer,
+    "rounding": step,
     "title": _text,
     "tolerance": difference,
 }

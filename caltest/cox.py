@@ -44,7 +44,7 @@ class ChiSquareTest:
         return text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recalibration(Result):
     """The fit of logit P(y = 1) = intercept + slope · logit p.
 

@@ -1,7 +1,7 @@
 """Results: what all of them have in common, and that of a test.
 
-A result holds facts. What is written of it is made by :mod:`caltest.text`, which is looked up when
-something is printed: results import no words.
+A result holds facts. What is written of it is made by :mod:`caltest.text`, and what is drawn of it by
+:mod:`caltest.plots`; both are looked up when something is shown: results import neither.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments, flag
+from caltest._arguments import arguments, axes, flag
 from caltest.forms import Side
 from caltest.nulls import Guarantee, Part
 from caltest.pvalues import Alternative
+from caltest.text.numbers import Page
 
 
 def freeze_arrays(found: Any) -> None:
@@ -50,9 +51,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, eq=False)
+#: Of a table in a notebook: a name, and a text.
+_ROW = (
+    '<tr><th scope="row" style="text-align: left; vertical-align: top">{}</th>'
+    '<td style="text-align: left">{}</td></tr>'
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """What a function found: frozen, its arrays read-only. It prints itself, and gives plain data."""
+    """What a function found: frozen, its arrays read-only. It shows itself, and gives plain data."""
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -60,7 +68,30 @@ class Result:
     @arguments()
     def summary(self) -> str:
         """Return the result in plain language: what was done, found, and may be concluded."""
-        return self._written("summary")
+        return str(self._page())
+
+    @arguments(ax=axes)
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the result, as its display in :mod:`caltest.plots` does.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw in, as many as the picture has parts. Default: a new figure.
+        **options
+            As in ``from_result`` of the display: ``against="rows"`` of a certificate, for instance.
+
+        Returns
+        -------
+        Display
+            Drawn.
+
+        Raises
+        ------
+        InputError
+            If there is no picture of such a result.
+        """
+        return import_module("caltest.plots").drawn(self, ax, options)
 
     @arguments()
     def to_dict(self) -> dict[str, Any]:
@@ -72,6 +103,11 @@ class Result:
         names = [each.name for each in fields(self) if each.name not in without]
         return {name: plain(getattr(self, name)) for name in names}
 
+    def _page(self) -> Page:
+        """Return the summary, and what other printers make of the same."""
+        page: Page = import_module("caltest.text").written(self, "summary")
+        return page
+
     def _written(self, what: str) -> str:
         """Return what :mod:`caltest.text` writes of it."""
         text: str = import_module("caltest.text").written(self, what)
@@ -80,12 +116,17 @@ class Result:
     def __str__(self) -> str:
         return self.summary()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._page().brief})"
+
     def _repr_html_(self) -> str:
-        """Return the summary as notebooks show it."""
-        return f'<pre style="white-space: pre-wrap">{html.escape(self.summary())}</pre>'
+        """Return what was found, in bold, and a table of names and values, as notebooks show them."""
+        page = self._page()
+        cells = "".join(_ROW.format(*map(html.escape, each)) for each in page.rows)
+        return f"<p><strong>{html.escape(page.headline)}</strong></p><table>{cells}</table>"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationResult(Result):
     """What a calibration test found.
 
@@ -155,12 +196,12 @@ class CalibrationResult(Result):
     n_resamples: int | None = None
     exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
-    null_distribution: NDArray[np.float64] | None = field(default=None, repr=False)
+    null_distribution: NDArray[np.float64] | None = None
     warnings: tuple[str, ...] = ()
     seed: int | None = None
-    measures: str = field(default="", repr=False)
-    claim: str | None = field(default=None, repr=False)
-    parts: tuple[Part, ...] = field(default=(), repr=False)
+    measures: str = ""
+    claim: str | None = None
+    parts: tuple[Part, ...] = ()
 
     @arguments()
     def rejects(self, alpha: float) -> bool:

@@ -42,10 +42,12 @@ from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
 from caltest.text.numbers import counted
 from caltest.tolerance import (
+    RoundedView,
     ToleranceAlternative,
     check_possible,
     claim,
     impossible_on,
+    rounded_view,
     sided_answer,
 )
 
@@ -67,6 +69,7 @@ def test(
     lens: str | Lens | None = None,
     alternative: Alternative | Side | None = None,
     tolerance: float | None = None,
+    rounding: float | None = None,
     n_resamples: int = 999,
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -109,6 +112,10 @@ def test(
         difference of probabilities from 0 to below 1, 0.02 for two points. Default None: the test of
         calibration. It is about one probability: more than two classes are seen through the lens
         "top_label" unless another is asked for. See Notes.
+    rounding
+        The step in which probabilities were stated: 0.05 for 0%, 5%, …, 100%. A stated 70% then stands
+        for 67.5 to 72.5%, and rows need sum to 1 only as rounding allows. It is about one probability:
+        more than two classes need a lens. Default None: what is stated is meant. See Notes.
     n_resamples
         Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
     rng
@@ -134,6 +141,9 @@ def test(
     p-value need not grow with ε; for the largest ε that is refuted take
     :func:`caltest.miscalibration_bounds`.
 
+    *Rounding r*: a stated value is within r/2 of what was meant, and the sum of k values (the top 5, a
+    set of classes) within k r/2. That is a tolerance; one that is given besides is added to it.
+
     Returns
     -------
     CalibrationResult
@@ -158,7 +168,7 @@ def test(
     >>> caltest.test(digits.probs, digits.labels, tolerance=0.1, alternative="over", rng=0).pvalue
     0.001
     """
-    tolerant = tolerance is not None or alternative in ("over", "under")
+    tolerant = not (tolerance is rounding is None) or alternative in ("over", "under")
     chosen = find_null(null)
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
     draws = int(n_resamples)
@@ -170,17 +180,22 @@ def test(
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
-        read = stored.load()
+        read = stored.load(rounding=rounding)
         probs, labels = read.rows, read.labels
-    view, lens_label = _view(probs, labels, lens, measure.default_lens)
+    view, lens_label, rounded = _view(probs, labels, lens, measure.default_lens, rounding)
     with single_threaded_blas():
         if tolerant:
             if isinstance(view, PredictiveSample):
+                asked = "a tolerance" if rounding is None else "rounding"
                 raise InputError(
-                    "a tolerance is about probabilities of classes, and the predictions are "
+                    f"{asked} is about probabilities of classes, and the predictions are "
                     "distributions of numbers; leave it out."
                 )
             error = 0.0 if tolerance is None else float(tolerance)
+            stated: dict[str, Any] = {}
+            if rounded is not None:
+                error = min(error + rounded.tolerance, 1.0)
+                stated = {"rounding": rounding, "summed": rounded.n_summed}
             sides = check_possible(measure, chosen, alternative)
             sided = sided_answer(measure, chosen, view, error, sides, draws, seed, workers)
             return _result(
@@ -199,7 +214,12 @@ def test(
                     *impossible_on(view, sides, error),
                     *measure.notes,
                 ),
-                parameters={**sided.statistic.parameters, "tolerance": error, "side": sided.side},
+                parameters={
+                    **sided.statistic.parameters,
+                    "tolerance": error,
+                    **stated,
+                    "side": sided.side,
+                },
                 claim=claim(event(lens_label, view.rows), sides, error),
             )
         measure, form = _fixed(measure, view.rows)
@@ -277,7 +297,7 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    view, _ = _view(probs, labels, lens, measure.default_lens)
+    view, _, _ = _view(probs, labels, lens, measure.default_lens)
     with single_threaded_blas():
         fitted, form = _fixed(measure, view.rows)
         workers = Workers(n_jobs)
@@ -437,20 +457,30 @@ def _default(null: Null, tolerant: bool) -> str:
 
 
 def _view(
-    probs: object, labels: object, lens: str | Lens | None, default: str | None
-) -> tuple[Sample | PredictiveSample, str | None]:
-    """Check the input and see it through the lens; of more than two classes, the default one."""
+    probs: object,
+    labels: object,
+    lens: str | Lens | None,
+    default: str | None,
+    rounding: float | None = None,
+) -> tuple[Sample | PredictiveSample, str | None, RoundedView | None]:
+    """Check the input and see it through the lens; of more than two classes, the default one.
+
+    What was rounded has no default.
+    """
     numbers = isinstance(probs, np.ndarray) and probs.dtype != object
     densities = None if numbers else recognised(probs)
     if densities is None:
-        find_lens(lens)  # a wrong name is found before the data are read
-        return seen(sample(probs, labels), lens, default)
+        asked = find_lens(lens)  # a wrong name is found before the data are read
+        if rounding is None:
+            return *seen(sample(probs, labels), asked, default), None
+        rounded = rounded_view(sample(probs, labels, rounding=rounding), asked, rounding)
+        return rounded.view, None if asked is None else asked.label, rounded
     if lens is not None:
         raise InputError(
             f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
             "numbers; leave it out."
         )
-    return PredictiveSample(densities, densities.outcomes(labels)), None
+    return PredictiveSample(densities, densities.outcomes(labels)), None, None
 
 
 def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statistic, Form]:

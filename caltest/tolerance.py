@@ -15,6 +15,11 @@ one side only that can reject. Measured with "scan", 400 rows, ε = .05, level .
 are .05 too high everywhere are rejected, .018 of those that are .05 too high in one half of the scores
 and too low in the other, .004 of calibrated ones (500 data sets each). If one side is what matters, ask
 for it: it has all of α.
+
+Rounded statements: a probability stated in steps of r is within r/2 of what was meant, and a sum of k
+of them within k r/2. If what was meant is right, what is stated is within that tolerance of the truth.
+Of an event and its opposite that one is looked at which adds up fewer values. For all classes at once
+there is no such test: no one distribution is the hardest of those that round to a row.
 """
 
 from __future__ import annotations
@@ -27,8 +32,9 @@ import numpy as np
 from caltest._parallel import Workers
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, impossible_labels
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.forms import Form, Side
+from caltest.lenses import Lens
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text.numbers import points
@@ -51,6 +57,59 @@ class SidedAnswer(NamedTuple):
     value: float
     answer: Answer
     side: Side
+
+
+class RoundedView(NamedTuple):
+    """One probability as it was stated."""
+
+    view: Sample  # of two classes, the second is the event
+    n_summed: int  # stated values that its probability adds up
+    tolerance: float  # within which it is what was meant
+
+
+def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedView:
+    """Return what a lens shows of values that were read with this ``rounding``.
+
+    Raises
+    ------
+    InputError
+        If that is more than one probability, or a sum of so many values that it tells nothing.
+    """
+    assert whole.rows.stated is not None  # they were read with it
+    stated = replace(whole.rows, probs=whole.rows.stated, stated=None)
+    n, m = stated.probs.shape
+    seen = Sample(stated, whole.labels) if lens is None else lens.view(Sample(stated, whole.labels))
+    if seen.rows.n_classes != 2:
+        raise InputError(
+            "rounding is about one probability, and {n_classes} are looked at, for which no one "
+            "distribution is the hardest of those that round to a row; give {lens}, 'class:0' or "
+            "another of one probability, or probabilities that are not rounded.",
+            n_classes=seen.rows.n_classes,
+            lens=Argument("lens", "top_label"),
+        )
+    inside = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
+    if lens is not None:
+        reduced = lens.reducer(stated)
+        inside = np.zeros(n, dtype=np.intp)
+        for k in range(m):
+            inside += reduced(np.full(n, k)) == 1
+    of_event, of_others = int(inside.max()), int(m - inside.min())
+    column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
+    tolerance = 0.5 * rounding * n_summed
+    if tolerance >= 1.0:
+        raise InputError(
+            "rounding is {found}, and the event adds up {n_summed} values, so that any probability may "
+            "be meant; give a lens of fewer classes, or probabilities that are not rounded.",
+            found=f"{rounding:.6g}",
+            n_summed=n_summed,
+        )
+    per_one = round(1.0 / rounding)  # a sum of multiples is one
+    pair = np.empty((n, 2))
+    pair[:, column] = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
+    pair[:, 1 - column] = 1.0 - pair[:, column]
+    return RoundedView(
+        Sample(seen.rows.shown_as(pair, seen.rows.classes), seen.labels), n_summed, tolerance
+    )
 
 
 def check_possible(measure: Statistic, null: Null, alternative: str | None) -> ToleranceAlternative:

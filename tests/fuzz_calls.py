@@ -26,6 +26,7 @@ _TEST: Options = {
     "null": values.nulls,
     "alternative": words("greater", "less", "two-sided", "over", "under"),
     "tolerance": sources("None", "0.0", ".1", ".9"),
+    "rounding": sources("None", "None", ".05", "1", ".03"),
     **_LENS,
     **_CHEAP,
 }
@@ -112,6 +113,11 @@ ON_DATA: Mapping[str, Options] = {
         "classes": sources("[0]", "['1']", "[0, 1]", "[9]", "None"),
         "binning": values.binnings,
         "curve": words("binned", "smooth", "isotonic", "corp"),
+        "confidence": values.fractions,
+        **_LENS,
+        **_CHEAP,
+    },
+    "caltest.CumulativeDisplay.from_predictions": {
         "confidence": values.fractions,
         **_LENS,
         **_CHEAP,

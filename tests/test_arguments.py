@@ -39,9 +39,9 @@ SECONDS = 20  # of one call, on a machine that has other work
 
 #: Records that functions return, and parts of the machinery that are given checked data only.
 NOT_FOR_USERS = {
-    "Audit", "CalibrationResult", "Certificate", "Comparison", "MiscalibrationBounds", "PowerResult",
-    "Recalibration", "ReliabilityDisplay", "SampleSizeResult", "SquaredErrorEstimate",
-    "Witness",
+    "Audit", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
+    "MiscalibrationBounds", "PowerResult", "Recalibration", "ReliabilityDisplay", "SampleSizeResult",
+    "SquaredErrorEstimate", "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.check_index", "data.glimpse", "data.impossible_labels",
     "data.impossible_rows", "data.merged_notes", "datasets.DigitsPredictions",
@@ -51,6 +51,9 @@ NOT_FOR_USERS = {
     "nulls.answer_of", "nulls.observed_value", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "predictive.PredictiveSample", "simulation.Estimate", "simulation.Simulated", "statistics.Partwise",
 }  # fmt: skip
+
+
+WITHOUT_PICTURE = {"Audit.plot"}  # whatever it is given
 
 
 def named():
@@ -91,7 +94,7 @@ def public_callables():
             ours = isinstance(how, types.FunctionType) and of.__name__ in made()
             if method.startswith("from_"):
                 found[f"{name}.{method}"] = getattr(of, method)
-            elif ours and not method.startswith("_"):
+            elif ours and not method.startswith("_") and f"{name}.{method}" not in WITHOUT_PICTURE:
                 found[f"{name}.{method}"] = getattr(made()[of.__name__], method)
     return found
 

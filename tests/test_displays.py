@@ -53,6 +53,9 @@ DISPLAYS = {
     "CertificateDisplay by rows": lambda **ax: caltest.CertificateDisplay.from_result(
         results()["CertificateDisplay"], against="rows", **ax
     ),
+    "CumulativeDisplay": lambda **ax: caltest.CumulativeDisplay.from_predictions(
+        PROBS, LABELS, n_resamples=99, rng=0, **ax
+    ),
     "ReliabilityDisplay": lambda **ax: reliability(PROBS, LABELS, **ax),
     "ReliabilityDisplay, corp": lambda **ax: reliability(PROBS, LABELS, curve="corp", **ax),
     "ReliabilityDisplay, panels": lambda **ax: reliability(PROBS, LABELS, lens="classwise", **ax),
@@ -156,6 +159,7 @@ KEYS = {
     "BoundsDisplay": "blue: too low, line: bound",
     "CertificateDisplay": "grey: 95% band",
     "CertificateDisplay by rows": "grey: 95% band",
+    "CumulativeDisplay": "band: 95%",
     "NullDisplay": "blue: ",
     "RiskDisplay": "diamond: best",
 }
@@ -185,6 +189,33 @@ def test_lines_have_one_length_and_no_more_than_it_takes(text, width):
         letters = max(int(width / 0.08), 12)
         assert len(wrapped(whole, width).split("\n")) == max(1, len(textwrap.wrap(whole, letters)))
     assert "\n0" not in wrapped(text, width)  # no word alone
+
+
+def test_a_result_draws_itself():
+    for name, found in results().items():
+        display = found.plot()
+        assert type(display) is getattr(caltest, name)
+        assert display.ax_ is not None
+
+
+def test_a_result_is_drawn_with_options_into_given_axes():
+    *_, ax = given_axes(1, 6.0)[1].ravel()
+    display = results()["CertificateDisplay"].plot(ax, against="rows")
+    assert (display.ax_, display.against) == (ax, "rows")
+    with pytest.raises(InputError, match="no picture of a result of the kind Recalibration"):
+        caltest.recalibration(TWO, LABELS == 0).plot()
+
+
+def test_a_result_is_one_line():
+    lines = {name: repr(found) for name, found in results().items()}
+    bounds = "MiscalibrationBounds(at least 5.4 points too low, 95% confidence, n = 200)"
+    assert lines["BoundsDisplay"] == bounds
+    assert lines["CertificateDisplay"] == "Certificate(within ±47.1 points, 95% confidence, n = 200)"
+    assert lines["ComparisonDisplay"] == "Comparison(one first of 2, ecd, n = 200)"
+    assert lines["NullDisplay"] == "CalibrationResult(ecd: p = 0.02, n = 200, exact)"
+    assert lines["PowerDisplay"].startswith("PowerResult(ecd: power ")
+    assert lines["WitnessDisplay"] == "Witness(0 places, smallest adjusted p = 0.13, n = 200)"
+    assert all(len(each.splitlines()) == 1 and len(each) < 120 for each in lines.values())
 
 
 def test_drawing_changes_no_result():

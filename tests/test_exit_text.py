@@ -252,6 +252,9 @@ PICTURES = {
         caltest.certificate(*data(name)), against="rows"
     ),
     "comparison": lambda name: caltest.ComparisonDisplay.from_result(a_comparison(name)),
+    "cumulative": lambda name: caltest.CumulativeDisplay.from_predictions(
+        *data(name), lens="class:0", n_resamples=99, rng=1
+    ),
     "null": lambda name: caltest.NullDisplay.from_result(a_test(name)),
     "power": lambda name: caltest.PowerDisplay.from_result(a_power(name)),
     "witness": lambda name: caltest.WitnessDisplay.from_result(a_witness(name)),

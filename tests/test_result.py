@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -191,10 +192,21 @@ def test_results_import_no_words():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_notebooks_show_the_summary():
+def test_notebooks_show_a_sentence_and_a_table():
     found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 5, [1, 0] * 5, n_resamples=9, rng=0)
-    shown = replace(found, name="<b>", measures="a & b")._repr_html_()
-    assert shown.startswith("<pre")
-    assert "&lt;b&gt;" in shown
+    shown = replace(found, name="<b>", measures="a & b", warnings=("One < two.",))._repr_html_()
+    page = ElementTree.fromstring(f"<div>{shown}</div>")  # well-formed
+    bold = page.find("p/strong").text
+    assert bold.startswith(f"p = {found.pvalue:.3g} (exact): the chance of a value at least this large")
+    cells = {row.find("th").text: row.find("td").text for row in page.iter("tr")}
+    assert {"tested", "statistic", "null", "p-value"} < set(cells)
+    assert cells["statistic"].startswith("<b> = ")
+    assert cells["statistic"].endswith("(a & b)")
+    assert cells["note"] == "One < two."
     assert "<b>" not in shown
-    assert "a &amp; b" in shown
+
+
+def test_one_line_has_the_facts_that_matter():
+    found = caltest.test([[0.2, 0.8], [0.6, 0.4]] * 600, [1, 0] * 600, "ecd", n_resamples=9, rng=0)
+    assert repr(found) == f"CalibrationResult(ecd: p = {found.pvalue:.3g}, n = 1,200, exact)"
+    assert "\n" not in repr(replace(found, name="a\nb"))

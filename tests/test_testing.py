@@ -159,6 +159,7 @@ def test_signature_is_the_contract():
         "lens": (None, True),
         "alternative": (None, True),
         "tolerance": (None, True),
+        "rounding": (None, True),
         "n_resamples": (999, True),
         "rng": (None, True),
         "n_jobs": (None, True),

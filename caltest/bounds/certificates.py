@@ -6,7 +6,7 @@ And how many rows a certificate of a given distance would need.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -77,7 +77,7 @@ class Proved(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Result):
     """How far a model's statements can be from the truth. Arrays: one entry a bin or cell, read-only.
 
@@ -141,14 +141,14 @@ class Certificate(Result):
     confidence: float
     miscalibrated: tuple[Proved, ...]
     crossings: tuple[Segment, ...]
-    starts: Array = field(repr=False)
-    ends: Array = field(repr=False)
-    counts: Array = field(repr=False)
-    stated: Array = field(repr=False)
-    estimates: Array = field(repr=False)
-    lower: Array = field(repr=False)
-    upper: Array = field(repr=False)
-    distances: Array = field(repr=False)
+    starts: Array
+    ends: Array
+    counts: Array
+    stated: Array
+    estimates: Array
+    lower: Array
+    upper: Array
+    distances: Array
     level: float
     n_samples: int
     event: str

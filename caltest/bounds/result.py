@@ -107,7 +107,7 @@ class ViewBounds:
         return self.over, self.under
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MiscalibrationBounds(Result):
     """By how much a model is wrong at least, on which side, and where. All amounts are probabilities.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from caltest.data import Rows, Sample
 
 
-@command()
+@command(names={"lens": "--lens", "rounding": "--rounding"})
 def test(
     asked: Input,
     statistic: Annotated[
@@ -73,6 +73,14 @@ def test(
             "by anything]",
         ),
     ] = None,
+    rounding: Annotated[
+        float | None,
+        option(
+            "FLOAT",
+            "The step in which probabilities were stated, 0.05 for 0%, 5%, … 100%; more than two "
+            "classes need a lens of one probability.  [default: what is stated is meant]",
+        ),
+    ] = None,
     alpha: Annotated[float, default("FLOAT", "Level: reject if the p-value is not above it.")] = 0.05,
     resamples: Annotated[int, default("INT", "Draws of the null, where it draws.", min=1)] = 999,
     seed: Seed = None,
@@ -83,7 +91,7 @@ def test(
 
     Exit status: 0 not rejected, 1 rejected, 2 wrong input.
     """
-    data = asked.rows_or_file()
+    data = asked.rows_or_file(rounding)
 
     from caltest import testing
     from caltest._parallel import on_cluster
@@ -109,6 +117,7 @@ def test(
             lens=lens,
             alternative=cast("Any", alternative),
             tolerance=tolerance,
+            rounding=rounding,
             n_resamples=resamples,
             rng=seed,
             n_jobs=jobs,

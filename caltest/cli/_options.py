@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from caltest._arguments import Kind, choose, confident, count_of_draws, difference, jobs, level
+from caltest._arguments import (
+    Kind,
+    choose,
+    confident,
+    count_of_draws,
+    difference,
+    jobs,
+    level,
+    step,
+)
 from caltest._door import is_url
 from caltest.cli._output import (
     WRONG_INPUT,
@@ -146,6 +155,7 @@ _KINDS: dict[str, Kind] = {
     "alpha": level,
     "confidence": confident,
     "tolerance": difference,
+    "rounding": step,
     "resamples": count_of_draws,
 }
 
@@ -191,13 +201,13 @@ class Input:
         """Read the file, which needs no labels, or load the example."""
         return self._read("read_pilot")  # type: ignore[no-any-return]
 
-    def rows_or_file(self) -> tuple[Any, Any]:
+    def rows_or_file(self, rounding: float | None = None) -> tuple[Any, Any]:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
         if self.example is None and self.file is not None and files.can_scan(self.file):
             return self._read("scan"), None
-        sample = self.sample()
+        sample = self.sample() if rounding is None else self._read("read", rounding=rounding)
         return sample.rows, sample.labels
 
     def with_groups(self) -> tuple[Sample, Any, str | None]:
@@ -207,7 +217,7 @@ class Input:
         sample, frame = self._read("read_with_groups")
         return sample, frame if self.group else None, frame.attrs.get("event")
 
-    def _read(self, how: str) -> Any:
+    def _read(self, how: str, **more: Any) -> Any:
         if self.example is not None:
             if self.group:
                 raise InputError(f"--group {self.group[0]} is for a FILE; the examples have no groups.")
@@ -235,7 +245,8 @@ class Input:
         from caltest.data.containers import NAME_COLUMNS
 
         try:
-            return getattr(files, how)(self.file, self.label, columns=self.columns, groups=self.group)
+            read = getattr(files, how)
+            return read(self.file, self.label, columns=self.columns, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             raise error.changed(
                 lambda fact: f"{fact}, or group by it, with --group" if fact == NAME_COLUMNS else fact

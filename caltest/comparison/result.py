@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
     """Models ranked by a calibration error. Arrays are in the order of ``names``, and read-only.
 
@@ -91,15 +91,15 @@ class Comparison(Result):
     standard_errors: Array
     intervals: Array
     first_proportions: Array
-    first_intervals: Array = field(repr=False)
-    pair_proportions: Array = field(repr=False)
-    pair_intervals: Array = field(repr=False)
+    first_intervals: Array
+    pair_proportions: Array
+    pair_intervals: Array
     order_proportion: float
     order_interval: tuple[float, float]
-    differences: Array = field(repr=False)
-    difference_errors: Array = field(repr=False)
-    pvalues: Array = field(repr=False)
-    adjusted_pvalues: Array = field(repr=False)
+    differences: Array
+    difference_errors: Array
+    pvalues: Array
+    adjusted_pvalues: Array
     statistic: str
     measures: str
     signed: bool
@@ -109,7 +109,7 @@ class Comparison(Result):
     n_samples: int
     n_classes: int
     lens: str | None
-    parameters: dict[str, dict[str, Any]] = field(repr=False)
+    parameters: dict[str, dict[str, Any]]
     resampling: Kind
     n_resamples: int
     size: int

@@ -19,6 +19,7 @@ from caltest._visible import quoted
 from caltest.data.containers import Table, listed, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
+from caltest.data.rounding import in_steps
 from caltest.exceptions import InputError
 from caltest.text.numbers import counted
 
@@ -148,6 +149,9 @@ class Rows:
         The m class names, in column order, if known. Default None.
     notes
         What was done to the input and is worth telling. Default none.
+    stated
+        Of rows that were read as rounded, the values as they were stated, (n, m), which need not sum
+        to 1. Default None.
 
     Examples
     --------
@@ -161,6 +165,7 @@ class Rows:
     probs: NDArray[np.float64] = field(repr=False)
     classes: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    stated: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
 
     def __post_init__(self) -> None:
         probs = self.probs
@@ -169,6 +174,8 @@ class Rows:
         if probs.ndim != 2:
             raise InputError(f"probs is {quoted(self.probs)}; give probabilities of shape (n, m).")
         object.__setattr__(self, "probs", _read_only(probs, np.float64))
+        if self.stated is not None:
+            object.__setattr__(self, "stated", _read_only(self.stated, np.float64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
@@ -272,7 +279,9 @@ class Sample:
 
 
 @arguments(part=flag)
-def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
+def sample(
+    probs: object, labels: object, *, part: bool = False, rounding: float | None = None
+) -> Sample:
     """Read and check predictions and labels.
 
     Parameters
@@ -293,6 +302,10 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     part
         Whether these are some of the rows only: then one row is enough, and need not be told from a
         model of one class. Default False.
+    rounding
+        The step in which probabilities were stated, 0.05 for 0%, 5%, …, 100%: every entry is a
+        multiple of it, and rows sum to 1 within half a step an entry. They are divided by their sums,
+        and kept as they were in ``predictions.stated``. Default None.
 
     Returns
     -------
@@ -319,16 +332,20 @@ def sample(probs: object, labels: object, *, part: bool = False) -> Sample:
     if isinstance(probs, Rows):
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
-        return Sample(probs, sample(Table(probs.probs, names), truth, part=part).labels)
+        values = probs.probs if rounding is None or probs.stated is None else probs.stated
+        found = sample(Table(values, names), truth, part=part, rounding=rounding)
+        return Sample(
+            probs if rounding is None else replace(probs, stated=found.rows.stated), found.labels
+        )
     check_index(probs, labels, "probs", "labels")
     table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     _check_order(table, truth)
     if truth.values.ndim == 2:
         truth = Table(truth.values[:, 0])
     _check_shapes(table, len(truth.values), part)
-    rows, names, notes = _simplex(table)
-    indices, matched = column_indices(truth, rows.shape[1], names)
-    return Sample(Rows(rows, names, notes + matched), indices)
+    rows = _simplex(table, rounding)
+    indices, matched = column_indices(truth, rows.n_classes, rows.classes)
+    return Sample(replace(rows, notes=rows.notes + matched), indices)
 
 
 def named_sample(
@@ -401,11 +418,11 @@ def predictions(probs: object) -> Rows:
         return probs
     table = read_table(probs, "probs")
     _check_shapes(table, len(table.values))
-    return Rows(*_simplex(table))
+    return _simplex(table)
 
 
-def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...]]:
-    """Return rows on the simplex, (n, m), the class names and notes."""
+def _simplex(table: Table, rounding: float | None = None) -> Rows:
+    """Return rows on the simplex, with what was done to them as notes."""
     values = table.values
     binary = values.ndim == 1 or values.shape[1] == 1
     n_classes = 2 if binary else values.shape[1]
@@ -417,12 +434,17 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
         notes.append(Event("clipped", max(-low, high - 1)))
+    stated = None
+    if rounding is not None:
+        stated = in_steps(Suspect(Table(values, table.names, table.coarse), tolerance), rounding)
+        values = stated if binary else stated / stated.sum(axis=1, keepdims=True)
     if binary:
         rows = np.empty((len(values), 2))
         rows[:, 1] = values.reshape(-1)
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
-        return rows, pair, (*notes, "One column, read as P(class 1).")
+        notes.append("One column, read as P(class 1).")
+        return Rows(rows, pair, tuple(notes), None if stated is None else rows)
     sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
     most = float(off.max())
@@ -437,7 +459,7 @@ def _simplex(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...] | None,
     rows = values.astype(np.float64)
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
-    return rows, table.names, tuple(notes)
+    return Rows(rows, table.names, tuple(notes), stated)
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:

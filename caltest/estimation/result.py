@@ -135,7 +135,7 @@ class FunctionRisk:
         return {name: plain(getattr(self, name)) for name in names + derived}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SquaredErrorEstimate(Result):
     """Estimates of the squared calibration error, and the risk by which to choose among them.
 
@@ -164,7 +164,7 @@ class SquaredErrorEstimate(Result):
     """
 
     functions: tuple[FunctionRisk, ...]
-    zero_risks: Array = field(repr=False)
+    zero_risks: Array
     test: CalibrationResult | None
     lens: str | None
     n_samples: int

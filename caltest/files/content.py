@@ -154,10 +154,10 @@ class Content:
     notes: tuple[str, ...] = ()
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
 
-    def checked(self, *, part: bool = False) -> Sample:
+    def checked(self, *, part: bool = False, rounding: float | None = None) -> Sample:
         """Check predictions and labels."""
         with self._told():
-            found = sample(self.probs, self.labels, part=part)
+            found = sample(self.probs, self.labels, part=part, rounding=rounding)
         return Sample(self._noting(found.rows), found.labels)
 
     def checked_predictions(self) -> Rows:

@@ -42,6 +42,7 @@ def read(
     *,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
+    rounding: float | None = None,
 ) -> Sample:
     r"""Read predictions and the labels that came true from a file, and check them.
 
@@ -65,6 +66,8 @@ def read(
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
+    rounding
+        As of :func:`caltest.data.sample`.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def read(
     array([1, 0])
     """
     with named(called(path)):
-        return _content(path, Roles.of(label, columns, groups)).checked()
+        return _content(path, Roles.of(label, columns, groups)).checked(rounding=rounding)
 
 
 @arguments(groups=names)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caltest._arguments import arguments
 from caltest._door import (
     Place,
     called,
@@ -102,8 +103,14 @@ class Stored(ABC):
             "write to it while it is read."
         )
 
-    def load(self) -> Sample:
+    @arguments()
+    def load(self, *, rounding: float | None = None) -> Sample:
         """Read all rows into memory.
+
+        Parameters
+        ----------
+        rounding
+            As of :func:`caltest.data.sample`.
 
         Raises
         ------
@@ -111,7 +118,7 @@ class Stored(ABC):
             If they do not fit, or are wrong.
         """
         with named(self.name):
-            return self.content().checked()
+            return self.content().checked(rounding=rounding)
 
 
 # ------------------------------------------------------------------ tables

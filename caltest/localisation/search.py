@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LONG = ("rows", "centres", "values", "standardised", "pvalues", "stated", "shares", "weights")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Witness(Result):
     """Where which classes are over- and under-predicted. Arrays are read-only.
 
@@ -77,15 +77,15 @@ class Witness(Result):
     (0.01, 3)
     """
 
-    rows: NDArray[np.intp] = field(repr=False)
-    centres: Array = field(repr=False)
+    rows: NDArray[np.intp]
+    centres: Array
     kernels: tuple[dict[str, Any], ...]
-    values: Array = field(repr=False)
-    standardised: Array = field(repr=False)
-    pvalues: Array = field(repr=False)
-    stated: Array = field(repr=False)
-    shares: Array = field(repr=False)
-    weights: Array = field(repr=False)
+    values: Array
+    standardised: Array
+    pvalues: Array
+    stated: Array
+    shares: Array
+    weights: Array
     told: tuple[int, ...]
     classes: tuple[str, ...] | None
     confidence: float

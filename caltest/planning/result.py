@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from caltest import pvalues
@@ -78,7 +78,7 @@ class PowerPoint:
         return {name: plain(getattr(self, name)) for name in (*names, *more)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Simulation(Result):
     """What power and sample size have in common.
 
@@ -105,7 +105,7 @@ class Simulation(Result):
         Sentences a reader should know.
     """
 
-    points: tuple[PowerPoint, ...] = field(repr=False)
+    points: tuple[PowerPoint, ...]
     assumed: str
     error: float | None
     statistic: str
@@ -143,7 +143,7 @@ class Simulation(Result):
         return pd.DataFrame(rows)[[*order, "false_rejections", "size", "size_low", "size_high"]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PowerResult(Simulation):
     """The power of a test, by number of rows: how often it rejects the model that is assumed.
 
@@ -182,7 +182,7 @@ class PowerResult(Simulation):
         return self.points[0]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SampleSizeResult(Simulation):
     """How many rows a test needs for a power. The other attributes are those of :class:`Simulation`.
 
@@ -220,4 +220,4 @@ class SampleSizeResult(Simulation):
     power: float
     min_n: int
     max_n: int
-    curve: PowerCurve = field(repr=False)
+    curve: PowerCurve

@@ -3,9 +3,13 @@
 matplotlib is imported when something is drawn, not before.
 """
 
+from typing import Any
+
+from caltest.exceptions import InputError
 from caltest.plots.bounds import BoundsDisplay
 from caltest.plots.certificate import CertificateDisplay
 from caltest.plots.comparison import ComparisonDisplay
+from caltest.plots.cumulative import CumulativeDisplay
 from caltest.plots.display import Display
 from caltest.plots.null import NullDisplay
 from caltest.plots.power import PowerDisplay
@@ -17,6 +21,7 @@ __all__ = [
     "BoundsDisplay",
     "CertificateDisplay",
     "ComparisonDisplay",
+    "CumulativeDisplay",
     "Display",
     "NullDisplay",
     "Panel",
@@ -25,3 +30,26 @@ __all__ = [
     "RiskDisplay",
     "WitnessDisplay",
 ]
+
+#: By the name of a result's class: the display that shows it.
+PICTURES: dict[str, Any] = {
+    "CalibrationResult": NullDisplay,
+    "Certificate": CertificateDisplay,
+    "Comparison": ComparisonDisplay,
+    "MiscalibrationBounds": BoundsDisplay,
+    "Simulation": PowerDisplay,
+    "SquaredErrorEstimate": RiskDisplay,
+    "Witness": WitnessDisplay,
+}
+
+
+def drawn(result: object, ax: Any, options: dict[str, Any]) -> Display:
+    """Return the display of a result, drawn; one of a derived class is shown as its base is."""
+    for each in type(result).__mro__:
+        if each.__name__ in PICTURES:
+            display: Display = PICTURES[each.__name__].from_result(result, ax=ax, **options)
+            return display
+    raise InputError(
+        f"there is no picture of a result of the kind {type(result).__name__}; "
+        "caltest.ReliabilityDisplay shows predictions and labels."
+    )

@@ -20,7 +20,9 @@ import numpy as np
 from caltest._arguments import arguments, axes
 from caltest._visible import escaped, shown
 from caltest._writing import write_whole
+from caltest.data import Rows
 from caltest.exceptions import InputError
+from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.text.numbers import probability_axis
 
 if TYPE_CHECKING:
@@ -381,6 +383,19 @@ def reliability_axes(
 
 
 # ------------------------------------------------------------------ letters
+
+
+def event_labels(rows: Rows, lens: Lens | None) -> tuple[str, str, str]:
+    """Return which probability a lens shows: a title, and what is predicted and observed of it."""
+    if isinstance(lens, TopLabel):
+        return "Top class", "predicted probability that the top class is right", "share that was right"
+    if isinstance(lens, TopK):
+        inside = f"the label among the top {lens.k}"
+        return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
+    name = rows.classes[1] if rows.classes else "class 1"
+    if not name.startswith("class ") and isinstance(lens, ClassWise | None):
+        name = f"class {name}"
+    return name[:1].upper() + name[1:], f"predicted probability of {name}", f"share in {name}"
 
 
 def lettering(text: str, most: int = NAME) -> str:

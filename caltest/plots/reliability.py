@@ -21,7 +21,7 @@ from caltest.binning import Binning, ConsistencyBand, EqualWidth, reliability_cu
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError
-from caltest.lenses import ClassWise, Lens, TopK, TopLabel, find_lens
+from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.display import (
     AS_PREDICTED,
     BLUE,
@@ -34,6 +34,7 @@ from caltest.plots.display import (
     SMALL,
     WIDE_BAND,
     Display,
+    event_labels,
     heading,
     inches,
     is_narrow,
@@ -412,7 +413,7 @@ def _panel(
     probs, scores = view.rows.probs, view.rows.probs[:, 1]
     bars = binning if isinstance(binning, EqualWidth) else EqualWidth(_BARS)
     bins = np.bincount(bars.cells_of_scores(scores), minlength=bars.n_bins)
-    shown = _words(view, lens)
+    shown = event_labels(view.rows, lens)
     last: dict[str, Any] = {"histogram": (bins, bars.edges_of(scores)), "result": result}
     if binning:
         curve = reliability_curve(probs, view.labels, binning)
@@ -435,19 +436,6 @@ def _panel(
     ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
     fitted = np.round(fit[grid], _DECIMALS)
     return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
-
-
-def _words(view: Sample, lens: Lens | None) -> tuple[str, str, str]:
-    """Return the title and the axes' labels."""
-    if isinstance(lens, TopLabel):
-        return "Top class", "predicted probability that the top class is right", "share that was right"
-    if isinstance(lens, TopK):
-        inside = f"the label among the top {lens.k}"
-        return f"Top {lens.k}", f"predicted probability of {inside}", f"share with {inside}"
-    name = view.rows.classes[1] if view.rows.classes else "class 1"
-    if not name.startswith("class ") and isinstance(lens, ClassWise | None):
-        name = f"class {name}"
-    return name[:1].upper() + name[1:], f"predicted probability of {name}", f"share in {name}"
 
 
 def _fit(group: Indices, sizes: Array, labels: NDArray[np.integer]) -> Array:

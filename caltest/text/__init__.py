@@ -24,7 +24,7 @@ SUMMARIES = {
 
 
 def written(result: object, what: str) -> str:
-    """Return what is written of a result: "summary", or another function of its module.
+    """Return what is written of a result: its "summary", or what another function of its module says.
 
     A result of a derived class is written of as its base is.
     """

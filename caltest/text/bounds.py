@@ -40,11 +40,11 @@ def summary(b: MiscalibrationBounds) -> str:
             )
             lines.append(f"  {name:<24}  {over:>18}  {under:>18}")
         blocks.append(lines)
-        found = [(side, view.event) for view in b.views for side in view.sides if side.found]
-        found.sort(key=lambda each: -each[0].bound)
-        for side, event in found[:_CLASSES_DESCRIBED]:
+        largest = [(side, view.event) for view in b.views for side in view.sides if side.found]
+        largest.sort(key=lambda each: -each[0].bound)
+        for side, event in largest[:_CLASSES_DESCRIBED]:
             blocks.append(f"Where {shown(event, CLAUSE)}: {_sentence(side, b.confidence)}")
-        if not found:
+        if not largest:
             blocks.append("The scan does not show that the model is wrong anywhere.")
     caution = (
         "Points are percentage points. These are lower bounds: the truth may be worse, and what is not "
@@ -61,7 +61,22 @@ def summary(b: MiscalibrationBounds) -> str:
         ("confidence", f"{confidence_text(b.confidence)} for {both} together"),
         ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
     ]
-    return page("Miscalibration, at least", rows, *blocks, caution, notes=b.warnings)
+    found = [
+        f"{f'at least {points(bound)} ' if bound > 0.0 else ''}too {way}"
+        for way, bound, sides in (
+            ("high", b.over, [view.over for view in b.views]),
+            ("low", b.under, [view.under for view in b.views]),
+        )
+        if any(side.found for side in sides)
+    ]
+    headline = "The scan does not show that the model is wrong anywhere."
+    if found:
+        sure = f"{confidence_text(b.confidence)} confidence"
+        headline = f"Some predictions are {'; others '.join(found)} ({sure})."
+    what = "; ".join(found) or "no error found"
+    brief = f"{what}, {confidence_text(b.confidence)} confidence, n = {b.n_samples:,}"
+    title = "Miscalibration, at least"
+    return page(title, rows, *blocks, caution, notes=b.warnings, headline=headline, brief=brief)
 
 
 def _sentence(side: SideBound, confidence: float) -> str:
@@ -145,7 +160,14 @@ def certificate(c: Certificate) -> str:
             f"{'; '.join(texts)}."
         )
     texts = [_what_is_certified(c), proofs, _what_was_wanted(c)]
-    return page("Certificate of calibration", rows, *texts, notes=c.warnings)
+    sure = f"{confidence_text(c.confidence)} confidence"
+    headline, brief = "Nothing is certified: the isotonic bounds cross.", "nothing, the bounds cross"
+    if not c.crossings:
+        brief = f"within ±{at_most(c.distance)} points"
+        headline = f"The predictions are {brief} of the truth, {where} ({sure})."
+    brief = f"{brief}, {sure}, n = {c.n_samples:,}"
+    title = "Certificate of calibration"
+    return page(title, rows, *texts, notes=c.warnings, headline=headline, brief=brief)
 
 
 def _what_is_certified(c: Certificate) -> str:

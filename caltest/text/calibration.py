@@ -11,7 +11,7 @@ from caltest.cox import ChiSquareTest, Interval, Recalibration
 from caltest.nulls import GUARANTEES
 from caltest.pvalues import Alternative
 from caltest.results import CalibrationResult
-from caltest.text.numbers import page, paragraph, short, through
+from caltest.text.numbers import page, paragraph, points, short, through
 from caltest.text.vocabulary import TENDS
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
@@ -34,6 +34,8 @@ def summary(result: CalibrationResult) -> str:
     ]
     if result.parameters:
         rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in result.parameters.items())))
+    if "rounding" in result.parameters:
+        rows.append(("stated", rounded(result.parameters["rounding"], result.parameters["summed"])))
     rows.append(("null", f"{result.null}, {result.guarantee}: {GUARANTEES[result.guarantee]}"))
     p = f"{result.pvalue:.4g}"
     if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
@@ -48,15 +50,47 @@ def summary(result: CalibrationResult) -> str:
     for number, part in enumerate(result.parts):
         text = f"p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
         rows.append(("" if number else "parts", f"{shown(part.name)} = {part.value:.4g}: {text}"))
-    return page("Calibration test", rows, _reading(result), notes=result.warnings)
+    p = f"p {'is ' if _pvalue(result)[0].isalpha() else '= '}{_pvalue(result)}"
+    against = "at least this extreme on either side"
+    if result.alternative != "two-sided":
+        against = _COUNTS_AGAINST.get(cast("Alternative", result.alternative), "")
+    headline = f"{p} ({result.guarantee}): the chance of a value {against} if the model is calibrated."
+    if result.claim is not None:
+        headline = f"{p} ({result.guarantee}) for the claim that {result.claim}."
+    brief = f"{shown(result.name)}: {p}, n = {result.n_samples:,}, {result.guarantee}"
+    text, notes = _reading(result), result.warnings
+    return page("Calibration test", rows, text, notes=notes, headline=headline, brief=brief)
+
+
+def _pvalue(result: CalibrationResult) -> str:
+    """Write the p-value as what is known of it."""
+    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
+        return f"below {_UNRESOLVED:g}"
+    return f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
+
+
+def rounded(step: float, n_summed: int = 1) -> str:
+    """Return what a stated probability stands for, and the sum of several; 70% is an example.
+
+    Examples
+    --------
+    >>> rounded(0.05), rounded(0.001, 5)  # doctest: +NORMALIZE_WHITESPACE
+    ('in steps of 5%: a stated 70% stands for 67.5 to 72.5%',
+     'in steps of 0.1%: a stated 70% stands for 69.95 to 70.05%, the sum of 5 for ±0.25 points')
+    """
+    stated = round(0.7 / step) * step
+    low, high = max(stated - 0.5 * step, 0.0), min(stated + 0.5 * step, 1.0)
+    text = f"in steps of {100.0 * step:.4g}%: a stated {100.0 * stated:.6g}% stands for "
+    text += f"{100.0 * low:.6g} to {100.0 * high:.6g}%"
+    return text + (f", the sum of {n_summed} for ±{points(0.5 * step * n_summed)}" * (n_summed > 1))
 
 
 def _reading(result: CalibrationResult) -> str:
-    p = f"at most {result.pvalue:.3g}" if result.guarantee == "bound" else f"{result.pvalue:.3g}"
-    if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
-        p = f"below {_UNRESOLVED:g}"
+    p = _pvalue(result)
     if result.claim is not None:
         more = "by more than that" if result.parameters.get("tolerance") else "that way"
+        if "rounding" in result.parameters and result.parameters["tolerance"]:
+            more = "by more than rounding explains"
         if result.alternative == "two-sided" and not result.parameters.get("tolerance"):
             more = "somewhere"
         return (
@@ -110,7 +144,10 @@ def recalibration(result: Recalibration) -> str:
     elif low > 1.0:
         reading = f"The slope is above 1: predictions are too timid, the model is {TENDS['under']}."
     text = paragraph(f"A calibrated model has intercept 0 and slope 1. {reading}") + paragraph(_ADVICE)
-    return page("Logistic recalibration", rows, text, notes=result.warnings)
+    brief = f"intercept {result.intercept:.2g}, slope {result.slope:.2g}, n = {result.n_samples:,}"
+    return page(
+        "Logistic recalibration", rows, text, notes=result.warnings, headline=reading, brief=brief
+    )
 
 
 def _estimate(value: float, interval: Interval) -> str:

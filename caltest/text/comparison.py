@@ -52,7 +52,21 @@ def summary(c: Comparison) -> str:
             "the tests a difference counts only as far as it exceeds the biases."
         )
     texts = [_ranking(c), _how_sure(c), _told_apart(c), caution]
-    return page("Comparison of calibration", rows, *texts, notes=c.warnings)
+    title, (headline, brief) = "Comparison of calibration", _answer(c)
+    return page(title, rows, *texts, notes=c.warnings, headline=headline, brief=brief)
+
+
+def _answer(c: Comparison) -> tuple[str, str]:
+    """Return which models have the smallest error: in one sentence, and in a few words."""
+    best, *others = c.order
+    alpha, names = level_of_confidence(c.confidence), shown_names(c)
+    apart = sum(c.adjusted_pvalues[best, j] <= alpha for j in others)  # NaN, if not tested, is not
+    rest = "the other one" if len(others) == 1 else f"{apart} of the {len(others)} others"
+    differ = f"its error differs from that of {rest} (p ≤ {alpha:.2g})"
+    if not apart:
+        differ = "no test shows that its error differs from the others'"
+    brief = f"{names[best]} first of {len(c.names)}, {shown(c.statistic)}, n = {c.n_samples:,}"
+    return f"{names[best]} has the smallest error on these rows; {differ}.", brief
 
 
 def _ranking(c: Comparison) -> list[str]:

@@ -53,7 +53,14 @@ def summary(found: SquaredErrorEstimate) -> str:
     if found.estimate < 0.0:
         meaning += " An estimate below 0 says that no error was found; the root is taken to be 0."
     texts = [table, _how_clear(found), meaning]
-    return page("Squared calibration error", rows, *texts, notes=found.warnings)
+    p = f"p = {found.test.pvalue:.3g}, " if found.test else ""
+    size = f"The calibration error is about {found.root:.2g} ({_WHAT[found.n_classes == 2]})"
+    if found.estimate < 0.0:
+        size = "No calibration error was found: the estimate of its square is below 0"
+    headline = f"{size}, by {_name(best)}."
+    brief = f"{_name(best)}: {found.root:.3g}, {p}n = {found.n_samples:,}"
+    title = "Squared calibration error"
+    return page(title, rows, *texts, notes=found.warnings, headline=headline, brief=brief)
 
 
 def _name(function: FunctionRisk) -> str:

@@ -50,7 +50,13 @@ def summary(found: Witness) -> str:
             "too spread out for these kernels."
         )
     places = [_place(found, place) for place in found.told]
-    return page("Where the probabilities err", rows, *places, meaning, notes=found.warnings)
+    p = f"smallest adjusted p = {found.pvalue:.3g}"
+    near = "No place stands out"
+    if found.told:
+        near = f"Near {counted(len(found.told), 'place')} classes are predicted too high or too low"
+    brief = f"{counted(len(found.told), 'place')}, {p}, n = {found.n_samples:,}"
+    title, headline = "Where the probabilities err", f"{near} ({p})."
+    return page(title, rows, *places, meaning, notes=found.warnings, headline=headline, brief=brief)
 
 
 def _place(found: Witness, place: int) -> str:

@@ -37,8 +37,11 @@ def summary(result: Simulation) -> str:
         table.append(line)
     if isinstance(result, SampleSizeResult):
         heading, answer = "Sample size of a calibration test", _answer(result)
+        rows_needed = "more" if result.n is None else f"n = {result.n:,}"
+        found = f"power {result.power:g} takes {rows_needed}"
     else:
         heading, last = "Power of a calibration test", result.points[-1]
+        found = f"power {percent(last.power, 1)}, n = {last.n:,}"
         low, high = last.interval
         answer = (
             f"Of such data sets of {counted(last.n, 'row')} the test rejects {percent(last.power, 1)} "
@@ -46,7 +49,8 @@ def summary(result: Simulation) -> str:
             f"{counted(last.n_datasets, 'data set')} can tell): that is its power."
         )
     text = paragraph(answer) + paragraph(_CAUTION)
-    return page(heading, rows, table, text, notes=result.warnings)
+    brief = f"{shown(result.statistic)}: {found}, level {result.alpha:g}"
+    return page(heading, rows, table, text, notes=result.warnings, headline=answer, brief=brief)
 
 
 def _between(interval: Interval) -> str:

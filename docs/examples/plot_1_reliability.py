@@ -24,3 +24,9 @@ display = caltest.ReliabilityDisplay.from_predictions(forest.probs, forest.label
 caltest.ReliabilityDisplay.from_predictions(
     forest.probs, forest.labels, lens="classwise", classes=[1, 3, 8], rng=1
 )
+
+# %%
+# Without bins: predicted less observed, added up from the lowest prediction to the highest. Where the
+# path falls, predictions are too low. A calibrated model's path stays in the band with probability 95%:
+
+caltest.CumulativeDisplay.from_predictions(forest.probs, forest.labels, rng=1)

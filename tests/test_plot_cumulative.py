@@ -1,0 +1,93 @@
+"""Cumulative differences: the path by hand, and a band that says what the test says."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from support import dirichlet, labels_from
+
+import caltest
+from caltest import CumulativeDisplay, InputError
+
+pytestmark = pytest.mark.usefixtures("pictures")
+
+
+def titles(display):
+    return display.ax_.get_title(loc="left")
+
+
+def test_the_path_by_hand():
+    display = CumulativeDisplay.from_predictions([0.9, 0.2, 0.5, 0.2], [1, 0, 1, 1], rng=0)
+    assert display.scores.tolist() == [0.2, 0.5, 0.9]
+    assert display.shares.tolist() == [0.0, 0.5, 0.75, 1.0]
+    assert display.differences == pytest.approx([0.0, -0.15, -0.275, -0.3])
+    assert display.result.statistic == pytest.approx(0.3)
+    assert "n = 4" in titles(display)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.9, 0.5])
+@pytest.mark.parametrize("n", [12, 100])  # of few rows statistics are tied
+def test_the_path_leaves_the_band_exactly_if_the_test_rejects(n, confidence):
+    rng, seen = np.random.default_rng(n), set()
+    for seed in range(40):
+        probs = rng.choice([0.1, 0.3, 0.6, 0.9], n) if seed % 2 else rng.random(n)
+        labels = (rng.random(n) < np.sqrt(probs) * (seed % 4 > 1) + probs * (seed % 4 < 2)).astype(int)
+        options = {"n_resamples": 99, "rng": seed}
+        display = CumulativeDisplay.from_predictions(probs, labels, confidence=confidence, **options)
+        tested = caltest.test(probs, labels, "ks", **options)
+        largest = np.abs(display.differences).max()
+        assert largest == pytest.approx(tested.statistic, abs=1e-12)
+        assert display.result.pvalue == tested.pvalue
+        leaves = largest > display.critical * (1.0 + 1e-9)
+        assert leaves == display.outside == (tested.pvalue <= 1.0 - confidence + 1e-12)
+        assert ("not rejected" in titles(display)) == (not leaves)
+        assert (f"p = {tested.pvalue:.2g}" in titles(display)) or tested.pvalue == 1.0
+        seen.add(leaves)
+        plt.close(display.figure_)
+    assert seen == {True, False}
+
+
+def test_long_paths_keep_their_ends_and_their_largest_difference():
+    rng = np.random.default_rng(1)
+    probs = rng.random(50_000)
+    labels = (rng.random(50_000) < probs**1.1).astype(int)
+    display = CumulativeDisplay.from_predictions(probs, labels, n_resamples=19, rng=0)
+    path = max(display.ax_.lines, key=lambda line: len(line.get_xdata()))
+    x, y = path.get_xdata(), path.get_ydata() / 100.0
+    assert 1000 < len(x) <= 2100
+    assert (x[0], x[-1]) == (0.0, 1.0)
+    assert (y.min(), y.max()) == pytest.approx((display.differences.min(), display.differences.max()))
+
+
+def test_many_classes_are_seen_through_a_lens():
+    probs = dirichlet(80, 4, 5)
+    labels = labels_from(probs, np.random.default_rng(6))
+    top = CumulativeDisplay.from_predictions(probs, labels, n_resamples=19, rng=0)
+    assert (top.title, top.result.lens) == ("Top class", "top_label")
+    named = CumulativeDisplay.from_predictions(probs, labels, lens="class:2", n_resamples=19, rng=0)
+    assert named.label == "predicted probability of class 2"
+    with pytest.raises(InputError, match="the lens 'sorted' shows 4 classes"):
+        CumulativeDisplay.from_predictions(probs, labels, lens="sorted")
+    with pytest.raises(InputError, match="give n_resamples=19 or more"):
+        CumulativeDisplay.from_predictions(probs, labels, n_resamples=18)
+
+
+def test_what_cannot_be_chance_is_told_whatever_p_is():
+    rng = np.random.default_rng(0)
+    probs = rng.random(500)
+    labels = (rng.random(500) < probs).astype(int)
+    probs[3], labels[3] = 0.0, 1
+    display = CumulativeDisplay.from_predictions(probs, labels, rng=0)
+    assert display.impossible == 1
+    assert not display.outside
+    assert titles(display).endswith("labels of probability 0 occurred, which is no chance")
+
+
+def test_predictions_on_top_are_those_of_the_rows_below():
+    probs = np.r_[np.full(50, 0.001), np.linspace(0.9, 0.99999, 50)]
+    display = CumulativeDisplay.from_predictions(probs, np.r_[np.zeros(50), np.ones(50)], rng=0)
+    (top,) = display.ax_.child_axes
+    marks = [text.get_text() for text in top.get_xticklabels()]
+    assert (marks[0], marks[1], marks[-1]) == ("0.001", "0.001", "1 − 1e−5")
+    assert "predicted probability of class 1" in top.get_xlabel()

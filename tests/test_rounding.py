@@ -1,0 +1,235 @@
+"""`test(..., rounding=)`: probabilities that were stated in steps."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support import binomial_limits, dirichlet, labels_from
+
+import caltest
+from caltest import InputError
+from caltest.data import Rows, sample
+from caltest.lenses import ClassSets
+from caltest.predictive import GaussianPredictions
+from caltest.tolerance import rounded_view
+
+FAST = {"n_resamples": 99, "rng": 0}
+
+
+def stated(probs, step):
+    return np.round(np.asarray(probs) / step) * step
+
+
+def drawn(scores, rng):
+    return (rng.random(len(scores)) < scores).astype(int)
+
+
+# ------------------------------------------------------------------ size and power
+
+
+def rejections(step, datasets, draws, alternative, classes=2):
+    """Count rejections at .05 of models that are calibrated until they are rounded, and just so."""
+    count = 0
+    for seed in range(datasets):
+        rng = np.random.default_rng([7, seed])
+        if classes > 2:
+            probs = rng.dirichlet(np.full(classes, 0.3), 200)
+            labels, options = labels_from(probs, rng), {"lens": "top_label"}
+        else:  # all are rounded upwards, by as much as can be
+            probs = (rng.integers(1, round(1 / step), 200) + 0.5 + 1e-6) * step
+            labels, options = drawn(probs, rng), {}
+        result = caltest.test(
+            stated(probs, step),
+            labels,
+            rounding=step,
+            alternative=alternative,
+            n_resamples=draws,
+            rng=seed,
+            **options,
+        )
+        count += result.pvalue <= 0.05
+    return count
+
+
+def test_the_size_where_all_are_rounded_upwards():
+    assert rejections(0.1, 60, 39, "over") / 60 <= binomial_limits(60, 0.05)[1]
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("step", [0.05, 0.1])
+@pytest.mark.parametrize("alternative", ["over", "two-sided"])
+@pytest.mark.parametrize("classes", [2, 6])
+def test_the_size(step, alternative, classes):
+    assert rejections(step, 300, 79, alternative, classes) / 300 <= binomial_limits(300, 0.05)[1]
+
+
+def test_rounding_alone_is_found_by_who_does_not_know_of_it():
+    rng = np.random.default_rng(0)
+    probs = (rng.integers(1, 10, 4000) + 0.5 + 1e-6) / 10
+    labels = drawn(probs, rng)
+    assert caltest.test(stated(probs, 0.1), labels, **FAST).pvalue <= 0.02
+    assert caltest.test(stated(probs, 0.1), labels, rounding=0.1, **FAST).pvalue > 0.05
+
+
+def test_an_error_beyond_rounding_is_found():
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.3, 1.0, 1000)
+    labels = drawn(scores - 0.2, rng)
+    found = caltest.test(stated(scores, 0.05), labels, rounding=0.05, **FAST)
+    assert found.pvalue == 0.02
+    assert found.parameters["side"] == "over"
+    probs = dirichlet(1500, 5, 0, 0.3)
+    wrong = np.where(rng.random(1500) < 0.3, rng.integers(0, 5, 1500), labels_from(probs, rng))
+    kept = {"rounding": 0.05, "lens": "top_label", **FAST}
+    assert caltest.test(stated(probs, 0.05), wrong, **kept).pvalue == 0.02
+
+
+# ------------------------------------------------------------------ what is tested
+
+
+def test_it_is_the_test_of_half_a_step():
+    rng = np.random.default_rng(1)
+    scores = stated(rng.random(300), 0.05)
+    labels = drawn(np.clip(scores + 0.1, 0, 1), rng)
+    one = caltest.test(scores, labels, rounding=0.05, **FAST)
+    other = caltest.test(scores, labels, tolerance=0.025, **FAST)
+    assert (one.pvalue, one.alternative) == (other.pvalue, other.alternative)
+    assert one.statistic == pytest.approx(other.statistic, abs=1e-12)
+    both = caltest.test(scores, labels, rounding=0.05, tolerance=0.02, **FAST)
+    assert both.parameters["tolerance"] == pytest.approx(0.045)
+    assert both.pvalue == caltest.test(scores, labels, tolerance=0.045, **FAST).pvalue
+
+
+LENSES = [
+    ("top_label", 1),
+    ("class:2", 1),
+    ("top:2", 2),
+    ("top:5", 1),  # the one class outside was stated
+    (ClassSets([[0], [1, 2, 3, 4, 5]]), 1),
+    (ClassSets([[0, 1], [2, 3, 4, 5]]), 2),
+    (ClassSets([[0, 1, 2], [3, 4, 5]]), 3),
+]
+
+
+@pytest.mark.parametrize(("lens", "n_summed"), LENSES)
+def test_sums_of_stated_values(lens, n_summed):
+    true = dirichlet(50, 6, 0)
+    labels = np.arange(50) % 6
+    whole = sample(stated(true, 0.05), labels, rounding=0.05)
+    found = rounded_view(whole, caltest.lenses.find_lens(lens), 0.05)
+    assert found.n_summed == n_summed
+    assert found.tolerance == pytest.approx(0.025 * n_summed)
+    # What the lens shows of the true probabilities is within the tolerance of what is stated.
+    columns = caltest.lenses.find_lens(lens).reducer(Rows(whole.rows.stated))
+    inside = np.stack([columns(np.full(50, k)) for k in range(6)], axis=1)
+    assert np.abs(found.view.rows.probs[:, 1] - (true * inside).sum(axis=1)).max() <= found.tolerance
+    assert found.view.labels.tolist() == columns(labels).tolist()
+    counts = found.view.rows.probs * 20
+    assert np.abs(counts - np.round(counts)).max() < 1e-12
+    assert found.view.rows.probs.sum(axis=1) == pytest.approx(np.ones(50))
+
+
+def test_rows_need_sum_to_one_only_as_rounding_allows():
+    probs = [[0.35, 0.35, 0.35], [0.3, 0.3, 0.35], [0.35, 0.7, 0.0]] * 10
+    whole = sample(probs, [0, 1, 1] * 10, rounding=0.05)
+    assert whole.rows.probs.sum(axis=1) == pytest.approx(np.ones(30))
+    assert whole.rows.stated[:3] == pytest.approx(np.array(probs[:3]))
+    assert whole.rows.take(slice(2)).stated.shape == (2, 3)
+    result = caltest.test(probs, [0, 1, 1] * 10, rounding=0.05, lens="class:1", **FAST)
+    assert result.parameters["tolerance"] == 0.025
+    again = caltest.test(whole.rows, [0, 1, 1] * 10, rounding=0.05, lens="class:1", **FAST)
+    assert again.pvalue == result.pvalue
+    with pytest.raises(InputError, match="do not sum to 1"):
+        caltest.test(probs, [0, 1, 1] * 10, lens="class:1")
+
+
+def test_single_precision_and_the_ends():
+    scores = np.array([0.0, 0.05, 0.35, 0.7, 1.0, 1.0], dtype=np.float32)
+    whole = sample(scores, [0, 0, 1, 1, 1, 1], rounding=0.05)
+    assert whole.rows.probs[:, 1].tolist() == [0.0, 0.05, 0.35, 0.7, 1.0, 1.0]
+    result = caltest.test(scores, [1, 0, 1, 1, 0, 1], rounding=0.05, **FAST)
+    assert not any("probability 0" in each for each in result.warnings)  # it may be up to 2.5%
+
+
+# ------------------------------------------------------------------ words
+
+
+def test_the_words():
+    result = caltest.test([0.7, 0.35, 0.0, 1.0], [1, 0, 0, 1], rounding=0.05, **FAST)
+    text = " ".join(result.summary().split())
+    assert "stated in steps of 5%: a stated 70% stands for 67.5 to 72.5%" in text
+    assert "err by more than 2.5 points either way" in text
+    assert "the model is wrong by more than rounding explains" in text
+    assert json.loads(json.dumps(result.to_dict()))["parameters"]["rounding"] == 0.05
+    text = caltest.test(
+        stated(dirichlet(20, 6, 0), 0.1), [0] * 20, lens="top:2", rounding=0.1, **FAST
+    ).summary()
+    assert "a stated 70% stands for 65 to 75%, the sum of 2 for ±10 points" in " ".join(text.split())
+
+
+P5 = stated(dirichlet(40, 5, 0), 0.05)
+Y5 = np.arange(40) % 5
+REFUSED = [
+    ({}, "rounding is about one probability, and 5 are looked at.*give lens='top_label', 'class:0'"),
+    ({"lens": "sorted"}, "rounding is about one probability, and 5 are looked at"),
+    ({"lens": "top_label", "rounding": 0.1}, r"no multiples of 0.1, in .* of 40 rows: row \d+ .* is 0"),
+    ({"rounding": 0.03}, "rounding is 0.03; give the step .*, 1 a multiple of it"),
+    ({"rounding": 0}, "rounding is 0; give the step"),
+    ({"rounding": 5}, "rounding is 5; give the step"),
+    ({"rounding": "5%"}, "rounding is '5%'"),
+    ({"lens": "top_label", "statistic": "ece"}, "'ece' does not move one way"),
+    ({"lens": "top_label", "alternative": "greater"}, "give 'over'"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED)
+def test_refusals(options, words):
+    with pytest.raises(InputError, match=words):
+        caltest.test(P5, Y5, **{"rounding": 0.05, **options})
+
+
+def test_other_refusals():
+    with pytest.raises(InputError, match=r"row 1 \(counting from 0\) is 0.33; give as rounding"):
+        caltest.test([0.5, 0.33], [0, 1], rounding=0.05)
+    with pytest.raises(InputError, match=r"row 0 .* sums to 0.65; give one column for every class"):
+        caltest.test([[0.6, 0.05, 0.0], [0.5, 0.5, 0.0]], [0, 1], rounding=0.05, lens="top_label")
+    with pytest.raises(InputError, match="sums to 0; "):
+        caltest.test(np.zeros((3, 60)), [0, 1, 2], rounding=0.05, lens="top_label")
+    with pytest.raises(InputError, match="percentages"):
+        caltest.test([50.0, 35.0], [0, 1], rounding=0.05)
+    with pytest.raises(InputError, match="adds up 2 values, so that any probability may be meant"):
+        caltest.test(np.eye(4), [0, 1, 2, 3], rounding=1, lens="top:2")
+    with pytest.raises(InputError, match="rounding is about probabilities of classes"):
+        caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], rounding=0.1)
+
+
+# ------------------------------------------------------------------ files
+
+
+def test_files(tmp_path):
+    from typer.testing import CliRunner
+
+    from caltest.cli import app
+
+    rng = np.random.default_rng(3)
+    probs, labels = stated(rng.dirichlet(np.ones(4), 200), 0.05), rng.integers(0, 4, 200)
+    table = tmp_path / "rows.csv"
+    lines = [",".join(f"{p:.2f}" for p in row) + f",{y}" for row, y in zip(probs, labels, strict=True)]
+    table.write_text("\n".join(["0,1,2,3,label", *lines]) + "\n")
+    arrays = tmp_path / "rows.npz"
+    np.savez(arrays, probs=probs, labels=labels)
+    expected = caltest.test(probs, labels, rounding=0.05, lens="class:1", rng=0, n_resamples=99).pvalue
+    found = caltest.files.scan(table)
+    assert caltest.test(found, rounding=0.05, lens="class:1", rng=0, n_resamples=99).pvalue == expected
+    read = caltest.files.read(arrays, rounding=0.05)
+    assert read.rows.stated == pytest.approx(probs)
+    options = ["--seed", "0", "--resamples", "99", "--json", "--jobs", "1", "--rounding", "0.05"]
+    for file in (table, arrays):
+        run = CliRunner().invoke(app, ["test", str(file), "--lens", "class:1", *options])
+        assert json.loads(run.stdout)["pvalue"] == expected
+    refused = CliRunner().invoke(app, ["test", str(table), *options])
+    assert refused.exit_code == 2
+    assert "rounding is about one probability" in refused.output
+    assert "give --lens 'top_label'" in refused.output
