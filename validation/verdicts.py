@@ -3,8 +3,8 @@
 ``python -m validation.verdicts directions --repetitions 200``: audits with all defaults of calibrated
 models of ten classes in 8 crossed groups, of 60 classes that are over-confident (temperature 0.7; all
 classes alike, so that no class's mean is wrong by more than a hair), and of one probability with a
-slope and an intercept. Share of audits with a wrong claim of direction (a finding, and an interval on the
-wrong side of the true error, for any view or part), of audits in which all intervals hold the true
+slope and an intercept. Share of audits with a wrong claim of direction (a finding, and an interval on
+the wrong side of the true error, for any view or part), of audits in which all intervals hold the true
 mean errors, and of audits that say that something is wrong.
 
 ``python -m validation.verdicts cells --repetitions 40``: two crossed columns of groups (2 × 5 values),

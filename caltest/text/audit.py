@@ -210,14 +210,13 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         and (each.group is None or set(each.group.conditions) < own)
     ]
     if view.group and around:
-        names = [group_name(each.group) for each in around]
-        include, are = ("includes", "is") if len(names) == 1 else ("include", "are")
         side = WRONG[view.direction or ""]
-        yield f"{_capital(_names(names))} {include} these rows, and {are} {side} with them."
+        names = _names(group_name(each.group) for each in around)
+        yield f"{_capital(side)} as well, because they contain these rows: {names}."
     others = [
         each
         for each in alike
-        if each not in around and each.group and set(each.group.conditions) != own
+        if each not in around and each.group and not own <= set(each.group.conditions)
     ]
     worse = [each for each in others if each.key in found and each.direction]
     if view.group and others and not any(each.key in found for each in others):

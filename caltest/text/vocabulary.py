@@ -85,17 +85,12 @@ def view_name(view: View) -> str:
 
 
 def narrow_name(view: View, most: int) -> str:
-    """Return what is looked at in at most so many characters, 16 at least; every part is in it."""
+    """Return what is looked at in at most so many characters, 16 at least: of groups the values."""
     name = view_name(view)
     if len(name) <= most or view.group is None:
         return shortened(name, most)
-    parts = [lens_name(view)]
-    for each in view.group.conditions:
-        parts += [shown_column(each.column), shown_value(each.value)]
-    conditions = len(view.group.conditions)
-    room = most - len(" in ") - conditions * len(" = ") - (conditions - 1) * len(", ")
+    parts = [lens_name(view), *(shown_value(each.value) for each in view.group.conditions)]
+    room = most - len(": ") - (len(parts) - 2) * len(", ")
     fitting = [k for k in range(1, most) if sum(min(len(part), k) for part in parts) <= room]
-    each_most = max(fitting, default=1)
-    what, *pairs = (shortened(part, each_most) for part in parts)
-    texts = [f"{column} = {value}" for column, value in zip(pairs[::2], pairs[1::2], strict=True)]
-    return shortened(f"{what} in {', '.join(texts)}", most)
+    what, *values = (shortened(part, max(fitting, default=1)) for part in parts)
+    return shortened(f"{what}: {', '.join(values)}", most)
