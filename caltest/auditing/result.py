@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -200,6 +201,11 @@ class Audit(Result):
     def headline(self) -> str:
         """The answer in one sentence: event, group, direction and size, where they are proved."""
         return self._written("headline")
+
+    def _repr_html_(self) -> str:
+        """Return the first screen of its report, as notebooks show it."""
+        fragment: str = import_module("caltest.report").to_fragment(self)
+        return fragment
 
     @arguments()
     def to_frame(self) -> pd.DataFrame:

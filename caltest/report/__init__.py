@@ -4,6 +4,6 @@ All are made of a frozen :class:`~caltest.auditing.result.Audit` and nothing els
 the same bytes.
 """
 
-from caltest.report.formats import save, schema, to_html, to_json, to_junit, to_markdown
+from caltest.report.formats import save, schema, to_fragment, to_html, to_json, to_junit, to_markdown
 
-__all__ = ["save", "schema", "to_html", "to_json", "to_junit", "to_markdown"]
+__all__ = ["save", "schema", "to_fragment", "to_html", "to_json", "to_junit", "to_markdown"]

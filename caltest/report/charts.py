@@ -3,60 +3,331 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
 from caltest import pvalues
-from caltest.auditing.result import Audit, Reliability
-from caltest.text.numbers import number, probability_axis
-
-_SIDE, _LEFT, _TOP = 252.0, 52.0, 12.0  # of the square of a reliability diagram
-_BINS, _WIDE, _HIGH = 30, 300.0, 150.0  # of the histogram
-_ROOM = 0.82  # of its width is for the draws, if the observed value is far away from them
-_NAME, _GAP = 92.0, 3.0  # of "rejects beyond", at most, and to the line beside it
-_EDGE = (-10.0, 316.0)  # of the picture
-_FAR = 2.0  # times what most draws reach, which the axis then leaves out
+from caltest.auditing.result import Audit
+from caltest.auditing.views import Cumulative, Histogram, Part, Reliability, View
+from caltest.report import axes
+from caltest.report.axes import Axis
+from caltest.text.audit import RARE
+from caltest.text.numbers import number
 
 
-def diagram(reliability: Reliability) -> SimpleNamespace:
-    """Lay a reliability diagram out, on axes no longer than its points need.
+class Size(NamedTuple):
+    """Of a picture: the whole, the plot in it, and the bars beneath the plot."""
 
-    Of it: ``x_ticks`` and ``y_ticks``, places and labels; ``low`` and ``high``, the first and the last
-    label; ``band``, its corners as SVG writes them; ``points``, one a bin: its place, the ends of its
-    band, and whether it is ``outside``, as so many are.
+    name: str
+    width: int
+    height: int
+    left: float
+    right: float
+    top: float
+    bottom: float
+    floor: float  # of the bars
+
+    def x(self, place: float) -> float:
+        """Return where a place from 0 to 1 is."""
+        return round(self.left + (self.right - self.left) * place, 1)
+
+    def y(self, place: float) -> float:
+        """Return how high a place from 0 to 1 is."""
+        return round(self.bottom - (self.bottom - self.top) * place, 1)
+
+
+#: Of the first screen: where there is room, and on a phone or on paper.
+FIRST = (Size("wide", 540, 346, 46, 520, 22, 258, 310), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
+_SMALL = Size("small", 342, 306, 50, 322, 22, 218, 270)
+
+_BARS = 46.0  # height of the tallest
+_SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
+_CERTAIN = 0.9
+_DIAMOND = "l5.4 5.4l-5.4 5.4l-5.4-5.4Z"
+
+
+@dataclass
+class Drawing:
+    """An SVG picture: what it is for who cannot see it, and its marks, the lowest first."""
+
+    size: Size
+    label: str
+    marks: list[SimpleNamespace] = field(default_factory=list)
+
+    def path(self, kind: str, d: str) -> None:
+        """Add a line or a shape."""
+        self.marks.append(SimpleNamespace(tag="path", kind=kind, d=d))
+
+    def box(self, kind: str, left: float, top: float, right: float, bottom: float) -> None:
+        """Add a rectangle."""
+        self.path(kind, f"M{left:.1f} {top:.1f}H{right:.1f}V{bottom:.1f}H{left:.1f}Z")
+
+    def dot(self, x: float, y: float, bad: bool) -> None:
+        """Add a filled diamond, or a hollow circle."""
+        if bad:
+            self.path("dot bad", f"M{x:.1f} {y - 5.4:.1f}{_DIAMOND}")
+        else:
+            self.marks.append(SimpleNamespace(tag="circle", kind="dot ok", x=x, y=y))
+
+    def text(self, x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> None:
+        """Add a line of text."""
+        self.marks.append(
+            SimpleNamespace(
+                tag="text", kind=kind, x=round(x, 1), y=round(y, 1), anchor=anchor, text=text
+            )
+        )
+
+    def grid(self, x: Axis, y: Axis, of_x: str, of_y: str) -> None:
+        """Add the grid, its labels, and what the axes are."""
+        size = self.size
+        for value, label in y.marks:
+            at = size.y(y.at(value))
+            self.path("grid", f"M{size.left} {at}H{size.right}")
+            self.text(size.left - 6, at + 4, label, "end")
+        self.text(0.0, 11.0, of_y, kind="lab")
+        for value, label in x.thinned(7 if size.width > 400 else 6).marks:
+            at = size.x(x.at(value))
+            self.path("grid", f"M{at} {size.top}V{size.bottom}")
+            self.text(at, size.floor + 15, label, "middle")
+        self.text((size.left + size.right) / 2, size.floor + 32, of_x, "middle", "lab")
+
+    def bars(self, x: Axis, edges: Sequence[float], counts: Sequence[float]) -> None:
+        """Add how many rows there are where, beneath the plot: areas are shares of the rows."""
+        size = self.size
+        ends = [size.x(x.at(edge)) for edge in edges]
+        wide = [(a, b, count) for a, b, count in zip(ends[:-1], ends[1:], counts, strict=True) if b > a]
+        most = max((count / (b - a) for a, b, count in wide), default=0.0)
+        for a, b, count in wide:
+            if count:
+                high = max(_BARS * count / (b - a) / most, 0.4)
+                gap = 0.8 if b - a > 3.0 else 0.0
+                self.box("bar", a + gap / 2, size.floor - high, b - gap / 2, size.floor)
+        self.path("axis", f"M{size.left} {size.floor}H{size.right}")
+
+
+def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Return the finest parts of a view, or the view itself where it has none; and its halves."""
+    finest = max((part.of for part in view.parts), default=0)
+    parts = tuple(part for part in view.parts if part.of == finest)
+    halves = tuple(part for part in view.parts if part.of == 2)
+    if not parts and view.predicted is not None and view.observed is not None:
+        assert view.low is not None
+        assert view.high is not None
+        h = view.histogram
+        ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
+        only = Part(1, 0, view.rows, view.predicted, view.observed, view.low, view.high, *ends)
+        return (only,), ()
+    return parts, () if finest == 2 or len(halves) != 2 else halves
+
+
+def is_rare(parts: Sequence[Part], view: View) -> bool:
+    """Whether a view is drawn in events per 1,000, on logarithmic axes."""
+    if max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
+        return False
+    predicted = [part.predicted for part in parts if part.predicted > 0.0]
+    return len(predicted) > 1 and max(predicted) >= 10.0 * min(predicted)
+
+
+def _x_axis(parts: Sequence[Part], h: Histogram | None, *more: float) -> Axis:
+    """Return an axis of the predictions: nearly all of them, stretched where most are near the end."""
+    values = [part.predicted for part in parts]
+    middle = sorted(values)[len(values) // 2]
+    if middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2:
+        return axes.stretched([min(values), max(values), *more])
+    if h and sum(h.counts):
+        cumulated = np.cumsum(h.counts) / sum(h.counts)
+        first, last = np.searchsorted(cumulated, [0.005, 0.995])
+        values += [h.edges[first], h.edges[min(last + 1, len(h.counts))]]
+    return axes.probabilities([*values, *more])
+
+
+def _rows_beneath(drawing: Drawing, x: Axis, h: Histogram | None, parts: Sequence[Part]) -> None:
+    """Draw where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
+    if x.scale == "linear" and h is not None:
+        drawing.bars(x, h.edges, h.counts)
+    elif len(parts) > 1:
+        edges = [
+            parts[0].start,
+            *((a.end + b.start) / 2 for a, b in pairwise(parts)),
+        ]
+        drawing.bars(x, [*edges, parts[-1].end], [part.rows for part in parts])
+    else:
+        drawing.path("axis", f"M{drawing.size.left} {drawing.size.floor}H{drawing.size.right}")
+    drawing.text(drawing.size.right - 4, drawing.size.bottom + 16, "rows", "end", "lab")
+
+
+def curve(view: View, label: str, said: bool, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
+    """Draw observed against predicted, a dot a part; ``said``: whether what excludes 0 is a finding."""
+    parts, _ = parts_of(view)
+    h = view.histogram
+    rare = is_rare(parts, view)
+    lows = [max(part.predicted - part.high, 0.0) for part in parts]
+    highs = [min(part.predicted - part.low, 1.0) for part in parts]
+    shown = [value for part in parts for value in (part.predicted, part.observed)]
+    if rare:
+        axis = axes.per_thousand([*shown, *highs])
+        of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
+    else:
+        axis = _x_axis(parts, h, *shown, *lows, *highs)
+        of_x, of_y = "predicted probability", "observed rate"
+        if axis.scale == "logit":
+            of_x = "predicted probability (stretched towards the ends)"
+    return tuple(_curve(size, axis, view, label, said, of_x, of_y) for size in sizes)
+
+
+def _curve(size: Size, axis: Axis, view: View, label: str, said: bool, of_x: str, of_y: str) -> Drawing:
+    parts, _ = parts_of(view)
+    drawing = Drawing(size, label)
+    drawing.grid(axis, axis, of_x, of_y)
+    drawing.path("diag", f"M{size.left} {size.bottom}L{size.right} {size.top}")
+    places = [(size.x(axis.at(part.predicted)), size.y(axis.at(part.observed))) for part in parts]
+    if len(parts) > 1:
+        drawing.path("thin", "M" + "L".join(f"{x} {y}" for x, y in places))
+    for part, (x, y) in zip(parts, places, strict=True):
+        bad = said and not part.low <= 0.0 <= part.high
+        ends = [size.y(axis.at(part.predicted - end)) for end in (part.high, part.low)]
+        drawing.path(f"int {'bad' if bad else 'ok'}", f"M{x} {ends[0]}V{ends[1]}")
+        drawing.dot(x, y, bad)
+    _rows_beneath(drawing, axis, view.histogram, parts)
+    # Each label stands in its corner, unless a dot or its interval is there.
+    drawing.text(size.left + 8, size.top + 16, "observed more: too low", kind="lab")
+    drawing.text(size.right - 8, size.bottom - 10, "observed less: too high", "end", "lab")
+    return drawing
+
+
+def errors(
+    view: View, label: str, said: bool, limit: float | None, sizes: Sequence[Size] = FIRST
+) -> tuple[Drawing, ...]:
+    """Draw the error by prediction: dots for parts, boxes for halves, the limit shaded."""
+    parts, halves = parts_of(view)
+    ends = [end for part in (*parts, *halves) for end in (part.low, part.high)]
+    if limit is not None:
+        ends += [-1.2 * limit, 1.2 * limit]
+    y = axes.points(1.1 * min(ends), 1.1 * max(ends))
+    x = _x_axis(parts, view.histogram)
+    found = []
+    for size in sizes:
+        drawing = Drawing(size, label)
+        if limit is not None:
+            top, bottom = (size.y(y.at(end)) for end in (limit, -limit))
+            drawing.box("corridor", size.left, top, size.right, bottom)
+        drawing.grid(x, y, "predicted probability", "error (predicted − observed), points")
+        for half in halves:
+            bad = said and not half.low <= 0.0 <= half.high
+            left, right = size.x(x.at(half.start)), size.x(x.at(half.end))
+            kind = "half bad" if bad else "half"
+            drawing.box(kind, left, size.y(y.at(half.high)), right, size.y(y.at(half.low)))
+            drawing.path(
+                "halfmean bad" if bad else "halfmean", f"M{left} {size.y(y.at(half.error))}H{right}"
+            )
+        drawing.path("zero", f"M{size.left} {size.y(y.at(0.0))}H{size.right}")
+        for part in parts:
+            bad = said and not part.low <= 0.0 <= part.high
+            at = size.x(x.at(part.predicted))
+            low, high = size.y(y.at(part.low)), size.y(y.at(part.high))
+            drawing.path(f"int {'bad' if bad else 'ok'}", f"M{at} {low}V{high}")
+            drawing.dot(at, size.y(y.at(part.error)), bad)
+        _rows_beneath(drawing, x, view.histogram, parts)
+        drawing.text(size.left + 6, size.top + 13, "too high ▴", kind="lab")
+        drawing.text(size.left + 6, size.bottom - 5, "too low ▾", kind="lab")
+        found.append(drawing)
+    return tuple(found)
+
+
+def cumulative(drawn: Cumulative, label: str, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
+    """Draw the cumulative difference of a view, and the band that chance alone stays in."""
+    values = (0.0, *drawn.difference)
+    y = axes.points(1.1 * min(*values, -drawn.band), 1.1 * max(*values, drawn.band))
+    x = axes.probabilities([0.0, 1.0])
+    found = []
+    for size in sizes:
+        size = size._replace(bottom=size.floor)
+        drawing = Drawing(size, label)
+        top, bottom = (size.y(y.at(end)) for end in (drawn.band, -drawn.band))
+        drawing.box("band", size.left, top, size.right, bottom)
+        drawing.grid(x, y, "share of the rows, from the lowest prediction", "points of all rows")
+        drawing.path("zero", f"M{size.left} {size.y(y.at(0.0))}H{size.right}")
+        places = [
+            f"{size.x(x.at(a))} {size.y(y.at(b))}"
+            for a, b in zip((0.0, *drawn.share), values, strict=True)
+        ]
+        drawing.path("line", "M" + "L".join(places))
+        found.append(drawing)
+    return tuple(found)
+
+
+def small(parts: Sequence[Part], axis: Axis | None = None) -> bool:
+    """Whether errors are too small to be seen beside a diagonal."""
+    if len(parts) < 3:
+        return False
+    wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)
+    return max(max(-part.low, part.high) for part in parts) <= _SMALL_ERROR * wide
+
+
+def reliability(r: Reliability, label: str) -> Drawing:
+    """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
+    axis = axes.probabilities([*r.predicted, *r.observed, *r.low, *r.high])
+    size = _SMALL._replace(floor=_SMALL.bottom + 4)._replace(bottom=258, floor=258)
+    drawing = Drawing(size, label)
+    bins = list(zip(r.predicted, r.observed, r.low, r.high, strict=True))
+
+    def at(x: float, y: float) -> str:
+        return f"{size.x(axis.at(x))} {size.y(axis.at(y))}"
+
+    corners = [at(p, high) for p, _, _, high in bins] + [at(p, low) for p, _, low, _ in bins[::-1]]
+    drawing.path("band", f"M{'L'.join(corners)}Z")
+    for p, _, low, high in bins:
+        drawing.path("ends", f"M{at(p, low)}L{at(p, high)}")
+    drawing.grid(axis, axis, "predicted probability", "observed rate")
+    drawing.path("diag", f"M{size.left} {size.bottom}L{size.right} {size.top}")
+    for p, o, low, high in bins:
+        drawing.dot(size.x(axis.at(p)), size.y(axis.at(o)), not low <= o <= high)
+    return drawing
+
+
+# ------------------------------------------------------------------ bars of the table of slices
+
+
+def gauges(
+    ends: Sequence[tuple[float, float, float]],
+    axis: Axis,
+    limit: tuple[float, float] | None,
+    zero: float,
+) -> tuple[list[SimpleNamespace], SimpleNamespace]:
+    """Lay intervals out on a common axis, in percent of its width: of each low, high and its middle.
+
+    Returned are the bars, and the axis: its marks, where zero is, and the limit.
     """
-    r = reliability
-    marks = probability_axis(min(*r.says, *r.share, *r.low), max(*r.says, *r.share, *r.high))
-    low, high = marks[0], marks[-1]
 
-    def x(value: float) -> float:
-        return round(_LEFT + _SIDE * (value - low) / (high - low), 2)
+    def at(value: float) -> float:
+        return round(100.0 * axis.at(value), 2)
 
-    def y(value: float) -> float:
-        return round(_TOP + _SIDE * (high - value) / (high - low), 2)
+    bars = [SimpleNamespace(low=at(low), high=at(high), at=at(value)) for low, value, high in ends]
+    corridor = None if limit is None else (at(limit[0]), round(at(limit[1]) - at(limit[0]), 2))
+    marks = [(at(value), label) for value, label in axis.marks]
+    return bars, SimpleNamespace(marks=marks, zero=at(zero), corridor=corridor)
 
-    digits = max(0, -math.floor(math.log10(marks[1] - low) + 1e-6) - 2)
-    labels = [f"{100.0 * mark:.{digits}f}%" for mark in marks]
-    bins = list(zip(r.says, r.share, r.low, r.high, strict=True))
-    band = [f"{x(s)},{y(h)}" for s, _, _, h in bins] + [f"{x(s)},{y(b)}" for s, _, b, _ in bins[::-1]]
-    points = [
-        SimpleNamespace(x=x(s), y=y(t), low=y(b), high=y(h), outside=not b <= t <= h)
-        for s, t, b, h in bins
-    ]
-    return SimpleNamespace(
-        x_ticks=[(x(mark), label) for mark, label in zip(marks, labels, strict=True)],
-        y_ticks=[(y(mark), label) for mark, label in zip(marks, labels, strict=True)],
-        band=" ".join(band),
-        points=points,
-        outside=sum(point.outside for point in points),
-        low=labels[0],
-        high=labels[-1],
-    )
+
+# ------------------------------------------------------------------ the evidence among that of draws
+
+_BINS, _FAR = 30, 2.0  # times what most draws reach, which the axis then leaves out
+_ROOM = 0.82  # of its width is for the draws, if the observed value is far away from them
+_NAME, _GAP = 96.0, 3.0  # of "rejects beyond", and to the line beside it
 
 
 def histogram(audit: Audit) -> SimpleNamespace | None:
-    """Lay out the largest evidence of every draw, and of the labels; None where it is not known."""
+    """Draw the largest evidence of every draw, and of the labels; None where it is not known.
+
+    Of it: ``drawing``, ``reached`` (draws as large as the labels), ``draws``, ``beyond`` (draws off the
+    axis), ``far`` (whether the labels are), and whether the p-value of the whole is that rank
+    (``ranked``), larger (``doubled``: a check of two sides) or smaller (``settled``: by a label of
+    probability 0).
+    """
     drawn = audit.null_distribution
     if drawn is None or not np.isfinite(drawn).any():
         return None
@@ -67,62 +338,70 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
     if most > 0.0:  # one digit, and no smaller
         size = 10.0 ** math.floor(math.log10(most))
         end = next(k * size for k in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0) if k * size >= most * (1 - 1e-12))
-    width = _WIDE * (_ROOM if far else 1.0)
-    at = round(_WIDE * (0.5 + _ROOM / 2) if far else width * observed / end, 2)
-    counts, edges = np.histogram(draws, bins=_BINS, range=(0.0, end))
-    bars = [
-        SimpleNamespace(
-            x=round(width * left / end, 2),
-            y=round(_HIGH - _HIGH * count / max(counts), 2),
-            width=round(width / _BINS, 2),
-            height=round(_HIGH * count / max(counts), 2),
-        )
-        for count, left in zip(counts.tolist(), edges[:-1].tolist(), strict=True)
-        if count
-    ]
-    # The draw that the evidence of the labels must exceed for a rejection, if it is ranked at all.
-    ranked, limit = audit.correction == "westfall_young", None
+    ranked = audit.correction == "westfall_young"
     allowed = math.floor(audit.alpha * (len(drawn) + 1) * (1.0 + 1e-12))
+    limit = None
     if ranked and allowed and np.sort(drawn)[-allowed] <= end:
-        limit = round(width * float(np.sort(drawn)[-allowed]) / end, 2)
+        limit = float(np.sort(drawn)[-allowed])
     reached = pvalues.count(drawn, observed, "greater")
     rank = (1 + reached) / (1 + len(drawn))
+    label = (
+        f"Strongest evidence of {len(drawn):,} simulated label sets: median "
+        f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed "
+        f"labels {number(observed)}, which {reached:,} reach."
+    )
     return SimpleNamespace(
-        bars=bars,
-        ticks=[(round(width * k / 4, 2), number(end * k / 4)) for k in range(5)],
-        observed=at,
-        threshold=limit,
-        named=_named(limit or 0.0, at),
-        far=far,  # beyond the axis, which is then broken
-        value=number(observed),
-        median=number(float(np.median(draws))),
-        most=number(float(draws[-1])),
+        drawing=_evidence(audit, draws, limit, end, far, label),
+        far=far,
         reached=reached,
         draws=len(drawn),
         beyond=len(drawn) - int(np.count_nonzero(draws <= end)),
-        # Whether the p-value of the whole is that rank; or larger, as that of a check of two sides is;
-        # or smaller, for a label of probability 0 came true.
         ranked=ranked,
         doubled=audit.pvalue > (1.0 + 1e-9) * rank,
         settled=audit.impossible > 0 and audit.pvalue < (1.0 - 1e-9) * rank,
     )
 
 
-def _named(limit: float, observed: float) -> float:
+def _evidence(
+    audit: Audit, draws: np.ndarray, limit: float | None, end: float, far: bool, label: str
+) -> Drawing:
+    size = Size("evidence", 342, 220, 16, 326, 34, 180, 180)
+    drawing = Drawing(size, label)
+    share = _ROOM if far else 1.0
+
+    def x(value: float) -> float:
+        return size.x(share * value / end)
+
+    counts, edges = np.histogram(draws, bins=_BINS, range=(0.0, end))
+    for count, left, right in zip(
+        counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True
+    ):
+        if count:
+            drawing.box("bar", x(left), size.y(count / max(counts)), x(right), size.bottom)
+    drawing.path("axis", f"M{size.left} {size.bottom}H{x(end)}")
+    if far:
+        drawing.path("axis", f"M{x(end)} {size.bottom}h5l3 -6l4 12l3 -6H{size.right}")
+    for k in range(5):
+        drawing.text(x(end * k / 4), size.bottom + 16, number(end * k / 4), "middle")
+    observed = size.x((1.0 + _ROOM) / 2) if far else x(audit.statistic)
+    if limit is not None:
+        drawing.path("threshold", f"M{x(limit)} {size.top - 2}V{size.bottom}")
+        drawing.text(_beside(x(limit), observed, size.width), size.top - 6, "rejects beyond", "middle")
+    drawing.path(
+        f"labels {'bad' if audit.rejected else 'ok'}", f"M{observed} {size.top - 16}V{size.bottom}"
+    )
+    anchor = "end" if observed > 250 else "start" if observed < 90 else "middle"
+    drawing.text(observed, size.top - 22, f"your labels: {number(audit.statistic)}", anchor, "strong")
+    drawing.text(size.width / 2, size.bottom + 34, "strongest evidence of any check", "middle", "lab")
+    return drawing
+
+
+def _beside(limit: float, observed: float, width: float) -> float:
     """Return where the middle of the threshold's name is: near it, and off the line of the labels."""
     half = _NAME / 2
-    middle = min(max(limit, half + _EDGE[0]), _EDGE[1] - half)
+    middle = min(max(limit, half), width - half)
     if abs(middle - observed) >= half + _GAP:
         return middle
     left, right = observed - half - _GAP, observed + half + _GAP
     before = observed >= limit  # beside the line, on the side of the threshold, if there is room
-    return left if (before and left - half >= _EDGE[0]) or right + half > _EDGE[1] else right
-
-
-def gauge(gap: float | None, over: float | None, under: float | None, scale: float) -> SimpleNamespace:
-    """Lay a view's errors out, proved and mean, on a line from −scale to scale that is 160 long."""
-
-    def at(error: float | None) -> float | None:
-        return None if error is None else round(80.0 + 74.0 * max(-1.0, min(error / scale, 1.0)), 2)
-
-    return SimpleNamespace(under=at(-under if under else None), over=at(over or None), gap=at(gap))
+    return left if (before and left >= half) or right + half > width else right

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -11,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -19,9 +22,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from caltest._arguments import arguments
 from caltest._visible import line, quoted, visible
 from caltest._writing import write_whole
-from caltest.auditing.result import Audit, Check
+from caltest.auditing.result import Audit
+from caltest.auditing.views import Check
 from caltest.exceptions import InputError
-from caltest.report.summary import sentence, summarise
+from caltest.report.first import first_screen, sentence
+from caltest.report.summary import summarise
 from caltest.text import audit as words
 from caltest.text.numbers import counted
 from caltest.text.vocabulary import lens_name
@@ -39,7 +44,7 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
     "html": re.compile(
         rb'<!doctype html>.{0,2000}?<meta name="generator" content="caltest ', re.DOTALL
     ),
-    "markdown": re.compile("## (✗ Rejected|○ Not rejected): ".encode()),
+    "markdown": re.compile("## (?:▲|◐|◆|●|○|✗) [A-Z][a-z]+(?: [a-z]+)*: ".encode()),
     "json": re.compile(rb'\{\s*"caltest":\s*"'),
     "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
 }
@@ -53,8 +58,10 @@ _WORD_JOINER = "\N{WORD JOINER}"  # invisible: what it breaks is text
 
 
 @arguments()
-def to_html(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
-    """Return an audit as one page that needs nothing else: no network, no script, no other file.
+def to_html(
+    audit: Audit, *, title: str | None = None, command: str | None = None, date: str | None = None
+) -> str:
+    """Return an audit as one page that needs nothing else: no network, no other file.
 
     Parameters
     ----------
@@ -64,12 +71,15 @@ def to_html(audit: Audit, *, title: str | None = None, command: str | None = Non
         What the report is about, a model's name for instance. Default: "Calibration audit".
     command
         The shell command that repeats the audit, shown beside the Python call. Default: none.
+    date
+        When the audit was made, as text. Default: none, so that the same audit gives the same bytes.
 
     Returns
     -------
     str
-        HTML, for light and dark screens, phones and paper. Of more than 200 hypotheses the strongest
-        are shown and the others counted; :func:`to_json` has all.
+        HTML, for light and dark screens, phones and paper. Its one script sorts and filters tables,
+        and nothing is missing without it. Of more than 300 hypotheses the strongest are shown and the
+        others counted; :func:`to_json` has all.
 
     Examples
     --------
@@ -77,26 +87,53 @@ def to_html(audit: Audit, *, title: str | None = None, command: str | None = Non
     >>> digits = caltest.datasets.load_digits_predictions("random_forest")
     >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
     >>> page = caltest.report.to_html(audit, title="Random forest")
-    >>> "<title>Rejected: Random forest</title>" in page
+    >>> "<title>Error found: Random forest</title>" in page
     True
     """
-    return rendered(audit, "html", title=title, command=command)
+    return rendered(audit, "html", title=title, command=command, date=date)
 
 
 @arguments()
-def to_markdown(audit: Audit, *, title: str | None = None, command: str | None = None) -> str:
+def to_fragment(audit: Audit) -> str:
+    """Return the first screen of a report as a piece of HTML, as notebooks show it.
+
+    Parameters
+    ----------
+    audit
+        What :func:`caltest.audit` found.
+
+    Returns
+    -------
+    str
+        HTML with a style of its own that touches nothing else on the page.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> digits = caltest.datasets.load_digits_predictions("random_forest")
+    >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
+    >>> caltest.report.to_fragment(audit).startswith('<div class="caltest">')
+    True
+    """
+    return _environment().get_template("fragment.html.j2").render(first=first_screen(audit))
+
+
+@arguments()
+def to_markdown(
+    audit: Audit, *, title: str | None = None, command: str | None = None, date: str | None = None
+) -> str:
     """Return an audit as Markdown, for a comment on a pull request or the summary of a job.
 
     Parameters
     ----------
-    audit, title, command
+    audit, title, command, date
         As in :func:`to_html`.
 
     Returns
     -------
     str
-        Markdown as GitHub and GitLab show it: the verdict, the worst findings, what is proved, what
-        repeats it. It stays short, however many hypotheses there are.
+        Markdown as GitHub and GitLab show it: the verdict, the worst views with their intervals, what
+        to do next, what repeats it. It stays short, however many hypotheses there are.
 
     Examples
     --------
@@ -104,9 +141,9 @@ def to_markdown(audit: Audit, *, title: str | None = None, command: str | None =
     >>> digits = caltest.datasets.load_digits_predictions("random_forest")
     >>> audit = caltest.audit(digits.probs, digits.labels, lenses="top_label", n_resamples=99, rng=1)
     >>> print(caltest.report.to_markdown(audit, title="Random forest").splitlines()[0])
-    ## ✗ Rejected: Random forest
+    ## ◆ Error found: Random forest
     """
-    return rendered(audit, "markdown", title=title, command=command)
+    return rendered(audit, "markdown", title=title, command=command, date=date)
 
 
 @arguments()
@@ -188,6 +225,7 @@ def save(
     *,
     title: str | None = None,
     command: str | None = None,
+    date: str | None = None,
 ) -> None:
     """Write a report in the format that the file's suffix names.
 
@@ -199,8 +237,8 @@ def save(
         File to write: ``.html`` or ``.htm``, ``.md`` or ``.markdown``, ``.json``, or ``.xml`` (JUnit).
         An old file is replaced when the new one is complete, and stays as it is if anything goes
         wrong.
-    title, command
-        As in :func:`to_html`; JSON and XML have neither.
+    title, command, date
+        As in :func:`to_html`; JSON and XML have none.
 
     Raises
     ------
@@ -232,11 +270,17 @@ def save(
             f"the report is to be written to {quoted(str(path))}, which does not tell its format; give "
             f"a file that ends in {', '.join(by_suffix)}."
         )
-    write_whole({target: rendered(audit, kind, title=title, command=command)})
+    write_whole({target: rendered(audit, kind, title=title, command=command, date=date)})
 
 
 def rendered(
-    audit: Audit, kind: str, *, title: str | None, command: str | None, gate: str | None = None
+    audit: Audit,
+    kind: str,
+    *,
+    title: str | None,
+    command: str | None,
+    date: str | None = None,
+    gate: str | None = None,
 ) -> str:
     """Return a report in a format of :data:`SUFFIXES`.
 
@@ -244,8 +288,9 @@ def rendered(
     in JSON among the warnings.
     """
     if kind in _TEMPLATES:
-        report = summarise(audit, title=title, command=command, gate=gate)
-        return _environment().get_template(_TEMPLATES[kind]).render(report=report)
+        report = summarise(audit, title=title, command=command, date=date, gate=gate)
+        template = _environment().get_template(_TEMPLATES[kind])
+        return template.render(report=report, first=report.first, script=_script())
     if gate is not None:
         audit = replace(audit, warnings=(gate, *audit.warnings))
     return to_json(audit) if kind == "json" else to_junit(audit)
@@ -275,6 +320,14 @@ def _environment() -> Environment:
     filters = {"markdown": markdown, "code": _code, "fenced": _fenced, "thousands": "{:,}".format}
     environment.filters.update(filters)
     return environment
+
+
+@cache
+def _script() -> SimpleNamespace:
+    """Return the one script of a page, and the hash by which the page allows it and no other."""
+    text = files("caltest.report").joinpath("templates", "tables.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return SimpleNamespace(text=text, hash=f"sha256-{digest}")
 
 
 def markdown(text: str) -> str:
@@ -324,6 +377,7 @@ def _junit(audit: Audit) -> str:
         ("pvalue", repr(audit.pvalue)),
         ("alpha", repr(audit.alpha)),
         ("rejected", str(audit.rejected).lower()),
+        ("verdict", audit.verdict),
         ("tolerance", "none" if audit.tolerance is None else repr(audit.tolerance)),
         ("correction", audit.correction),
         ("n_resamples", str(audit.n_resamples)),
@@ -346,11 +400,11 @@ def _junit(audit: Audit) -> str:
     if settled:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
         where = case("caltest.labels", "no label has probability 0")
-        fail(where, f"{rows}: a label came true that has probability 0")
+        fail(where, f"{rows}: the observed label has predicted probability 0")
     for check in audit.checks:
         where = case(f"caltest.{check.view.lens}", _case_name(check))
         if check.found:
-            fail(where, sentence(words.finding(check))).text = (
+            fail(where, sentence(words.finding(check, audit))).text = (
                 f"{visible(check.statistic)} = {check.value:.6g} ({visible(check.measures)})\n"
                 f"p = {check.pvalue:.6g}, adjusted for all hypotheses {check.adjusted:.6g}, "
                 f"alpha = {audit.alpha:g}"
@@ -359,7 +413,7 @@ def _junit(audit: Audit) -> str:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
         where = case("caltest.skipped", f"{each.what}{rows}")
         SubElement(where, "skipped", {"message": sentence(each.reason)})
-    SubElement(suite, "system-out").text = sentence(words.verdict(audit))
+    SubElement(suite, "system-out").text = sentence(words.headline(audit))
     indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, "unicode")}\n'
 

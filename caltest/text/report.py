@@ -1,0 +1,258 @@
+"""What only reports say: titles and notes of pictures and tables, made from their own intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from caltest.auditing.result import Audit
+from caltest.auditing.views import Cumulative, Part, View
+from caltest.text.audit import RARE, limit
+from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
+from caltest.text.vocabulary import group_name, view_name
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
+
+#: A mark before the verdict that needs no colour.
+ICONS = {"material": "▲", "small": "◐", "found": "◆", "within": "●", "not found": "○"}
+
+
+def many(count: int) -> str:
+    """Write a small number as a word."""
+    return _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
+
+
+def capital(text: str) -> str:
+    """Return a sentence's beginning."""
+    return text[:1].upper() + text[1:]
+
+
+# ------------------------------------------------------------------ intervals
+
+
+def side(audit: Audit, low: float | None, high: float | None) -> str | None:
+    """Return "too high" or "too low" of what may be said so: the audit found an error, and 0 is out."""
+    if not audit.rejected or low is None or high is None or low <= 0.0 <= high:
+        return None
+    return "too high" if low > 0.0 else "too low"
+
+
+def inside(audit: Audit, of: View | Part) -> bool:
+    """Whether an interval lies inside the limit; False where there is none."""
+    low, high, predicted = of.low, of.high, of.predicted
+    if low is None or high is None or predicted is None:
+        return False
+    if audit.materiality is not None:
+        return -audit.materiality <= low and high <= audit.materiality
+    ratio = audit.materiality_ratio
+    if ratio is None:
+        return False
+    return predicted - low <= ratio * predicted and predicted <= ratio * (predicted - high)
+
+
+def ratio_ends(of: View | Part) -> tuple[float, float]:
+    """Return the interval of predicted to true rate; infinite where the true rate may be 0."""
+    assert of.predicted is not None
+    assert of.low is not None
+    assert of.high is not None
+    least, most = max(of.predicted - of.high, 0.0), of.predicted - of.low
+    far = float("inf")
+    return (of.predicted / most if most else far), (of.predicted / least if least else far)
+
+
+def shaded(audit: Audit) -> str | None:
+    """Return what is shaded in pictures and tables: the limit, on either side; None without one."""
+    own = limit(audit)
+    return own if own is None or audit.materiality is None else f"±{own}"
+
+
+def is_rare(audit: Audit) -> bool:
+    """Whether rates are told per 1,000 rows: of two classes, where all of the event's are small."""
+    views = [view for view in audit.views if view.group is None and view.predicted is not None]
+    rates = [rate for view in views for rate in (view.predicted, view.observed) if rate is not None]
+    return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < RARE
+
+
+def share(rate: float) -> str:
+    """Write a rate in percent, for a table."""
+    return percent(rate, 1 if rate >= 0.001 else 2)
+
+
+def per_thousand(rate: float) -> str:
+    """Write a small rate as events per 1,000 rows."""
+    return f"{1000.0 * rate:,.{1 if rate >= 0.001 or not rate else 2}f}"
+
+
+def error_words(of: View | Part) -> str:
+    """Return an error and its interval in words: "7.8 points too low (interval 5.9 to 9.8)"."""
+    assert of.error is not None
+    assert of.low is not None
+    assert of.high is not None
+    size = signed_points(of.error).lstrip("+−")
+    way = "too high" if of.error > 0.0 else "too low"
+    if of.low <= 0.0 <= of.high:
+        low, high = outward_points(of.low, of.high)
+        ends = f"{low.lstrip('−')} points too low to {high} too high"
+    else:
+        ends = " to ".join(outward_points(*sorted((abs(of.low), abs(of.high)))))
+    return f"{size} points {way} (interval {ends})"
+
+
+def ratio_words(of: View | Part) -> str:
+    """Return the interval of predicted to observed in words, rounded outwards."""
+    low, high = ratio_ends(of)
+    least = math.floor(100.0 * low + 1e-9) / 100.0
+    if not math.isfinite(high):
+        return f"{least:.2f} times the observed rate, or more"
+    return f"{least:.2f} to {math.ceil(100.0 * high - 1e-9) / 100.0:,.2f} times the observed rate"
+
+
+def at_least(view: View) -> str:
+    """Return by how much some predictions are wrong at least, in points."""
+    over, under = view.at_least_over, view.at_least_under
+    if over is None and under is None:
+        return "not sought"
+    sides = [(over, "too high"), (under, "too low")]
+    texts = [f"{outward_points(bound, bound)[0]} {way}" for bound, way in sides if bound]
+    return "; ".join(texts) or "not shown"
+
+
+# ------------------------------------------------------------------ pictures
+
+
+def _noun(parts: Sequence[Part]) -> tuple[str, str]:
+    """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
+    alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
+    return _PARTS.get(parts[0].of, ("part", "parts")) if alike else ("part", "parts")
+
+
+def part_name(part: Part, view: View) -> str:
+    """Return what a half, or a part of tied predictions, is called in a table."""
+    if part.of == 2 and abs(2 * part.rows - view.rows) <= 0.1 * view.rows:
+        return f"{('Lower', 'Upper')[part.place]} half"
+    ends = list(dict.fromkeys(percents(part.start, part.end)))
+    return f"Predicted {' to '.join(ends)}"
+
+
+def _about(audit: Audit, view: View) -> str:
+    """Return of what a picture is, before its title; nothing where there is one thing to see."""
+    if audit.n_classes == 2:
+        return f"{group_name(view.group)}: " if view.group else ""
+    return f"{capital(view_name(view))}: "
+
+
+def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
+    """Return what a picture of parts shows, from their intervals."""
+    one, several = _noun(parts)
+    whole = f"{many(len(parts))} {several} of the predictions"
+    sides = [side(audit, part.low, part.high) for part in parts]
+    high, low = sides.count("too high"), sides.count("too low")
+    if len(parts) <= 1:
+        way = side(audit, view.low, view.high)
+        text = f"{way} on average." if way else "the mean is not shown to be wrong."
+    elif all(inside(audit, part) for part in parts):
+        text = f"every {one} of the predictions is inside the limit."
+    elif high and low:
+        text = f"too high in {many(high)}, too low in {many(low)} of {whole}."
+    elif high or low:
+        way, count = ("too high", high) if high else ("too low", low)
+        every = "both" if len(parts) == 2 else f"all {many(len(parts))}"
+        some = f"{many(count)} of {whole}"
+        text = f"{way} in {f'{every} {several} of the predictions' if count == len(parts) else some}."
+    else:
+        told = [side(audit, part.low, part.high) for part in halves]
+        names = [f"the {('lower', 'upper')[part.place]} half" for part in halves]
+        ways = [f"{name} {way}" for name, way in zip(names, told, strict=True) if way]
+        if ways:
+            text = f"{', '.join(ways)}, on average."
+        elif audit.rejected:
+            text = f"no single {one} of the predictions is shown to be wrong."
+        else:
+            text = f"no {one} of the predictions is shown to be wrong."
+    about = _about(audit, view)
+    return f"{about}{text}" if about else capital(text)
+
+
+def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part]) -> str:
+    """Return what the marks of a picture of parts are."""
+    one, several = _noun(parts)
+    sure = confidence_text(audit.confidence)
+    together = f"exact {sure} intervals, all groups and parts together"
+    if kind == "errors":
+        text = f"Dots: {several} of the predictions, with {together}."
+        if halves:
+            out = [side(audit, part.low, part.high) for part in halves]
+            proof = "; neither reaches zero, and that proves the error" if all(out) else ""
+            text += f" Boxes: the lower and the upper half{proof}."
+        if audit.materiality is not None:
+            text += f" Shaded: your limit, {shaded(audit)}."
+        return text
+    each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
+    rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
+    return f"Dots: {rate} {each}. Bars: {together}. Dashed: predicted = observed."
+
+
+def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
+    """Return what a cumulative difference shows: where it leaves its band."""
+    out = [value for value in drawn.difference if abs(value) > drawn.band]
+    if not out:
+        text = "the difference stays inside the band of chance."
+    else:
+        ways = {"surplus" if value > 0.0 else "deficit" for value in out}
+        text = f"the {'difference' if len(ways) == 2 else ways.pop()} leaves the band of chance."
+    about = _about(audit, view)
+    return f"{about}{text}" if about else capital(text)
+
+
+def cumulative_note(audit: Audit) -> str:
+    """Return how to read a cumulative difference."""
+    sure = confidence_text(audit.confidence)
+    return (
+        "Predicted less observed events, added up from the lowest prediction to the highest. A rising "
+        f"line: predictions too high there. Shaded: chance alone ({sure} for all checks together)."
+    )
+
+
+# ------------------------------------------------------------------ the table of slices
+
+
+def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: str) -> str:
+    """Return what a table of views shows, from their intervals; ``noun``: "group" or "class"."""
+    told = [(view, side(audit, view.low, view.high)) for view in views]
+    wrong = [(view, way) for view, way in told if way]
+    plural = {"class": "classes"}.get(noun, f"{noun}s")
+    if not wrong:
+        return f"No {noun} stands out." if audit.rejected else f"No {noun} is shown to be wrong."
+    ways = {way for _, way in wrong}
+    if worst is not None and worst.group is not None:
+        own = set(worst.group.conditions)
+        others = [view for view, _ in wrong if view.key != worst.key]
+        if all(view.group is None or set(view.group.conditions) < own for view in others):
+            return f"One {noun} stands out."
+    slices = [(view, way) for view, way in told if (view.group or view.lens.startswith("class:"))]
+    found = [pair for pair in slices if pair[1]]
+    if not found:
+        return f"No single {noun} stands out."
+    if len(ways) == 1 and len(found) == len(slices) > 1:
+        every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
+        return capital(f"{ways.pop()} in {every} {plural}.")
+    counts = [(way, sum(each == way for _, each in found)) for way in ("too high", "too low")]
+    texts = [
+        f"{way} in {many(count)} {noun if count == 1 else plural}" for way, count in counts if count
+    ]
+    return capital(f"{', '.join(texts)}.")
+
+
+def rows_title(audit: Audit, view: View) -> str:
+    """Return what a table of all rows and of parts of them shows."""
+    way = side(audit, view.low, view.high)
+    if way:
+        return f"All rows: {way} on average."
+    return "The mean of all rows is not shown to be wrong."
+
+
+def slices_note(audit: Audit, unit: str | None, nouns: str) -> str:
+    """Return what the bars of a table of slices are."""
+    sure = confidence_text(audit.confidence)
+    return f"{f'{unit}. ' if unit else ''}Bars: exact {sure} intervals, all {nouns} together."
