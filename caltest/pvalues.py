@@ -103,7 +103,7 @@ _MOST_SKEWED = 3.0
 # How far towards −2/s, where the cube root is infinitely steep and a gamma variable ends, it is
 # followed: its slope in z is 4 there. Beyond, the slope is 1, so that no value seems impossible.
 _FOLLOWED = 7.0 / 8.0
-_TIED = 1e-9  # evidence of one value, computed twice
+_TIED = 1e-9  # evidence or distance of one value, computed twice
 _LOG_2 = float(np.log(2.0))
 
 
@@ -291,7 +291,7 @@ def _standard(finite: Array) -> tuple[float, float, float]:
         return float(finite.sum()), 0.0, 0.0
     ordered = np.sort(finite)
     centre = float(np.median(ordered))
-    lower = centre - ordered[0] > ordered[-1] - centre
+    lower = centre - ordered[0] > (1.0 + _TIED) * (ordered[-1] - centre)  # rounding must not choose
     d = (ordered[1:] if lower else ordered[:-1]) - centre
     size = float(np.abs(d).max()) or 1.0
     d /= size  # third powers neither overflow nor vanish

@@ -9,7 +9,7 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits
 
 import caltest
-from caltest.auditing.engine import answers
+from caltest.auditing.draws import answers
 from caltest.data import sample
 from caltest.pvalues import adjusted, count, evidence_of_draws, pvalue, step_down
 from caltest.simulation import tempered
@@ -48,7 +48,7 @@ def test_every_value_is_the_statistic_of_its_rows():
     probs, labels = calibrated(240, 3, 2)
     group = np.arange(240) % 3
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
-    assert len(audit.checks) == 40
+    assert len(audit.checks) == 56
     for check in audit.checks:
         rows = slice(None) if check.view.group is None else group == int(check.view.group.value)
         lens = None if check.view.lens == "canonical" else check.view.lens
@@ -57,30 +57,34 @@ def test_every_value_is_the_statistic_of_its_rows():
 
 
 def test_a_plain_loop(without_bounds):
-    """Draw, look through each lens at each group, and rank: nothing shared, nothing in blocks."""
+    """Draw, look through each lens at each group and its rest, and rank: nothing shared, no blocks."""
     probs, labels = calibrated(120, 3, 2)
     labels[:40] = probs[:40].argmin(axis=1)
-    group = np.arange(120) % 2
-    audit = caltest.audit(probs, labels, groups=group, n_resamples=70, rng=7)
+    group = np.arange(120) % 3
+    audit = caltest.audit(probs, labels, groups=group, min_rows=20, n_resamples=70, rng=7)
     drawn = sample(probs, labels).rows.sampler(7).draw(0, 70).astype(int)
     columns, sides = [], []
+
+    def ranked(rows, lens, statistic):
+        column = [
+            caltest.estimate(probs[rows], each[rows], statistic, lens=lens) for each in (labels, *drawn)
+        ]
+        columns.append(column)
+        sides.append(STATISTICS[statistic].alternatives[0])
+        return pvalue(count(np.array(column[1:]), column[0], sides[-1]), 70, sides[-1])
+
+    alone = []
     for check in audit.checks:
         rows = slice(None) if check.view.group is None else group == int(check.view.group.value)
         lens = None if check.view.lens == "canonical" else check.view.lens
-        columns.append(
-            [
-                caltest.estimate(probs[rows], each[rows], check.statistic, lens=lens)
-                for each in (labels, *drawn)
-            ]
-        )
-        sides.append(STATISTICS[check.statistic].alternatives[0])
-        result = count(np.array(columns[-1][1:]), columns[-1][0], sides[-1])
-        assert check.pvalue == pvalue(result, 70, sides[-1])
+        alone.append(ranked(rows, lens, check.statistic))
+        assert check.pvalue == alone[-1]
+    assert len(audit.rests) == 3 * 4
+    alone += [ranked(group != int(rest.group.value), rest.lens, "citl") for rest in audit.rests]
     table = evidence_of_draws(np.array(columns).T, sides)
-    joint = step_down(table[0], table[1:])
-    assert [c.adjusted for c in audit.checks] == pytest.approx(
-        np.maximum(joint, [c.pvalue for c in audit.checks])
-    )
+    joint = np.maximum(step_down(table[0], table[1:]), alone)
+    found = [c.adjusted for c in audit.checks] + [rest.adjusted_pvalue for rest in audit.rests]
+    assert found == pytest.approx(joint.tolist())
     assert audit.null_distribution == pytest.approx(table[1:].max(axis=1), rel=1e-6)
     assert audit.statistic == pytest.approx(table[0].max(), rel=1e-6)
 
@@ -120,7 +124,9 @@ def test_adjusted_is_never_below_alone(without_bounds):
             n_resamples=1999,
             rng=0,
             lenses="top_label",
+            statistics=("ks", "ecd"),
         )
+        assert audit.n_checks == len(audit.checks) == 10  # without means there are no rests
         assert all(c.adjusted >= c.pvalue for c in audit.checks)
         order = [(c.adjusted, c.pvalue) for c in audit.checks]
         assert order == sorted(order)
@@ -173,7 +179,7 @@ def test_the_same_for_every_number_of_workers():
 def test_batches_change_nothing(monkeypatch, without_bounds):
     probs, labels, group = one_bad_group(600, 4, 1)
     whole = caltest.audit(probs, labels, groups=group, n_resamples=199, rng=5)
-    monkeypatch.setattr("caltest.auditing.engine._HELD", 1)
+    monkeypatch.setattr("caltest.auditing.draws._HELD", 1)
     monkeypatch.setattr("caltest.resampling._BYTES", 1)
     for most in (2**28, 1):  # bytes of drawn labels kept
         monkeypatch.setattr("caltest.resampling._MOST_HELD", most)

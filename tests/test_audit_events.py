@@ -8,7 +8,7 @@ from support import dirichlet
 
 import caltest
 from caltest._parallel import ALONE, Workers
-from caltest.auditing.engine import draw_all
+from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import Rows

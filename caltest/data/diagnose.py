@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from caltest.data.containers import Table
+from caltest.data.zeros import step_of
 from caltest.exceptions import InputError, Phrase, Row
 from caltest.text.numbers import counted
 
@@ -204,11 +205,17 @@ def _advice(suspect: Suspect) -> str:
         if decimals > 1 and off.max() <= _MOST_OFF:
             return "a class may be missing, so give one column for every class, with more decimals"
         return (
-            f"they look rounded to {counted(decimals, 'decimal')}, so save them with more, or divide "
-            "each row by its sum"
+            f"they look rounded to {counted(decimals, 'decimal')}, so save them with more, divide "
+            f"each row by its sum, or {_ask_about_one(10.0**-decimals, columns)}"
         )
     if rows == columns and np.abs(values.sum(axis=0) - 1).max() <= suspect.tolerance:
         return "its columns do, so give probs.T"
+    step = step_of(np.unique(values[(values > 0.0) & (values < 1.0)]))
+    if step is not None and off.max() <= columns * 0.5 * step + 1e-9:
+        return (
+            f"they look rounded to multiples of {step:.6g}, so save more digits, or "
+            f"{_ask_about_one(step, columns)}"
+        )
     if off.max() <= 0.02:
         return "compute the softmax in float32 or float64, or divide each row by its sum"
     if np.mean(off > suspect.tolerance) < 0.5:
@@ -221,3 +228,8 @@ def _advice(suspect: Suspect) -> str:
             "classes one by one, each as P(class 1)"
         )
     return "give softmax probabilities, one column for every class"
+
+
+def _ask_about_one(step: float, columns: int) -> str:
+    lens = "" if columns == 2 else "lens='top_label', "
+    return f"ask about one probability: caltest.test(..., {lens}rounding={step:.6g})"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from caltest._arguments import closest
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed
+from caltest.data.zeros import advice, why_zero
 from caltest.exceptions import InputError
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -255,13 +256,17 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     """Say so if something came true that the model calls impossible: no test is needed then.
 
+    Say too where probabilities of 0 come from and what to do, if that is plain.
     ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
     """
     broken = view.rows.impossible(view.labels)
     if label is not None:
         broken = broken[view.labels[broken] == label]
-    what = "the outcome" if view.rows.n_classes is None else "the label that came true"
-    return impossible_rows(broken, len(view.labels), what)
+    if view.rows.n_classes is None:
+        return impossible_rows(broken, len(view.labels), "the outcome")
+    zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
+    why = () if zeros is None else (advice(zeros, view.rows.n_classes),)
+    return impossible_rows(broken, len(view.labels)) + why
 
 
 def impossible_rows(

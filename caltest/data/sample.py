@@ -20,7 +20,7 @@ from caltest.data.containers import Table, listed, native_of, read_table, shape_
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
 from caltest.data.rounding import in_steps
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.text.numbers import counted
 
 # ------------------------------------------------------------------ arguments
@@ -191,6 +191,12 @@ class Rows:
         """Number of classes, m."""
         return int(self.probs.shape[1])
 
+    @property
+    def sums_off(self) -> float:
+        """By how much sums of rows differed from 1 at most when they were read, as far as was noted."""
+        events = [note for note in self.notes if isinstance(note, Event) and note.kind != "clipped"]
+        return max((event.amount for event in events), default=0.0)
+
     @cached_property
     def top(self) -> NDArray[np.intp]:
         """The most probable class of every row, (n,); of tied classes the first."""
@@ -333,6 +339,12 @@ def sample(
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
         values = probs.probs if rounding is None or probs.stated is None else probs.stated
+        if rounding is not None and probs.stated is None and probs.sums_off > 0.0:
+            raise InputError(
+                "probs was divided by the sums of its rows when it was read, and what was stated is "
+                "lost; give {rounding} to what read it too, caltest.data.sample or caltest.files.read.",
+                rounding=Argument("rounding", rounding),
+            )
         found = sample(Table(values, names), truth, part=part, rounding=rounding)
         return Sample(
             probs if rounding is None else replace(probs, stated=found.rows.stated), found.labels
