@@ -324,6 +324,8 @@ def advice(audit: Audit) -> tuple[str, ...]:
             "error "
             "in one group."
         )
+    elif audit.zeros is not None and audit.worst is None:
+        pass  # nothing more is known until they are gone
     elif audit.n_classes == 2:
         texts.append(_of_two_classes(audit))
     else:
