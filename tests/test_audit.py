@@ -80,8 +80,7 @@ def test_a_plain_loop(without_bounds):
         alone.append(ranked(rows, lens, check.statistic))
         assert check.pvalue == alone[-1]
     assert len(audit.rests) == 3 * 4
-    for rest in audit.rests:
-        alone.append(ranked(group != int(rest.group.value), rest.lens, "citl"))
+    alone += [ranked(group != int(rest.group.value), rest.lens, "citl") for rest in audit.rests]
     table = evidence_of_draws(np.array(columns).T, sides)
     joint = np.maximum(step_down(table[0], table[1:]), alone)
     found = [c.adjusted for c in audit.checks] + [rest.adjusted_pvalue for rest in audit.rests]
