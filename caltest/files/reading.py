@@ -145,7 +145,7 @@ def read_with_groups(
 
     columns_of = {name: pd.Series(cells, dtype=object) for name, cells in content.groups.items()}
     frame = pd.DataFrame(columns_of, index=pd.RangeIndex(len(sample.labels)))
-    named_by = getattr(content.probs, "names", None) or ()
+    named_by: tuple[str, ...] = getattr(content.probs, "names", None) or ()
     if len(named_by) == 1:
         frame.attrs["event"] = named_by[0]
     return sample, frame

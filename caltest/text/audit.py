@@ -224,8 +224,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     elif worse and view.group is None:
         yield f"Errors were found in {counted(len(worse), 'group')} too."
     elif worse:
-        names = [group_name(each.group) for each in worse]
-        yield f"Also wrong on average: {_names(names)}."
+        yield f"Also wrong on average: {_names(group_name(each.group) for each in worse)}."
 
 
 def _largest(audit: Audit) -> Iterable[str]:
