@@ -325,10 +325,7 @@ def test_words_when_nothing_is_found():
     assert 0.05 < audit.sensitivity.error < 0.25
     assert "this audit would have found it 4 times in 5" in text
     assert audit.at_most == max(
-        max(-each.low, each.high)
-        for view in audit.views
-        if view.event
-        for each in (view, *view.parts)
+        max(-each.low, each.high) for view in audit.views if view.event for each in (view, *view.parts)
     )
 
 

@@ -150,6 +150,29 @@ def test_words_follow_the_findings(wrong):
     assert "the model is under-confident in its top class" in words.advice(told)[0]
 
 
+def test_where_a_group_is_right_and_its_rest_is_not(right):
+    """A rest is among the checks, and may be the only one that is found."""
+    rest = next(each for each in right.rests if each.lens == "class:1")
+    found = replace(rest, adjusted_pvalue=0.04, found=True)
+    audit = replace(right, rests=(*right.rests[:2], found), pvalue=0.04)
+    column, value = rest.group.column, rest.group.value
+    assert (audit.rejected, audit.found, audit.worst, audit.verdict) == (True, (), None, "found")
+    assert audit.headline == (
+        f"The predicted probability of class 1 is wrong on average where {column} is not {value}."
+    )
+    assert words.advice(audit)[0].startswith(f"Look at the data where {column} is not {value}: ")
+    both = Group.of(sex="F", age="old")
+    view = replace(audit.views[0], lens="canonical", group=both)
+    inner = replace(found, lens="canonical", group=both, parent=Group.of(sex="F"))
+    crossed = replace(audit, rests=(inner,), views=(*audit.views, view))
+    assert crossed.headline.endswith(" is wrong on average where sex is F and age is not old.")
+    small = replace(audit, materiality=0.9)
+    assert small.verdict == "small"
+    assert small.headline.endswith(" slightly wrong, but inside your limit of 90 points.")
+    for each in (audit, crossed, small):
+        assert each.headline in " ".join(str(each).split())
+
+
 # ------------------------------------------------------------------ impossible labels
 
 
@@ -172,13 +195,12 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert audit.pvalue == 1 / (1 + audit.n_resamples)
     assert audit.impossible == 3
     assert (audit.verdict, audit.worst) == ("found", None)
-    told = (
-        "In 3 rows the observed label has probability 0, which a calibrated model never has."
-    )
+    told = "In 3 rows the observed label has probability 0, which a calibrated model never has."
     assert words.impossible(audit) == told
     assert told in " ".join(str(audit).split())
     assert "rows whose observed label has probability 0" in words.advice(audit)[0]
-    assert not any("stands out" in text for text in words.advice(audit))
+    assert words.headline(audit) == told
+    assert len(words.advice(audit)) == 2  # which rows to look at, and to audit again
     json.dumps(audit.to_dict(), allow_nan=False)
 
 
@@ -242,16 +264,17 @@ def test_a_long_name_leaves_no_other_out():
     view = View("class:x", f"the label is {'c' * 300!r}", group, 100)
     name = view_name(view)
     assert len(name) < 100
-    assert name.startswith("class 'ccccc")
+    assert name.startswith("class “ccccc")
     assert " in columncolumn" in name
     assert " = valuevalue" in name
     for most in (16, 20, 36, 50):
         narrow = narrow_name(view, most)
         assert len(narrow) <= most
-        assert " = v" in narrow
-    assert narrow_name(replace(view, group=None), 16) == "class 'cccccccc…"
-    shown = view_name(replace(view, event="the label is 'cat'", group=Group("a\nb", " \u202e")))
-    assert shown == "class 'cat' in a\\nb = ' \\u202e'"
+        assert ": v" in narrow
+    assert narrow_name(replace(view, group=None), 16) == "class “cccccccc…"
+    hidden = Group((Condition("a\nb", " \u202e"), Condition("x", "y")))
+    shown = view_name(replace(view, event="the label is 'cat'", group=hidden))
+    assert shown == "class cat in a\\nb = ' \\u202e', x = y"
 
 
 @pytest.mark.slow
