@@ -94,7 +94,7 @@ class Audit(Result):
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> audit = caltest.audit(sure.probs, sure.labels, lenses="top_label", n_resamples=99, rng=0)
     >>> audit.verdict, audit.headline
-    ('found', "The model's confidence in its top class is about 15 percentage points too high.")
+    ('found', "The model's confidence in its top class is about 14 percentage points too high.")
     >>> view = audit.worst
     >>> view.lens, round(view.predicted, 2), round(view.observed, 2), view.direction
     ('top_label', 0.85, 0.71, 'over')

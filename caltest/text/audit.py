@@ -52,10 +52,13 @@ def limit(audit: Audit) -> str | None:
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own = limit(audit)
+    beyond = (
+        f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "you set no limit"
+    )
     beside = {
         "material": f"larger than your limit of {own}",
         "small": f"inside your limit of {own}",
-        "found": f"it may exceed your limit of {own}" if own else "you set no limit",
+        "found": f"it may exceed your limit of {own}" if own else beyond,
         "within": f"no average error can be larger than your limit of {own}",
         "not found": "which is no proof that there is none",
     }
