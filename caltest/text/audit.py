@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from caltest._visible import line, shortened, shown, shown_column, shown_value, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Group, Part, View
+from caltest.data.zeros import advice as advice_on_zeros
 from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS
 from caltest.text.numbers import (
@@ -77,7 +78,10 @@ def headline(audit: Audit) -> str:
     if audit.verdict == "within":
         return f"No error was found, and on average none can be larger than {limit(audit)}."
     if audit.tolerance is not None:
-        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else "in either direction"
+        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else ""
+        if audit.rounding:
+            by += f"{' and' if by else 'by more than'} what rounding to {audit.rounding:g} explains"
+        by = by or "in either direction"
         if not audit.rejected:
             return f"It was not shown that any prediction is wrong {by}."
         if not audit.found:
@@ -193,29 +197,29 @@ def size(audit: Audit) -> str:
         texts += [_sizes(view, audit), *_elsewhere(view, audit)]
     elif audit.rejected:
         strongest = audit.found[0].view if audit.found else None
+        halves = list(_halves(audit))
+        texts += halves
         if strongest is not None and strongest.event is not None:
-            texts.append(_sizes(strongest, audit))
-        texts += [proved for proved in (at_least(strongest, audit),) if proved]
-        texts += _halves(audit)
-        if shaped := next((each.view for each in audit.found if each.view.shape), None):
-            side = "over" if shaped.shape == "over" else "under"
-            texts.append(
-                f"By the logarithmic score the model is {TENDS[side]} in {view_name(shaped)} "
-                "(by the exact test, with a direction by large samples)."
-            )
+            texts.append(_sizes(strongest, audit, counts=not halves))
+        texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
+        if limit(audit) or halves:
+            texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
     return " ".join(texts)
 
 
-def _sizes(view: View, audit: Audit) -> str:
+def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
     predicted, observed = percents(*rates(view), 1)
+    means = f"Predicted {predicted}, observed {observed}"
+    if not counts:
+        return f"On average: {means[:1].lower()}{means[1:]}."
     expected, seen = (rate * view.rows for rate in rates(view))
     rows = counted(view.rows, "row")
-    counts = f"Of {rows} the model expected {expected:,.0f} events; {seen:,.0f} were observed."
+    events = f"Of {rows} the model expected {expected:,.0f} events; {seen:,.0f} were observed."
     if view.lens == "top_label":
-        counts = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
-    return f"Predicted {predicted}, observed {observed}: {interval(view, audit.confidence)}. {counts}"
+        events = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
+    return f"{means}: {interval(view, audit.confidence)}. {events}"
 
 
 def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
@@ -249,13 +253,24 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
 
 
 def _largest(audit: Audit) -> Iterable[str]:
+    """Say how large an average error can be: of all parts that have intervals, and of all rows."""
     if audit.at_most is None:
         return
-    what = "No tenth of the predictions" + (" and no group" if audit.groups else "")
-    what += " and no class" if audit.n_classes > 2 else ""
     _, most = outward_points(0.0, audit.at_most)
-    sure = confidence_text(audit.confidence)
-    yield f"{what} is wrong by more than {most} points on average ({sure} confidence)."
+    sure = f"({confidence_text(audit.confidence)} confidence)"
+    parts = "tenth of the predictions" + (", group or class" if audit.n_classes > 2 else "")
+    parts = "tenth or group" if audit.groups and audit.n_classes == 2 else parts
+    if audit.rejected or audit.verdict == "within":
+        yield f"No {parts} is wrong by more than {most} points on average {sure}."
+        return
+    whole = next((view for view in audit.views if view.low is not None and view.group is None), None)
+    if whole is None:
+        return
+    _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
+    yield (
+        f"Errors that it could not see remain possible: up to {over_all} points in the average of all "
+        f"rows, up to {most} points in that of some {parts} {sure}."
+    )
 
 
 def _halves(audit: Audit) -> Iterable[str]:
@@ -298,6 +313,7 @@ def _would_have_been_found(audit: Audit) -> Iterable[str]:
 # ------------------------------------------------------------------ what to do
 
 _NAMED = 3  # groups or classes in one sentence
+_LITTLE = 0.1  # an average error up to which a pass is called usable
 _HELD_OUT = "recalibrate the model on held-out rows"
 DEVIATIONS = 3.0  # standard errors from where a slope or an intercept is told from none
 
@@ -309,10 +325,13 @@ def advice(audit: Audit) -> tuple[str, ...]:
     texts = []
     told = audit.worst or (audit.found[0].view if audit.found else None)
     if audit.impossible:
+        why = "a class that was not in the training data, a wrong label, or a lost small probability"
         texts.append(
-            "Look first at the rows whose observed label has probability 0: a rounded or clipped "
-            "probability, a class that was not in the training data, or a wrong label."
+            advice_on_zeros(audit.zeros, audit.n_classes)
+            if audit.zeros
+            else f"Look first at the rows whose observed label has probability 0 ({why})."
         )
+        texts.append("Recalibration leaves probabilities of 0 and 1 as they are: remove them first.")
     if audit.verdict == "small":
         texts.append(
             f"Errors up to {limit(audit)} do not matter to you? Then use the probabilities as they are."
@@ -346,12 +365,12 @@ def _of_two_classes(audit: Audit) -> str:
     """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
     fit = audit.recalibration
     logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
-    isotonic = "isotonic regression is an alternative where there are thousands of them"
+    isotonic = "isotonic regression is an alternative where there are thousands (keep it off 0 and 1)"
     if fit is None:
         return f"{_capital(logistic)}; {isotonic}."
 
     def text(value: float, error: float) -> str:
-        return f"{value:.2f} (standard error {error:.2g})"
+        return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
 
     # Where the data do not tell, a number is NaN, and not beyond any.
     bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
@@ -428,8 +447,16 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
         )
     elif audit.at_most is not None:
         _, most = outward_points(0.0, audit.at_most)
-        yield f"If average errors up to {most} points do not matter, use the probabilities as they are."
-        yield "If smaller errors matter, audit again with more rows, or with fewer groups."
+        fewer = ", or with fewer groups" if audit.groups else ""
+        if audit.at_most <= _LITTLE:
+            little = f"average errors up to {most} points do not matter"
+            yield f"If {little}, use the probabilities as they are."
+            yield f"If smaller errors matter, audit again with more rows{fewer}."
+        else:
+            yield (
+                "Use the probabilities with care: this is too little data to rule out errors that "
+                f"matter. Audit again with more rows{fewer}; caltest.sample_size says how many."
+            )
     else:
         yield "This is no proof of calibration: an error may be too small for this many rows."
     yield "Audit again when the model or its inputs change."
