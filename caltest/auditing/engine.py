@@ -401,7 +401,8 @@ def assert_calibrated(
     >>> forest = caltest.datasets.load_digits_predictions("random_forest")
     >>> caltest.assert_calibrated(forest.probs, forest.labels, tolerance=0.02, lenses=["top_label"])
     Traceback (most recent call last):
-    AssertionError: the model is miscalibrated beyond the tolerance of 0.02, p = 0.002 at alpha = 0.05
+    AssertionError: error found, p = 0.002 at alpha = 0.05: Some predictions of the top class are
+    wrong by more than 2 points.
     ...
     """
     __tracebackhide__ = True  # pytest then shows the line of the test

@@ -99,7 +99,7 @@ class Audit(Result):
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> audit = caltest.audit(sure.probs, sure.labels, lenses="top_label", n_resamples=99, rng=0)
     >>> audit.verdict, audit.headline
-    ('found', "The model's confidence in its top class is about 15 percentage points too high.")
+    ('found', "The model's confidence in its top class is about 14 percentage points too high.")
     >>> view = audit.worst
     >>> view.lens, round(view.predicted, 2), round(view.observed, 2), view.direction
     ('top_label', 0.85, 0.71, 'over')
@@ -329,7 +329,8 @@ def _beyond(audit: Audit, predicted: float, low: float, high: float) -> str:
 _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
-    "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
+    "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
+    "impossible",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

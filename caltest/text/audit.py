@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from caltest._visible import line, shortened, shown, shown_column, visible
+from caltest._visible import line, shortened, shown, shown_column, shown_value, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Group, Part, View
 from caltest.data.zeros import advice as advice_on_zeros
@@ -53,10 +53,13 @@ def limit(audit: Audit) -> str | None:
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own = limit(audit)
+    beyond = (
+        f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "you set no limit"
+    )
     beside = {
         "material": f"larger than your limit of {own}",
         "small": f"inside your limit of {own}",
-        "found": f"it may exceed your limit of {own}" if own else "you set no limit",
+        "found": f"it may exceed your limit of {own}" if own else beyond,
         "within": f"no average error can be larger than your limit of {own}",
         "not found": "which is no proof that there is none",
     }
@@ -81,18 +84,23 @@ def headline(audit: Audit) -> str:
         by = by or "in either direction"
         if not audit.rejected:
             return f"It was not shown that any prediction is wrong {by}."
+        if not audit.found:
+            return f"{_impossible(audit)}."
         view = audit.found[0].view
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if not audit.rejected:
         return "No error was found."
     worst = audit.worst
     if audit.verdict == "small":
-        view = worst or audit.found[0].view
-        return f"{_capital(subject(view))} is slightly wrong, but inside your limit of {limit(audit)}."
+        who = subject(worst or (audit.found[0].view if audit.found else audit.views[0]))
+        return f"{_capital(who)} {_is(who)} slightly wrong, but inside your limit of {limit(audit)}."
     if worst is not None:
         return f"{_capital(subject(worst))} is {too(worst)}{where(worst.group)}."
-    if not audit.found:
+    if audit.impossible and not audit.found:
         return f"{_impossible(audit)}."
+    if not audit.found:
+        view, rows = _rest(audit)
+        return f"{_capital(subject(view))} is wrong on average{rows}."
     strongest = audit.found[0].view
     shaped = next((check.view for check in audit.found if check.view.shape), None)
     if shaped is not None:
@@ -111,6 +119,19 @@ def headline(audit: Audit) -> str:
         f"{_capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
         "average it may be right."
     )
+
+
+def _is(who: str) -> str:
+    return "are" if who == "the predicted probabilities" else "is"
+
+
+def _rest(audit: Audit) -> tuple[View, str]:
+    """Return what is found where no check of a view is: a lens, and in which rows a group leaves."""
+    rest = min(audit.rests, key=lambda each: each.adjusted_pvalue)
+    view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
+    (left,) = set(rest.group.conditions) - set(rest.parent.conditions if rest.parent else ())
+    start = f"{where(rest.parent)} and" if rest.parent else " where"
+    return view, f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
 
 
 def _impossible(audit: Audit) -> str:
@@ -321,9 +342,14 @@ def advice(audit: Audit) -> tuple[str, ...]:
         texts.append(
             "Look at the data of that group (labels, missing inputs, how it differs from the training "
             "rows), and recalibrate it on held-out rows. One correction for all rows cannot fix an "
-            "error "
-            "in one group."
+            "error in one group."
         )
+    elif not audit.found:
+        if not audit.impossible:
+            rows = _rest(audit)[1].strip()
+            texts.append(
+                f"Look at the data {rows}: labels, missing inputs, how they differ from others."
+            )
     elif audit.zeros is not None and audit.worst is None:
         pass  # nothing more is known until they are gone
     elif audit.n_classes == 2:
@@ -400,14 +426,11 @@ def _of_more_classes(audit: Audit) -> Iterable[str]:
             "Look "
             "at how these classes are labelled."
         )
-    elif overall:
+    else:
         yield (
             f"{_capital(_HELD_OUT)}: the error is in how probability is shared among the classes, for "
             "which no one class stands out. caltest.witness shows near which predictions."
         )
-    else:
-        names = _names(group_name(check.view.group) for check in audit.found)
-        yield f"Look at the data of {names}: labels, missing inputs, how they differ from other rows."
 
 
 def _names(names: Iterable[str]) -> str:
@@ -456,11 +479,12 @@ def certainty(audit: Audit) -> str:
         )
     rate = confidence_text(audit.alpha)
     draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
+    checks = f"all {audit.n_checks:,} checks" if audit.n_checks > 1 else "the one check"
     if audit.correction == "westfall_young":
         return (
             f"If the model is {true}, an audit like this reports an error in at most {rate} of "
             "cases: the "
-            f"data are compared with {draws}, all {audit.n_checks:,} checks on the same ones."
+            f"data are compared with {draws}, {checks} on the same ones."
         )
     condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
     return (
