@@ -210,7 +210,7 @@ def reaching(values: ArrayLike, threshold: float, alternative: Alternative) -> t
 
     Examples
     --------
-    >>> draws = np.random.default_rng(0).normal(size=10_000)
+    >>> draws = np.random.default_rng(0).normal(size=100_000)
     >>> low, high = reaching(draws, -np.log(0.05), "two-sided")
     >>> round(low, 1), round(high, 1)
     (-2.0, 2.0)

@@ -12,13 +12,14 @@ from scipy.special import expit, logit
 from support import dirichlet, labels_from
 
 import caltest
-from caltest.auditing import View
+from caltest.auditing import Group, View
 from caltest.text import audit as words
 
 LOGISTIC = (
-    "recalibrate the model on held-out rows by logistic recalibration (intercept and slope), or by "
-    "isotonic regression if there are thousands of them."
+    "Recalibrate the model on held-out rows by logistic recalibration (a slope and an intercept): on "
+    "the logit scale the best correction "
 )
+ISOTONIC = "isotonic regression is an alternative where there are thousands of them."
 
 
 @pytest.fixture(autouse=True)
@@ -35,59 +36,62 @@ def two_classes(n, intercept, slope, beta=(3, 3), seed=0):
 
 
 def advised(probs, labels, **options):
-    options = {"statistics": ["ks", "ecd"], "n_resamples": 99, "rng": 0, **options}
+    options = {"n_resamples": 99, "rng": 0, **options}
     audit = caltest.audit(probs, labels, **options)
     assert audit.rejected
     return audit, words.advice(audit)[0]
 
 
-@pytest.mark.parametrize(
-    ("intercept", "often"), [(-0.4, "too often"), (0.4, "too seldom")], ids=["over", "under"]
-)
-def test_an_intercept_is_not_mended_by_a_temperature(intercept, often):
+@pytest.mark.parametrize(("intercept", "side"), [(-0.4, "high"), (0.4, "low")])
+def test_temperature_scaling_cannot_fix_an_intercept(intercept, side):
     audit, text = advised(*two_classes(3000, intercept, 1.0, seed=2))
     line = audit.recalibration
+    assert re.search(
+        rf"^The predicted probability of class 1 is about \d+ .* too {side}\.$", audit.headline
+    )
     assert text == (
-        f"On all rows class 1 is said {often}: its logit needs an intercept of {line.in_the_large:.2f} "
-        f"(standard error {line.in_the_large_se:.2g}), and its slope could not be told from 1. No "
-        f"temperature mends an intercept: {LOGISTIC}"
+        f"{LOGISTIC}is an intercept of {line.in_the_large:.2f} (standard error "
+        f"{line.in_the_large_se:.2g}). Temperature scaling cannot fix that."
     )
     assert line.in_the_large == pytest.approx(intercept, abs=4 * line.in_the_large_se)
 
 
 def test_a_risk_that_is_too_high_is_an_intercept_though_its_entropy_is_too_large():
-    """Of rare events: to `ecd` the score is too timid, of which a temperature would make the worse."""
+    """Of rare events: to `ecd` the score is not extreme enough, which temperature would make worse."""
     rng = np.random.default_rng(1)
     risk = rng.beta(2, 60, 8000)
     labels = (rng.random(8000) < risk).astype(int)
     audit, text = advised(1.4 * risk, labels)
     (entropic,) = (c for c in audit.found if (c.view.lens, c.statistic) == ("canonical", "ecd"))
     assert entropic.value < 0.0
-    assert text.startswith("On all rows class 1 is said too often: its logit needs an intercept of -0.")
-    assert "temperature scaling" not in " ".join(words.advice(audit))
+    assert re.search(r" is too high: about 1\.\d times the observed rate\.$", audit.headline)
+    assert text.startswith(f"{LOGISTIC}is an intercept of -0.")
+    assert "by temperature scaling" not in " ".join(words.advice(audit))
 
 
-@pytest.mark.parametrize(("slope", "too"), [(0.6, "extreme"), (1.7, "timid")])
-def test_a_slope_is_a_temperature(slope, too):
+@pytest.mark.parametrize(("slope", "extreme"), [(0.6, "too extreme"), (1.7, "not extreme enough")])
+def test_a_slope_is_a_temperature(slope, extreme):
     audit, text = advised(*two_classes(3000, 0.0, slope, seed=2))
     line = audit.recalibration
     assert text == (
-        f"On all rows the probabilities are too {too}: the logit needs a slope of {line.slope:.2f} "
-        f"(standard error {line.slope_se:.2g}), and no intercept that could be told from 0. A "
-        "temperature is such a slope: recalibrate the model on held-out rows by temperature scaling, "
-        "or by isotonic regression if there are thousands of them."
+        "Recalibrate the model on held-out rows by temperature scaling: the probabilities are "
+        f"{extreme} (the best correction on the logit scale has slope {line.slope:.2f} (standard error "
+        f"{line.slope_se:.2g}), and no clear intercept); {ISOTONIC}"
     )
+    confident = "over-confident" if slope < 1.0 else "under-confident"
+    assert audit.headline.startswith(f"The model is {confident}: its probabilities are ")
 
 
 def test_a_slope_and_an_intercept():
-    audit, text = advised(*two_classes(3000, -0.6, 0.6, seed=2))
-    assert text.startswith("On all rows the logit of class 1 needs a slope of 0.")
-    assert text.endswith(f", of which a temperature mends the slope alone: {LOGISTIC}")
-    named = words.advice(replace(audit, classes=("no", "y\nes")))[0]
-    assert named.startswith("On all rows the logit of class 'y\\nes' needs")
+    _, text = advised(*two_classes(3000, -0.6, 0.6, seed=2))
+    assert text.startswith(f"{LOGISTIC}has slope 0.")
+    assert text.endswith(f"Temperature scaling alone cannot fix the intercept; {ISOTONIC}")
 
 
-def test_what_is_not_told_is_not_advised_on():
+OTHER = "No slope and no intercept on the logit scale explains the error: "
+
+
+def test_what_is_not_known_is_not_advised_on():
     """An error that is no line: too high below 1/2, and too high above, at its ends right."""
     rng = np.random.default_rng(3)
     p = rng.uniform(0.02, 0.98, 6000)
@@ -96,25 +100,21 @@ def test_what_is_not_told_is_not_advised_on():
     audit, text = advised(p, labels, statistics="kuiper")
     line = audit.recalibration
     assert abs(line.slope - 1.0) < 3.0 * line.slope_se
-    assert text.startswith(
-        "On all rows the probabilities are off, by no intercept and no slope of the logit that could "
-        "be told from 0 and 1: "
-    )
+    assert text.startswith(OTHER)
     assert "temperature" not in " ".join(words.advice(audit))
 
 
-def test_how_much_is_told_decides():
-    """Three standard errors, as of all else that a summary tells."""
+def test_three_standard_errors_decide():
     audit, _ = advised(*two_classes(1500, -0.4, 1.0, seed=2))
     line = replace(audit.recalibration, in_the_large=-0.3, in_the_large_se=0.1001, slope=1.0)
-    untold = words.advice(replace(audit, recalibration=line))[0]
-    assert "by no intercept and no slope" in untold
-    told = words.advice(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))[0]
-    assert "an intercept of -0.30 (standard error 0.1)" in told
+    other = words.advice(replace(audit, recalibration=line))[0]
+    assert other.startswith(OTHER)
+    known = words.advice(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))[0]
+    assert "an intercept of -0.30 (standard error 0.1)" in known
     nothing = replace(line, slope=np.nan, slope_se=np.nan, in_the_large=np.nan, in_the_large_se=np.nan)
-    assert words.advice(replace(audit, recalibration=nothing))[0] == untold
+    assert words.advice(replace(audit, recalibration=nothing))[0] == other
     without = words.advice(replace(audit, recalibration=None))[0]
-    assert without == f"On all rows the probabilities are off: {LOGISTIC}"
+    assert without == f"{LOGISTIC.partition(':')[0]}; {ISOTONIC}"
 
 
 def test_a_line_is_fitted_only_where_it_advises():
@@ -124,19 +124,22 @@ def test_a_line_is_fitted_only_where_it_advises():
     assert three.recalibration is None
 
 
-def test_of_two_classes_one_group_is_wrong_and_all_rows_are_not():
-    """A finding in a group alone is no reason to recalibrate all rows."""
-    probs, labels = two_classes(1500, -0.6, 1.0, seed=2)
-    audit = caltest.audit(probs, labels, groups=["a"] * 750 + ["b"] * 750, n_resamples=99, rng=0)
-    group = replace(audit, checks=tuple(c for c in audit.checks if c.view.group))
-    assert words.advice(group)[0].startswith("Look at the data of ")
+def test_one_group_is_wrong_and_the_others_are_not():
+    """An error in a group alone is no reason to recalibrate all rows."""
+    wrong, right = two_classes(750, -0.8, 1.0, seed=2), two_classes(2250, 0.0, 1.0, seed=3)
+    probs, labels = (np.concatenate(each) for each in zip(wrong, right, strict=True))
+    audit, text = advised(probs, labels, groups={"site": ["a"] * 750 + ["b"] * 1000 + ["c"] * 1250})
+    assert audit.worst.group == Group.of(site="a")
+    assert audit.headline.endswith(" too high where site is a.")
+    assert text == "Do not rely on these probabilities where site is a until they are corrected."
+    assert "cannot fix an error in one group" in words.advice(audit)[1]
 
 
 def test_labels_that_the_scores_separate():
     p = np.linspace(0.2, 0.8, 400)
     audit, text = advised(p, (p > 0.5).astype(int))
     assert audit.recalibration.separated
-    assert "by no intercept and no slope" in text
+    assert text.startswith(OTHER)
 
 
 # ------------------------------------------------------------------ more classes
@@ -147,43 +150,41 @@ def test_one_class_of_three_is_off():
     truth = dirichlet(3000, 3, 0)
     labels = labels_from(truth, np.random.default_rng(0))
     stated = truth * [1.0, 1.6, 1.0]
-    _, text = advised(stated / stated.sum(axis=1, keepdims=True), labels)
-    assert text.startswith("On all rows the model ")
+    audit, text = advised(stated / stated.sum(axis=1, keepdims=True), labels)
+    assert audit.worst.lens == "class:1"
     assert re.search(
-        r"says class 1 too often, and class ([02]), class (?!\1)[02] too seldom: recal", text
+        r"class by class \(class 1: too high on average; class [02] and class [02]: too low on ",
+        text,
     )
-    assert "an intercept for " in text
-    assert "temperature scaling" not in text
+    assert "an intercept for every class" in text
+    assert "temperature scaling alone cannot fix that" in text
 
 
 def test_all_classes_are_too_sure_alike():
-    truth = dirichlet(3000, 3, 0)
-    labels = labels_from(truth, np.random.default_rng(0))
-    sharp = truth**2
-    _, text = advised(sharp / sharp.sum(axis=1, keepdims=True), labels)
+    audit, text = advised(*_sharp(3000, 2))
+    assert audit.worst.lens == "top_label"
     assert text == (
-        "On all rows the model is over-confident: recalibrate the model on held-out rows, by "
-        "temperature scaling for a start, or isotonic regression if there are thousands of them."
+        "Recalibrate the model on held-out rows: the model is over-confident in its top class. "
+        "Temperature scaling is the first thing to try."
     )
 
 
 def test_too_sure_and_a_class_off():
-    audit, _ = advised(*_sharp(), lenses="top_label")
+    audit, _ = advised(*_sharp(900, 3), lenses="top_label")
     check = audit.found[0]
-    off = View("class:0", "the label is class 0", None, 900, 0.5, 0.3, "over")
+    off = View("class:0", "the label is class 0", None, 900, 0.5, 0.3, 0.1, 0.3, "over")
     classes = [replace(off, lens=f"class:{k}", event=f"the label is class {k}") for k in range(10, 15)]
     found = tuple(replace(check, view=view, statistic="ks", found=True) for view in classes)
     text = words.advice(replace(audit, checks=(*audit.checks, *found)))[0]
     assert text.startswith(
-        "On all rows the model is over-confident, and on average it says class 10, class 11, class 12 "
-        "and 2 more too often: recalibrate the model on held-out rows, by a temperature with an "
-        "intercept for every class"
+        "Recalibrate the model on held-out rows class by class (class 10, class 11, class 12 and 2 "
+        "more: too high on average): an intercept for every class and a temperature, "
     )
 
 
-def _sharp():
-    truth = dirichlet(900, 3, 0)
-    sharp = truth**3
+def _sharp(n, power):
+    truth = dirichlet(n, 3, 0)
+    sharp = truth**power
     labels = labels_from(truth, np.random.default_rng(0))
     return sharp / sharp.sum(axis=1, keepdims=True), labels
 

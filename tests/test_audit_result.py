@@ -12,8 +12,8 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, labels_from
 
 import caltest
-from caltest.auditing import View
-from caltest.auditing.engine import bins_of, reliability
+from caltest.auditing import Check, Condition, Group, Rest, View
+from caltest.auditing.diagrams import bins_of, reliability
 from caltest.binning import joint_bands
 from caltest.bounds.lower import draws_needed
 from caltest.data import sample
@@ -31,19 +31,26 @@ def test_views_say_what_the_data_say():
         rows = slice(None) if view.group is None else group == int(view.group.value)
         assert view.rows == len(labels[rows])
         if view.lens == "canonical":
-            assert view.says is view.share is view.reliability is view.over is None
-            ecd = caltest.estimate(probs[rows], labels[rows], "ecd")
-            assert view.direction == ("over" if ecd > 0 else "under")
+            assert view.predicted is view.observed is view.low is view.reliability is None
+            assert view.at_least_over is view.direction is view.binned_error is None
+            assert view.parts == ()
             continue
         p = probs[rows].max(axis=1) if view.lens == "top_label" else probs[rows, int(view.lens[6:])]
         y = labels[rows]
         event = y == probs[rows].argmax(axis=1) if view.lens == "top_label" else y == int(view.lens[6:])
-        assert view.says == pytest.approx(p.mean())
-        assert view.share == pytest.approx(event.mean())
-        assert view.direction == ("over" if p.mean() > event.mean() else "under")
+        assert view.predicted == pytest.approx(p.mean())
+        assert view.observed == pytest.approx(event.mean())
+        assert view.error == pytest.approx(p.mean() - event.mean())
+        assert view.low < view.error < view.high
+        assert view.direction == ("over" if view.low > 0 else "under" if view.high < 0 else None)
+        assert view.class_index == (None if view.lens == "top_label" else int(view.lens[6:]))
+        assert {part.of for part in view.parts} == ({10, 2} if view.group is None else {5})
+        assert view.adjusted_pvalue == min(c.adjusted for c in audit.checks if c.view is view)
     bad = next(v for v in audit.views if v.lens == "top_label" and v.group and v.group.value == "0")
-    assert bad.over > 0.05
-    assert bad.under == 0.0
+    assert bad.direction == bad.shape == "over"
+    assert bad.at_least_over > 0.05
+    assert bad.at_least_under == 0.0
+    assert audit.worst is bad
     assert [v.group is None for v in audit.views] == sorted(
         (v.group is None for v in audit.views), reverse=True
     )
@@ -66,8 +73,8 @@ def test_reliability_by_hand():
     view = sample(np.repeat([0.2, 0.8], 50), [1] * 20 + [0] * 30 + [1] * 50)
     found = diagram(view, 0.05)
     assert found.rows == (50, 50)
-    assert found.says == pytest.approx((0.2, 0.8))
-    assert found.share == (0.4, 1.0)
+    assert found.predicted == pytest.approx((0.2, 0.8))
+    assert found.observed == (0.4, 1.0)
     assert found.low[0] < 0.2 < found.high[0] < 0.4
     assert found.low[1] < 0.8 < found.high[1] < 1.0
 
@@ -79,8 +86,8 @@ def test_reliability_holds_all_bins_at_once():
     p = rng.random(200)
     for _ in range(repetitions):
         found = diagram(sample(p, (rng.random(200) < p).astype(int)), 0.1)
-        share, low, high = (np.array(each) for each in (found.share, found.low, found.high))
-        outside += ((share < low) | (share > high)).any()
+        observed, low, high = (np.array(each) for each in (found.observed, found.low, found.high))
+        outside += ((observed < low) | (observed > high)).any()
     assert len(found.rows) == 10
     low, high = binomial_limits(repetitions, 0.1)
     assert 0.25 * low <= outside / repetitions <= high
@@ -90,12 +97,11 @@ def test_reliability_holds_all_bins_at_once():
 def test_bounds_are_those_of_the_family():
     probs, labels, group = one_bad_group(600, 3, 3)
     small = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
-    bounded = [view for view in small.views if view.over is not None]
+    bounded = [view for view in small.views if view.at_least_over is not None]
     assert len(bounded) == 1 + 3 + 4
     other = caltest.audit(probs, labels, groups=group, statistics="ecd", n_resamples=99, rng=0)
-    assert {(v.lens, v.group, v.over, v.under) for v in other.views} == {
-        (v.lens, v.group, v.over, v.under) for v in small.views
-    }
+    found = {(v.lens, v.group, v.at_least_over, v.at_least_under) for v in other.views}
+    assert found == {(v.lens, v.group, v.at_least_over, v.at_least_under) for v in small.views}
     assert draws_needed(0.05 / 16) == 319
     assert all(view.reliability is not None for view in bounded)
     assert small.confidence == 0.95
@@ -116,7 +122,9 @@ def test_bounds_fail_no_more_often_than_said():
             n_resamples=39,
             rng=seed,
         )
-        wrong += any(bound for view in audit.views for bound in (view.over, view.under))
+        wrong += any(
+            bound for view in audit.views for bound in (view.at_least_over, view.at_least_under)
+        )
     assert wrong / repetitions <= binomial_limits(repetitions, 0.2)[1]
 
 
@@ -130,8 +138,11 @@ def test_hostile_groups():
     audit = caltest.audit(
         probs, labels, groups={"<col>\n": cells, "lone": ["x"] + ["y"] * 899}, **LIGHT
     )
-    values = {view.group.value for view in audit.views if view.group and "col" in view.group.column}
+    groups = [view.group for view in audit.views if view.group]
+    values = {each.value for each in groups if each.column == "<col>\n"}
     assert values == {*names[:3], "((missing))", *map(str, names[5:])}
+    crossed = {each for each in groups if len(each.conditions) == 2}
+    assert crossed == {Group.of(**{"<col>\n": names[0], "lone": "y"})}  # the others have all its rows
     json.dumps(audit.to_dict(draws=True), allow_nan=False)
     text = str(audit)
     assert "\x1b" not in text
@@ -156,7 +167,7 @@ def test_three_hundred_groups():
         rng=0,
     )
     assert len(audit.checks) == 301
-    assert sum(view.over is not None for view in audit.views) == 31
+    assert sum(view.at_least_over is not None for view in audit.views) == 31
     assert len(json.dumps(audit.to_dict())) < 300_000
     assert len(str(audit).splitlines()) < 60
 
@@ -185,7 +196,7 @@ def test_a_thousand_classes():
     )
     assert audit.n_classes == 1000
     assert audit.skipped
-    assert len(audit.checks) == 4 * 3
+    assert len(audit.checks) == (2 + 3) * 3
 
 
 # ------------------------------------------------------------------ the result
@@ -218,19 +229,26 @@ def test_plain_data(wrong):
     data = wrong.to_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data) == {
-        "caltest", "versions", "pvalue", "alpha", "rejected", "tolerance", "correction", "confidence",
-        "n_samples", "n_classes", "classes", "lenses", "groups", "n_resamples", "seed", "statistic",
-        "call", "warnings", "impossible", "verdict", "views", "checks", "skipped",
+        "caltest", "versions", "verdict", "headline", "pvalue", "alpha", "rejected", "materiality",
+        "materiality_ratio", "at_most", "tolerance", "correction", "confidence", "n_samples",
+        "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples", "seed",
+        "statistic", "call", "warnings", "impossible", "worst", "views", "checks", "rests", "skipped",
+        "sensitivity",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]
     for check, plain in zip(wrong.checks, data["checks"], strict=True):
         view = data["views"][plain["view"]]
         assert view["lens"] == check.view.lens
-        assert view["group"] == (
-            None if check.view.group is None else {"column": "region", "value": check.view.group.value}
-        )
+        group = check.view.group
+        condition = {"column": "region", "value": group.value} if group else None
+        assert view["group"] == ({"conditions": [condition]} if group else None)
+        assert view["error"] == check.view.error
         assert plain["adjusted"] == check.adjusted
+    worst = data["views"][data["worst"]]
+    assert (worst["lens"], worst["direction"]) == (wrong.worst.lens, wrong.worst.direction)
+    assert [part["error"] for part in worst["parts"]] == [part.error for part in wrong.worst.parts]
+    assert [rest["error"] for rest in data["rests"]] == [rest.error for rest in wrong.rests]
     assert "null_distribution" not in data
     assert len(wrong.to_dict(draws=True)["null_distribution"]) == 99
 
@@ -240,8 +258,8 @@ def test_frame(wrong):
     assert len(frame) == len(wrong.checks)
     assert frame.columns.tolist() == [
         "lens", "event", "column", "group", "rows", "statistic", "value", "expected_low",
-        "expected_high", "pvalue", "pvalue_low", "pvalue_high", "adjusted", "found", "direction",
-        "says", "share", "over", "under",
+        "expected_high", "pvalue", "pvalue_low", "pvalue_high", "adjusted", "found", "predicted",
+        "observed", "error", "low", "high", "direction", "shape", "at_least_over", "at_least_under",
     ]  # fmt: skip
     assert frame["found"].sum() == len(wrong.found)
     assert frame["adjusted"].is_monotonic_increasing
@@ -254,77 +272,69 @@ def test_frozen(wrong):
 
 
 def test_words(wrong):
-    text = str(wrong)
-    assert words.verdict(wrong).startswith("The model is not calibrated: ")
-    assert words.verdict(wrong) in " ".join(text.split())
-    assert "the top label in region = 0" in text
-    assert "over-confident" in text
-    assert "column 'x': all rows have the one value 'y'" in " ".join(text.split())
-    worst = words.worst(wrong)
-    assert len({id(check.view) for check in worst}) == len(worst) <= words.MOST_WORST
-    assert all(check.found for check in worst)
-    advice = words.advice(wrong)
-    assert advice[0].startswith("On all rows the model is over-confident: recalibrate the model")
-    assert all(line == line.rstrip() for line in text.splitlines())
-
-
-def test_words_of_a_group_that_stands_apart(wrong):
-    """A group that errs as all rows do needs no advice of its own; one that errs more does."""
-    group = "Look at the data of region = 0: labels"
-    assert any(text.startswith(group) for text in words.advice(wrong))
-    alone = replace(wrong, checks=tuple(c for c in wrong.checks if c.view.group))
-    assert words.advice(alone)[0].startswith(group)
-    like_all = View("top_label", "the top class is right", None, 100, 0.9, 0.7, "over")
-    same = replace(like_all, group=caltest.auditing.Group("region", "a"), rows=50, share=0.72)
-    other = replace(same, share=0.4)
-    checks = [replace(wrong.checks[0], view=view, found=True) for view in (like_all, same, other)]
-    assert not any("region = a" in text for text in words.advice(replace(wrong, checks=(*checks[:2],))))
-    assert any("region = a" in text for text in words.advice(replace(wrong, checks=(*checks,))))
-
-
-def test_words_of_a_finding():
-    view = View("class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, "under")
-    check = caltest.auditing.Check(view, "ks", "x", 0.1, None, 0.001, (0.0, 0.01), 0.01, True)
-    assert words.finding(check) == (
-        "Class 'cat' (1,000 rows): it says 10% on average, and 16% came true; too little on average "
-        "('ks', adjusted p = 0.01)."
+    text = " ".join(str(wrong).split())
+    assert wrong.verdict == "found"
+    assert wrong.headline == words.headline(wrong)
+    assert wrong.headline in text
+    assert wrong.headline.startswith("The model's confidence in its top class is about ")
+    assert wrong.headline.endswith(" percentage points too high where region is 0.")
+    assert "Error found, you set no limit (p = 0.01)" in text
+    assert "column 'x': all rows have the one value 'y'" in text
+    first = words.worst_first(wrong)
+    assert first[0] is wrong.worst
+    assert [view.proved for view in first[1:]] == sorted(
+        (view.proved for view in first[1:]), reverse=True
     )
-    noise = words.finding(replace(check, view=replace(view, share=0.11)))
-    assert "and 11.0% came true; these means are not told apart ('ks'" in noise
-    for value, told in ((0.02, ", but it is too sure"), (-0.02, ", but it is too timid"), (0.0, "")):
-        entropic = replace(check, view=replace(view, share=0.11), statistic="ecd", value=value)
-        assert f"these means are not told apart{told} ('ecd'" in words.finding(entropic)
-    assert "too sure" not in words.finding(replace(entropic, value=0.02, found=False))
-    whole = View("canonical", None, None, 1, direction="over")
-    assert words.finding(replace(check, view=whole, statistic="ecd")).startswith(
-        "The full probabilities (1 row): over-confident on average ("
+    assert words.advice(wrong)[0] == (
+        "Do not rely on these probabilities where region is 0 until they are corrected."
     )
-    for other in (
-        replace(check, view=whole),
-        replace(check, view=whole, statistic="ecd", found=False),
-        replace(check, view=replace(whole, direction=None), statistic="ecd"),
+    assert "p-values" not in text.partition("What to do next")[2].partition("If the model is")[0]
+    assert all(line == line.rstrip() for line in str(wrong).splitlines())
+
+
+def test_words_of_a_finding(wrong):
+    view = View("class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, -0.085, -0.036, "under")
+    check = Check(view, "ks", "x", 0.1, None, 0.001, (0.0, 0.01), 0.01, True)
+    assert words.finding(check, wrong) == (
+        "Class cat (1,000 rows): predicted 10.0%, observed 16.0%, between 3.6 and 8.5 points too low "
+        "(90% confidence) ('ks', adjusted p = 0.01)."
+    )
+    noise = replace(view, observed=0.11, low=-0.035, high=0.014, direction=None)
+    assert words.finding(replace(check, view=noise), wrong) == (
+        "Class cat (1,000 rows): predicted 10.0%, observed 11.0%, anything from 3.5 points too low to "
+        "1.4 points too high is possible (90% confidence) ('ks', adjusted p = 0.01)."
+    )
+    whole = View("canonical", None, None, 1)
+    for shape, told in (
+        ("over", "over-confident"),
+        ("under", "under-confident"),
+        (None, "wrong, in no direction that this check can tell"),
     ):
-        assert "(1 row): wrong, which way this check does not say (" in words.finding(other)
+        text = words.finding(replace(check, view=replace(whole, shape=shape)), wrong)
+        assert text == f"All classes together (1 row): {told} ('ks', adjusted p = 0.01)."
 
 
 def test_words_when_nothing_is_found():
     probs, labels = calibrated(200, 3, 11)
     audit = caltest.audit(probs, labels, groups=["a", "b"] * 100, rng=0, n_resamples=199)
     assert not audit.rejected
+    assert (audit.verdict, audit.headline, audit.worst) == ("not found", "No error was found.", None)
     text = " ".join(str(audit).split())
-    assert "No miscalibration was found: the smallest adjusted p-value" in text
-    assert "This is no proof of calibration" in text
-    hidden = words.hidden(audit, next(v for v in audit.views if v.lens == "top_label"))
-    assert 0.05 < hidden < 0.25
-
-
-def test_hidden_is_about_right():
-    """An error of that size on average is found in about four of five cases, by a z test."""
-    view = View("top_label", "the top class is right", None, 400, 0.8, 0.8)
-    audit = caltest.audit(
-        *calibrated(60, 3, 0), lenses="top_label", statistics="ecd", n_resamples=39, rng=0
+    assert "No error found, which is no proof that there is none (p = 0." in text
+    assert audit.sensitivity.power == 0.8
+    assert 0.05 < audit.sensitivity.error < 0.25
+    assert "this audit would have found it 4 times in 5" in text
+    assert audit.at_most == max(
+        max(-each.low, each.high) for view in audit.views if view.event for each in (view, *view.parts)
     )
-    size = words.hidden(audit, view)
-    sd = np.sqrt(0.8 * 0.2 / 400)
-    z = np.random.default_rng(0).normal(size / sd, 1.0, 100_000)
-    assert (np.abs(z) > 1.959964).mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_what_is_told_of_a_group():
+    group = Group((Condition("sex", "F"), Condition("age", "65 and over")))
+    assert Group.of(sex="F", age="65 and over") == group
+    assert (group.column, group.value) == ("sex × age", "F × 65 and over")
+    assert group.label == "sex = F, age = 65 and over"
+    assert group.parents() == (Group.of(age="65 and over"), Group.of(sex="F"))
+    assert Group.of(sex="F").parents() == (None,)
+    rest = Rest("canonical", group, group.parents()[0], 100, 0.25, 0.125, 0.5, False)
+    assert rest.error == 0.125

@@ -13,8 +13,8 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
-from caltest.auditing import Group, View, engine
-from caltest.auditing.engine import bins_of
+from caltest.auditing import Condition, Group, View, diagrams, engine, sizes
+from caltest.auditing.diagrams import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
 from caltest.text.vocabulary import group_name, narrow_name, view_name
@@ -40,14 +40,15 @@ def test_bounds_without_a_finding_are_lowered_to_nothing(monkeypatch):
     probs, labels, group = one_bad_group(1500, 3, 3, t=0.3)
     audit = caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     found = {check.view.key for check in audit.found}
-    bounded = [view for view in audit.views if view.over is not None]
+    bounded = [view for view in audit.views if view.at_least_over is not None]
     assert {view.key in found for view in bounded} == {True, False}
     for view in bounded:
-        assert (view.over, view.under) == ((0.1, 0.2) if view.key in found else (0.0, 0.0))
+        bounds = view.at_least_over, view.at_least_under
+        assert bounds == ((0.1, 0.2) if view.key in found else (0.0, 0.0))
     none = caltest.audit(*calibrated(300, 3, 0), n_resamples=99, rng=0)
     assert not none.rejected
-    assert {view.over for view in none.views} == {None, 0.0}
-    assert "at least" not in str(none).replace("With at least", "")
+    assert {view.at_least_over for view in none.views} == {None, 0.0}
+    assert "at least" not in str(none)
 
 
 # ------------------------------------------------------------------ bands
@@ -76,7 +77,7 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
         shown = [view.reliability for view in audit.views]
         assert len(shown) == 4 * 5
         outside += any(
-            ((np.array(r.share) < r.low) | (np.array(r.share) > r.high)).any() for r in shown
+            ((np.array(r.observed) < r.low) | (np.array(r.observed) > r.high)).any() for r in shown
         )
     low, high = binomial_limits(repetitions, 0.3)
     assert 0.2 * low <= outside / repetitions <= high
@@ -86,9 +87,9 @@ def test_no_diagram_of_a_calibrated_model_shows_a_mark_outside(monkeypatch):
 @pytest.mark.parametrize("most", [10**9, 0])
 def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
     """What all bands leave out, drawn or not, adds up to alpha at most."""
-    monkeypatch.setattr(engine, "_MOST_IN_BANDS", most)
-    monkeypatch.setattr(engine, "_MOST_PICTURED", 0)
-    seen, make = [], engine._bands
+    monkeypatch.setattr(diagrams, "_MOST_IN_BANDS", most)
+    monkeypatch.setattr(sizes, "_MOST_PICTURED", 0)
+    seen, make = [], diagrams.bands
 
     def heard(source, looks, always, chosen, level):
         assert len(always) == 8
@@ -96,7 +97,7 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
         seen.extend((source.at(look).probs, band) for look, band in bands.items())
         return make(source, looks, always, chosen, level)
 
-    monkeypatch.setattr(engine, "_bands", heard)
+    monkeypatch.setattr(diagrams, "bands", heard)
     probs, labels, group = one_bad_group(600, 3, 3)
     caltest.audit(probs, labels, groups=group, n_resamples=99, rng=0)
     assert len(seen) == 4 * 5
@@ -116,32 +117,60 @@ def test_bands_are_of_all_views_that_could_be_drawn(monkeypatch, most):
 # ------------------------------------------------------------------ directions
 
 
-def test_advice_follows_the_findings(wrong):
-    check = wrong.checks[0]
-    whole = View("canonical", None, None, 100, direction="over")
+def test_words_follow_the_findings(wrong):
+    """A direction is told of a mean whose interval excludes 0, and of a shape that was found."""
+    check, alone = wrong.checks[0], {"rests": (), "recalibration": None}
+    whole = View("canonical", None, None, 100)
     kernel = replace(check, view=whole, statistic="skce_uq", found=True)
-    told = replace(kernel, statistic="ecd")
-    untold = replace(told, found=False)
-    quiet = words.advice(replace(wrong, checks=(kernel, untold)))
-    assert quiet[0].startswith("On all rows the probabilities are off, in no one direction")
-    assert not any("confident" in text or "by temperature scaling" in text for text in quiet)
-    loud = words.advice(replace(wrong, checks=(kernel, told)))
-    assert loud[0].startswith("On all rows the model is over-confident: ")
-    assert words.worst(replace(wrong, checks=(kernel, told))) == (told,)
-    assert words.worst(replace(wrong, checks=(kernel, untold))) == (kernel,)
-    top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, "over")
-    noise = replace(check, view=top, statistic="ks", found=True)
-    assert "; these means are not told apart ('ks'" in words.finding(noise)
-    assert words.advice(replace(wrong, checks=(noise,)))[0] == quiet[0]
-    opposite = replace(noise, view=replace(top, share=0.95, direction="under"))
-    assert words.advice(replace(wrong, checks=(opposite, told)))[0] == quiet[0]
+    quiet = replace(wrong, checks=(kernel,), views=(whole,), **alone)
+    assert quiet.worst is None
+    assert quiet.headline == (
+        "The predicted probabilities are wrong; no one class or group stands out."
+    )
+    assert "how probability is shared among the classes" in words.advice(quiet)[0]
+    assert not re.search("confident|temperature|too (high|low)", " ".join(words.advice(quiet)))
+    shaped = replace(whole, shape="over")
+    loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
+    assert loud.headline == (
+        "The model is over-confident: its probabilities are more extreme than what was observed."
+    )
+    assert "Temperature scaling is the first thing to try." in words.advice(loud)[0]
+    top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
+    noise = replace(quiet, checks=(replace(check, view=top, statistic="ks", found=True),), views=(top,))
+    assert noise.worst is None
+    assert noise.headline == (
+        "The model's confidence in its top class is wrong for some predictions; on average it may be "
+        "right."
+    )
+    low = replace(top, observed=0.95, low=-0.17, high=-0.12, direction="under")
+    told = replace(noise, checks=(replace(noise.checks[0], view=low),), views=(low,))
+    assert told.headline == (
+        "The model's confidence in its top class is about 15 percentage points too low."
+    )
+    assert "the model is under-confident in its top class" in words.advice(told)[0]
 
 
-def test_a_group_that_only_seems_to_err_the_other_way_is_not_set_apart(wrong):
-    top = View("top_label", "the top class is right", None, 10_000, 0.80, 0.78, "over")
-    group = replace(top, group=Group("g", "a"), rows=100, share=0.805, direction="under")
-    checks = tuple(replace(wrong.checks[0], view=v, found=True, statistic="ks") for v in (top, group))
-    assert not any("g = a" in text for text in words.advice(replace(wrong, checks=checks)))
+def test_where_a_group_is_right_and_its_rest_is_not(right):
+    """A rest is among the checks, and may be the only one that is found."""
+    rest = next(each for each in right.rests if each.lens == "class:1")
+    found = replace(rest, adjusted_pvalue=0.04, found=True)
+    audit = replace(right, rests=(*right.rests[:2], found), pvalue=0.04)
+    column, value = rest.group.column, rest.group.value
+    assert (audit.rejected, audit.found, audit.worst, audit.verdict) == (True, (), None, "found")
+    assert audit.headline == (
+        f"The predicted probability of class 1 is wrong on average where {column} is not {value}."
+    )
+    assert words.advice(audit)[0].startswith(f"Look at the data where {column} is not {value}: ")
+    both = Group.of(sex="F", age="old")
+    view = replace(audit.views[0], lens="canonical", group=both)
+    inner = replace(found, lens="canonical", group=both, parent=Group.of(sex="F"))
+    crossed = replace(audit, rests=(inner,), views=(*audit.views, view))
+    assert crossed.headline.endswith(" is wrong on average where sex is F and age is not old.")
+    small = replace(audit, materiality=0.9)
+    assert small.verdict == "small"
+    assert small.headline.endswith(" slightly wrong, but inside your limit of 90 points.")
+    for each in (audit, crossed, small):
+        assert each.headline in " ".join(str(each).split())
 
 
 # ------------------------------------------------------------------ impossible labels
@@ -165,15 +194,14 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert audit.rejected
     assert audit.pvalue == 1 / (1 + audit.n_resamples)
     assert audit.impossible == 3
-    assert audit.verdict.endswith(
-        ": a label came true that the model calls impossible, in 3 rows; 0 of 1 check found an error "
-        f"(p = {audit.pvalue:g})."
-    )
-    assert any("probability 0" in text for text in words.advice(audit))
-    assert not any("stands out" in text for text in words.advice(audit)[:1])
+    assert (audit.verdict, audit.worst) == ("found", None)
+    told = "In 3 rows the observed label has probability 0, which a calibrated model never has."
+    assert words.impossible(audit) == told
+    assert told in " ".join(str(audit).split())
+    assert "rows whose observed label has probability 0" in words.advice(audit)[0]
+    assert words.headline(audit) == told
+    assert len(words.advice(audit)) == 2  # which rows to look at, and to audit again
     json.dumps(audit.to_dict(), allow_nan=False)
-    with pytest.raises(AssertionError, match="calls impossible, in 3 rows"):
-        raise AssertionError(str(audit).replace("\n", " "))
 
 
 def test_with_a_tolerance_above_0_an_impossible_label_is_one_like_any_other():
@@ -189,31 +217,36 @@ def test_with_a_tolerance_above_0_an_impossible_label_is_one_like_any_other():
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_certainty_carries_the_condition(right, correction):
     text = words.certainty(replace(right, correction=correction))
-    condition = CORRECTIONS[correction]
-    if condition == CORRECTIONS["holm"]:
-        assert text.startswith(
-            "If the model were calibrated in every group, the chance of finding any error"
-        )
-    else:
-        assert f"Adjusted by {correction!r}, which controls the {condition}: " in text
+    controls, _, condition = CORRECTIONS[correction].partition(", ")
+    assert f"adjusted by {correction!r}" in text.lower()
+    if controls == "false discovery rate":
+        assert text.endswith("of the errors found, a share of at most 0.05 is false on average.")
+        assert "of the errors found, at most 5%" in words.assumes(
+            replace(right, correction=correction)
+        ).replace("Of", "of")
+        return
+    assert text.startswith("If the model is calibrated in every group, an audit like this reports an ")
+    assert " in at most 5% of cases" in text
+    assert (condition in text) == condition.startswith("of ")
+
+
+def test_certainty_of_the_default(right):
+    assert words.certainty(right) == (
+        "If the model is calibrated in every group, an audit like this reports an error in at most 5% "
+        "of cases: the data are compared with 199 label sets simulated from the predictions, all "
+        f"{right.n_checks} checks on the same ones."
+    )
+    assert right.n_checks == len(right.checks) + len(right.rests) == 42 + 8
+    assert words.assumes(right) == (
+        "Assumes independent rows whose labels were not used to fit the model. False-alarm rate of the "
+        "verdict at most 5%, exact for this number of rows. Intervals: exact, 95% for all 12 views and "
+        "their parts together."
+    )
 
 
 def test_p_values_are_on_the_side_of_alpha_where_they_are(right):
-    text = words.verdict(replace(right, pvalue=0.0504))
-    assert "is 0.0504, above the level 0.05." in text
-    assert "(p = 0.0496)" in words.verdict(replace(right, pvalue=0.0496, alpha=0.0498))
-
-
-def test_what_could_be_missed_is_never_nothing(right):
-    large = replace(
-        right,
-        views=tuple(replace(view, rows=10**8) for view in right.views),
-    )
-    text = " ".join(words.advice(large))
-    assert " 0 points" not in text
-    assert "an average error of some 0.0" in text
-    certain = replace(right, views=tuple(replace(v, says=v.says and 1.0) for v in right.views))
-    assert words.advice(certain)[0].endswith("an error may be too small for this many rows.")
+    assert "(p = 0.0504)" in str(replace(right, pvalue=0.0504))
+    assert "(p = 0.0496)" in str(replace(right, pvalue=0.0496, alpha=0.0498))
 
 
 def test_no_minus_nothing():
@@ -227,19 +260,21 @@ def test_no_minus_nothing():
 
 
 def test_a_long_name_leaves_no_other_out():
-    view = View("class:x", f"the label is {'c' * 300!r}", Group("column" * 50, "value" * 50), 100)
+    group = Group((Condition("column" * 50, "value" * 50),))
+    view = View("class:x", f"the label is {'c' * 300!r}", group, 100)
     name = view_name(view)
     assert len(name) < 100
-    assert name.startswith("class 'ccccc")
+    assert name.startswith("class “ccccc")
     assert " in columncolumn" in name
     assert " = valuevalue" in name
     for most in (16, 20, 36, 50):
         narrow = narrow_name(view, most)
         assert len(narrow) <= most
-        assert " = v" in narrow
-    assert narrow_name(replace(view, group=None), 16) == "class 'cccccccc…"
-    shown = view_name(replace(view, event="the label is 'cat'", group=Group("a\nb", " \u202e")))
-    assert shown == "class 'cat' in a\\nb = ' \\u202e'"
+        assert ": v" in narrow
+    assert narrow_name(replace(view, group=None), 16) == "class “cccccccc…"
+    hidden = Group((Condition("a\nb", " \u202e"), Condition("x", "y")))
+    shown = view_name(replace(view, event="the label is 'cat'", group=hidden))
+    assert shown == "class cat in a\\nb = ' \\u202e', x = y"
 
 
 @pytest.mark.slow
@@ -251,9 +286,8 @@ def test_tables_are_no_wider_than_a_hundred_columns():
     )
     lines = str(audit).splitlines()
     assert max(map(len, lines)) <= 100
-    head = next(k for k, text in enumerate(lines) if text.startswith("  found"))
-    assert lines[head].endswith("points at least")
-    assert any(text.endswith(" over") and " = a long" in text for text in lines[head:])
+    head = next(k for k, text in enumerate(lines) if text.endswith("found by"))
+    assert any(" = a long" in text or ": a long" in text for text in lines[head:])
 
 
 def test_groups_that_differ_by_what_is_hidden_stay_apart():
@@ -261,7 +295,7 @@ def test_groups_that_differ_by_what_is_hidden_stay_apart():
     audit = caltest.audit(*calibrated(240, 3, 0), groups={"g": cells}, **LIGHT)
     groups = {view.group.value for view in audit.views if view.group}
     assert groups == {"a\x00", "a\x01", "a", "a "}
-    assert {group_name(Group("g", value)) for value in groups} == {
+    assert {group_name(Group.of(g=value)) for value in groups} == {
         r"g = a\x00",
         r"g = a\x01",
         "g = a",

@@ -41,7 +41,8 @@ def test_a_finding_fails_with_all_that_helps(data):
         caltest.assert_calibrated(wrong, labels, groups={"side": groups}, alpha=0.1, **FAST)
     expected = caltest.audit(wrong, labels, groups={"side": groups}, alpha=0.1, rng=0, **FAST)
     first, *rest = str(caught.value).split("\n\n")
-    assert first == f"the model is miscalibrated, p = {expected.pvalue:.2g} at alpha = 0.1"
+    p = f"p = {expected.pvalue:.2g} at alpha = 0.1"
+    assert first == f"error found, {p}: {expected.headline}"
     assert "\n\n".join(rest[:-1]) == expected.summary().rstrip()
     assert rest[-1] == f"To repeat it: {expected.call}"
     assert "rng=0" in expected.call
@@ -49,12 +50,12 @@ def test_a_finding_fails_with_all_that_helps(data):
 
 def test_the_p_value_is_seen_to_be_at_or_below_alpha():
     made = audits.audit(pvalue=0.0149, alpha=0.0149)
-    assert "p = 0.0149 at alpha = 0.0149\n" in failure(made)
+    assert "p = 0.0149 at alpha = 0.0149: " in failure(made)
 
 
 def test_a_tolerance_is_said(data):
     _, wrong, labels, _ = data
-    with pytest.raises(AssertionError, match=r"beyond the tolerance of 0\.01, p = "):
+    with pytest.raises(AssertionError, match=r"are wrong by more than 1 point\.\n"):
         caltest.assert_calibrated(wrong, labels, tolerance=0.01, lenses="top_label")
     caltest.assert_calibrated(wrong, labels, tolerance=0.9, lenses="top_label")
 
@@ -108,7 +109,7 @@ def test_pytest_shows_the_line_of_the_test_and_the_summary(tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    assert "AssertionError: the model is miscalibrated, p = 0.001 at alpha = 0.05" in done.stdout
+    assert "AssertionError: error found, p = 0.001 at alpha = 0.05: The model's" in done.stdout
     assert "Calibration audit" in done.stdout
     assert "test_model.py:4: AssertionError" in done.stdout
     assert "engine.py" not in done.stdout

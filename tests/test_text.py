@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from caltest.auditing import Group, View
+from caltest.text.audit import interval, too
 from caltest.text.bounds import at_least, at_most, scores_between
 from caltest.text.localisation import extent
 from caltest.text.numbers import (
+    about_points,
     confidence_text,
     counted,
     number,
+    outward_points,
     page,
     percent,
     percents,
@@ -20,12 +24,21 @@ from caltest.text.numbers import (
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import lens_name, narrow_name, shown_direction, view_name
+from caltest.text.vocabulary import (
+    group_name,
+    lens_name,
+    narrow_name,
+    shown_event,
+    subject,
+    view_name,
+    where,
+)
 from caltest.tolerance import claim
 
-TOP = View("top_label", "the top class is right", None, 900, says=0.91, share=0.84, direction="over")
-NEAR = View("top_label", "the top class is right", None, 900, says=0.91, share=0.90, direction="over")
-NORTH = View("top_label", "", Group("region_of_the_world", "north"), 100)
+TOP = View("top_label", "the top class is right", None, 900, 0.91, 0.84, 0.03, 0.11, "over")
+NORTH = View("top_label", "", Group.of(region_of_the_world="north"), 100)
+CROSSED = replace(NORTH, group=Group.of(region_of_the_world="north", sex="F"))
+RISK = View("canonical", "the label is 'readmission'", None, 900, 0.02, 0.01, direction="over")
 
 WRITTEN = [
     (number, (0.012345,), "0.01235"),
@@ -78,18 +91,45 @@ WRITTEN = [
     (extent, (8483.0, 30_000), "about 8,500 rows"),
     (extent, (1700.0, 3000), "more than half of the predictions"),
     (extent, (2990.0, 3000), "nearly all predictions"),
-    (lens_name, (TOP,), "the top label"),
-    (lens_name, (View("class:cat", "the label is 'cat'", None, 100),), "class 'cat'"),
+    (about_points, (0.0494,), "4.9 percentage points"),
+    (about_points, (0.0496,), "5 percentage points"),
+    (about_points, (0.01,), "1.0 percentage point"),
+    (about_points, (0.00002,), "0.002 percentage points"),
+    (outward_points, (0.0001, 0.1234), ("0.0", "12.4")),
+    (outward_points, (-0.1, 0.05), ("−10.0", "5.0")),
+    (outward_points, (0.00011, 0.0099), ("0.01", "0.99")),
+    (lens_name, (TOP,), "the top class"),
+    (lens_name, (RISK,), "readmission"),
+    (lens_name, (View("class:cat", "the label is 'cat'", None, 100),), "class cat"),
+    (lens_name, (View("class:2", "the label is class 2", None, 100),), "class 2"),
+    (lens_name, (View("canonical", None, None, 100),), "all classes together"),
     (
         lens_name,
         (View("top:2", "the label is among the top 2", None, 100),),
         "the probability that the label is among the top 2",
     ),
-    (view_name, (NORTH,), "the top label in region_of_the_world = north"),
-    (narrow_name, (NORTH, 48), "the top label in region_of_the_world = north"),
-    (narrow_name, (NORTH, 30), "the top … in region_o… = north"),
-    (shown_direction, (TOP,), "over"),
-    (shown_direction, (NEAR,), None),
+    (subject, (TOP,), "the model's confidence in its top class"),
+    (subject, (RISK,), "the predicted probability of readmission"),
+    (subject, (View("canonical", None, None, 100),), "the predicted probabilities"),
+    (where, (None,), ""),
+    (where, (CROSSED.group,), " where region_of_the_world is north and sex is F"),
+    (group_name, (None,), "all rows"),
+    (group_name, (CROSSED.group,), "region_of_the_world = north, sex = F"),
+    (shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
+    (shown_event, ("sepsis? yes",), "“sepsis? yes”"),
+    (too, (TOP,), "about 7 percentage points too high"),
+    (too, (RISK,), "too high: about 2 times the observed rate"),
+    (interval, (TOP, 0.95), "between 3.0 and 11.0 points too high (95% confidence)"),
+    (
+        interval,
+        (replace(TOP, low=-0.0312, high=0.002), 0.9),
+        "anything from 3.2 points too low to 0.2 points too high is possible (90% confidence)",
+    ),
+    (view_name, (NORTH,), "the top class in region_of_the_world = north"),
+    (narrow_name, (NORTH, 48), "the top class in region_of_the_world = north"),
+    (narrow_name, (NORTH, 30), "the top class: north"),
+    (narrow_name, (NORTH, 16), "the top …: north"),
+    (narrow_name, (CROSSED, 30), "the top class: north, F"),
     (
         claim,
         ("the top class is right", "over", 0.02),

@@ -21,6 +21,7 @@ from caltest._parallel import Workers
 from caltest._sampling import child_seed
 from caltest._work import announce, together
 from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
+from caltest.data import Sample
 from caltest.exceptions import Argument, Phrase
 from caltest.forms import LabelFunction
 from caltest.lenses import Reducer
@@ -36,7 +37,7 @@ from caltest.pvalues import (
 )
 from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
 from caltest.text.numbers import counted
-from caltest.tolerance import sided_answer
+from caltest.tolerance import rounded_view, sided_answer
 
 Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
@@ -179,20 +180,29 @@ def tolerated(
     labels: NDArray[np.intp],
     hypotheses: Sequence[Hypothesis],
     tolerance: float,
+    rounding: float | None,
     correction: str,
     n_resamples: int,
     seed: int,
     workers: Workers,
 ) -> Answers:
-    """Test every hypothesis on both sides; its seed depends on what it is, not on the others."""
+    """Test every hypothesis on both sides; its seed depends on what it is, not on the others.
+
+    What rounding to multiples of ``rounding`` explains is added to the tolerance, lens by lens.
+    """
     found = []
     for look, statistic in hypotheses:
         own = child_seed(seed, *key_of("tolerance", *look.key, statistic.name))
-        view = source.sample(look, labels)
+        allowed = tolerance
+        if rounding is None:
+            view = source.sample(look, labels)
+        else:
+            places = slice(None) if look.rows is None else look.rows
+            rows = Sample(source.predictions.take(places), labels[places])
+            rounded = rounded_view(rows, look.scope.lens, rounding)
+            view, allowed = rounded.view, tolerance + rounded.tolerance
         found.append(
-            sided_answer(
-                statistic, MonteCarlo(), view, tolerance, "two-sided", n_resamples, own, workers
-            )
+            sided_answer(statistic, MonteCarlo(), view, allowed, "two-sided", n_resamples, own, workers)
         )
     pvalues = np.array([each.answer.pvalue for each in found])
     return Answers(

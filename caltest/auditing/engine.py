@@ -34,6 +34,7 @@ from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample
+from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
 from caltest.pvalues import check_correction
@@ -71,6 +72,7 @@ def audit(
     statistics: Statistics | None = None,
     alpha: float = ALPHA,
     tolerance: float | None = None,
+    rounding: float | None = None,
     correction: str | None = None,
     min_rows: int = MIN_ROWS,
     n_resamples: int = N_RESAMPLES,
@@ -120,9 +122,13 @@ def audit(
     tolerance
         Ask whether the model is wrong by more than this anywhere, as :func:`caltest.test` does, one
         probability at a time. Default None.
+    rounding
+        The step in which probabilities were stated, 0.05 for 0%, 5%, …, as of :func:`caltest.test`:
+        only errors that rounding does not explain are found, one probability at a time. It adds to
+        the tolerance. Default None.
     correction
         How p-values are adjusted for their number: "westfall_young" (default), or one of
-        `caltest.pvalues.CORRECTIONS`, "holm" (default with a tolerance) or "fdr_bh" for
+        `caltest.pvalues.CORRECTIONS`, "holm" (default with a tolerance or rounding) or "fdr_bh" for
         instance.
     min_rows
         Groups of fewer rows, or of one, are skipped, and named. Default 50: in fewer, only errors of
@@ -212,9 +218,11 @@ def audit(
     given = {"lenses": lenses, "statistics": statistics, "alpha": alpha, "tolerance": tolerance}
     given |= {"correction": correction, "min_rows": min_rows, "n_resamples": n_resamples}
     given |= {"intersections": intersections, "event": event, "class_names": class_names}
-    given |= {"materiality": materiality, "materiality_ratio": materiality_ratio}
+    given |= {"rounding": rounding, "materiality": materiality, "materiality_ratio": materiality_ratio}
     level, rows, draws = float(alpha), int(min_rows), int(n_resamples)
     error = None if tolerance is None else float(tolerance)
+    if rounding is not None:
+        error = error or 0.0
     name = correction
     if name is None:
         name = WESTFALL_YOUNG if error is None else "holm"
@@ -229,7 +237,7 @@ def audit(
         raise InputError("materiality and materiality_ratio are both given; give one of them.")
     wanted = Wanted.of(lenses, statistics, error is not None)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    whole, name_of_event = named_sample(probs, labels, event, class_names)
+    whole, name_of_event = named_sample(probs, labels, event, class_names, rounding)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)
@@ -246,7 +254,9 @@ def audit(
             values, resolutions = with_rests(values, resolutions, rests)
             found = answers(values, resolutions, sides, name, level)
         else:
-            found = tolerated(source, whole.labels, plan.hypotheses, error, name, draws, seed, workers)
+            found = tolerated(
+                source, whole.labels, plan.hypotheses, error, rounding, name, draws, seed, workers
+            )
         looks, n_draws = bounded_looks(plan.looks, level)
         bounded = bounds(source, whole.labels, looks, n_draws, level, seed, workers)
         views = views_of(source, whole, plan, found, values, bounded, level)
@@ -266,7 +276,9 @@ def audit(
         if h < len(plan.hypotheses)
     )
     n_classes = whole.rows.n_classes
-    impossible = 0 if error else len(whole.rows.impossible(whole.labels))
+    forgiven = bool(error or rounding)  # a stated 0 may be a small probability
+    impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
+    zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
     limits = [
         f"The limit of {points(materiality)} is above what is predicted on average "
@@ -291,6 +303,7 @@ def audit(
         ),
         skipped=plan.skipped,
         tolerance=error,
+        rounding=None if rounding is None else float(rounding),
         correction=name,
         confidence=level_of_confidence(level),
         n_samples=len(whole.labels),
@@ -307,10 +320,11 @@ def audit(
         warnings=(
             *whole.rows.notes,
             *notes_on(groupings, whole.labels),
-            *(() if error else impossible_labels(whole)),
+            *(() if forgiven else impossible_labels(whole)),
             *limits[:1],
         ),
         impossible=impossible,
+        zeros=zeros,
         recalibration=recalibration_of(whole) if n_classes == 2 and p <= level else None,
         sensitivity=None if p <= level else sensitivity(source, plan, found, values),
     )
@@ -387,7 +401,8 @@ def assert_calibrated(
     >>> forest = caltest.datasets.load_digits_predictions("random_forest")
     >>> caltest.assert_calibrated(forest.probs, forest.labels, tolerance=0.02, lenses=["top_label"])
     Traceback (most recent call last):
-    AssertionError: the model is miscalibrated beyond the tolerance of 0.02, p = 0.002 at alpha = 0.05
+    AssertionError: error found, p = 0.002 at alpha = 0.05: Some predictions of the top class are
+    wrong by more than 2 points.
     ...
     """
     __tracebackhide__ = True  # pytest then shows the line of the test

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from caltest.cox import Recalibration
+    from caltest.data.zeros import Zeros
 
 Verdict: TypeAlias = Literal["material", "small", "found", "within", "not found"]
 
@@ -51,6 +52,8 @@ class Audit(Result):
         What was not looked at.
     tolerance
         The error that is allowed, in units of probability; None if none is.
+    rounding
+        The step in which probabilities were stated; None if they were not rounded.
     correction
         How p-values are adjusted: "westfall_young", or a name of statsmodels' ("holm", "fdr_bh").
     confidence
@@ -74,6 +77,8 @@ class Audit(Result):
     impossible
         Rows whose label has probability 0, which rejects calibration whatever the checks found; 0
         with a tolerance above 0, within which a small probability may be meant.
+    zeros
+        Why probabilities are 0, where that is plain and such a label was observed; None else.
     recalibration
         Of two classes, where calibration is rejected: the line that would recalibrate all rows, by
         which the summary advises (:func:`caltest.recalibration`). None else.
@@ -94,7 +99,7 @@ class Audit(Result):
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> audit = caltest.audit(sure.probs, sure.labels, lenses="top_label", n_resamples=99, rng=0)
     >>> audit.verdict, audit.headline
-    ('found', "The model's confidence in its top class is about 15 percentage points too high.")
+    ('found', "The model's confidence in its top class is about 14 percentage points too high.")
     >>> view = audit.worst
     >>> view.lens, round(view.predicted, 2), round(view.observed, 2), view.direction
     ('top_label', 0.85, 0.71, 'over')
@@ -109,6 +114,7 @@ class Audit(Result):
     rests: tuple[Rest, ...]
     skipped: tuple[Skipped, ...]
     tolerance: float | None
+    rounding: float | None
     correction: str
     confidence: float
     n_samples: int
@@ -124,6 +130,7 @@ class Audit(Result):
     call: str
     warnings: tuple[str, ...] = ()
     impossible: int = 0
+    zeros: Zeros | None = None
     recalibration: Recalibration | None = None
     sensitivity: Sensitivity | None = None
 
@@ -321,8 +328,9 @@ def _beyond(audit: Audit, predicted: float, low: float, high: float) -> str:
 
 _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
-    "tolerance", "correction", "confidence", "n_samples", "n_classes", "classes", "event", "lenses",
-    "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
+    "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
+    "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
+    "impossible",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

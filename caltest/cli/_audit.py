@@ -79,6 +79,7 @@ OPTIONS: Mapping[str, Check] = {
     "statistic": texts,
     "alpha": level,
     "tolerance": number,
+    "rounding": number,
     "correction": text,
     "min-rows": at_least(1),
     "resamples": at_least(1),
@@ -103,6 +104,7 @@ _ARGUMENTS = {
     "statistic": "statistics",
     "alpha": "alpha",
     "tolerance": "tolerance",
+    "rounding": "rounding",
     "correction": "correction",
     "min-rows": "min_rows",
     "resamples": "n_resamples",
@@ -169,6 +171,10 @@ def audit(
     tolerance: Annotated[
         float | None,
         option("FLOAT", "An error that is allowed anywhere, 0.02 for 2 points.  [default: none is]"),
+    ] = None,
+    rounding: Annotated[
+        float | None,
+        option("FLOAT", "The step of stated probabilities, 0.05 for 0%, 5%, ….  [default: none]"),
     ] = None,
     correction: Annotated[
         str | None,
@@ -267,7 +273,7 @@ def _run(
     weaker = _weaker(loaded, said, fail_on)
     sample, groups, column = Input(
         file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
-    ).with_groups()
+    ).with_groups(asked.get("rounding"))
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
     if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
@@ -340,6 +346,7 @@ def _weaker(loaded: Config, typed: Mapping[str, Any], fail_on: str) -> str | Non
         "intersections": (given.get("intersections", INTERSECTIONS) < INTERSECTIONS, INTERSECTIONS),
         "alpha": (given.get("alpha", ALPHA) < ALPHA, ALPHA),
         "tolerance": (given.get("tolerance", 0.0) > 0.0, "none"),
+        "rounding": (given.get("rounding", 0.0) > 0.0, "none"),
         "min-rows": (given.get("min-rows", MIN_ROWS) > MIN_ROWS, MIN_ROWS),
         "resamples": (given.get("resamples", N_RESAMPLES) < N_RESAMPLES, N_RESAMPLES),
     }

@@ -210,11 +210,11 @@ class Input:
         sample = self.sample() if rounding is None else self._read("read", rounding=rounding)
         return sample.rows, sample.labels
 
-    def with_groups(self) -> tuple[Sample, Any, str | None]:
+    def with_groups(self, rounding: float | None = None) -> tuple[Sample, Any, str | None]:
         """Read the columns of groups too, None without any, and the name of a single probability."""
         if self.example is not None:
             return self.sample(), None, None
-        sample, frame = self._read("read_with_groups")
+        sample, frame = self._read("read_with_groups", rounding=rounding)
         return sample, frame if self.group else None, frame.attrs.get("event")
 
     def _read(self, how: str, **more: Any) -> Any:

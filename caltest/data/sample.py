@@ -361,7 +361,11 @@ def sample(
 
 
 def named_sample(
-    probs: object, labels: object, event: str | None, class_names: Sequence[str] | None
+    probs: object,
+    labels: object,
+    event: str | None,
+    class_names: Sequence[str] | None,
+    rounding: float | None = None,
 ) -> tuple[Sample, str | None]:
     """Read and check predictions and labels, as :func:`sample`, and name the classes.
 
@@ -381,7 +385,7 @@ def named_sample(
             raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
     if isinstance(probs, Rows):
         own, width = None, probs.n_classes
-        found = sample(probs, labels)
+        found = sample(probs, labels, rounding=rounding)
     else:
         check_index(probs, labels, "probs", "labels")
         native, table = native_of(probs, "probs"), read_table(probs, "probs")
@@ -392,7 +396,7 @@ def named_sample(
         fitting = names is not None and len(names) == width
         if fitting and (table.names is None or single):
             table = Table(table.values, names, table.coarse)
-        found = sample(table, labels)
+        found = sample(table, labels, rounding=rounding)
     rows = found.rows
     if names is not None and len(names) != width:
         raise InputError(

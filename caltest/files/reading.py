@@ -101,6 +101,7 @@ def read_with_groups(
     *,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
+    rounding: float | None = None,
 ) -> tuple[Sample, pd.DataFrame]:
     r"""Read predictions, labels and columns that group the rows from one file.
 
@@ -111,6 +112,8 @@ def read_with_groups(
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         are no probabilities. Default none.
+    rounding
+        As of :func:`read`.
 
     Returns
     -------
@@ -140,7 +143,7 @@ def read_with_groups(
     """
     with named(called(path)):
         content = _content(path, Roles.of(label, columns, groups))
-        sample = content.checked()
+        sample = content.checked(rounding=rounding)
     import pandas as pd
 
     columns_of = {name: pd.Series(cells, dtype=object) for name, cells in content.groups.items()}

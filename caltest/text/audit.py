@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from caltest._visible import line, shortened, shown, shown_column, visible
+from caltest._visible import line, shortened, shown, shown_column, shown_value, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Group, Part, View
+from caltest.data.zeros import advice as advice_on_zeros
 from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS
 from caltest.text.numbers import (
@@ -52,10 +53,13 @@ def limit(audit: Audit) -> str | None:
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own = limit(audit)
+    beyond = (
+        f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "you set no limit"
+    )
     beside = {
         "material": f"larger than your limit of {own}",
         "small": f"inside your limit of {own}",
-        "found": f"it may exceed your limit of {own}" if own else "you set no limit",
+        "found": f"it may exceed your limit of {own}" if own else beyond,
         "within": f"no average error can be larger than your limit of {own}",
         "not found": "which is no proof that there is none",
     }
@@ -74,21 +78,29 @@ def headline(audit: Audit) -> str:
     if audit.verdict == "within":
         return f"No error was found, and on average none can be larger than {limit(audit)}."
     if audit.tolerance is not None:
-        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else "in either direction"
+        by = f"by more than {points(audit.tolerance)}" if audit.tolerance else ""
+        if audit.rounding:
+            by += f"{' and' if by else 'by more than'} what rounding to {audit.rounding:g} explains"
+        by = by or "in either direction"
         if not audit.rejected:
             return f"It was not shown that any prediction is wrong {by}."
+        if not audit.found:
+            return f"{_impossible(audit)}."
         view = audit.found[0].view
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if not audit.rejected:
         return "No error was found."
     worst = audit.worst
     if audit.verdict == "small":
-        view = worst or audit.found[0].view
-        return f"{_capital(subject(view))} is slightly wrong, but inside your limit of {limit(audit)}."
+        who = subject(worst or (audit.found[0].view if audit.found else audit.views[0]))
+        return f"{_capital(who)} {_is(who)} slightly wrong, but inside your limit of {limit(audit)}."
     if worst is not None:
         return f"{_capital(subject(worst))} is {too(worst)}{where(worst.group)}."
-    if not audit.found:
+    if audit.impossible and not audit.found:
         return f"{_impossible(audit)}."
+    if not audit.found:
+        view, rows = _rest(audit)
+        return f"{_capital(subject(view))} is wrong on average{rows}."
     strongest = audit.found[0].view
     shaped = next((check.view for check in audit.found if check.view.shape), None)
     if shaped is not None:
@@ -107,6 +119,19 @@ def headline(audit: Audit) -> str:
         f"{_capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
         "average it may be right."
     )
+
+
+def _is(who: str) -> str:
+    return "are" if who == "the predicted probabilities" else "is"
+
+
+def _rest(audit: Audit) -> tuple[View, str]:
+    """Return what is found where no check of a view is: a lens, and in which rows a group leaves."""
+    rest = min(audit.rests, key=lambda each: each.adjusted_pvalue)
+    view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
+    (left,) = set(rest.group.conditions) - set(rest.parent.conditions if rest.parent else ())
+    start = f"{where(rest.parent)} and" if rest.parent else " where"
+    return view, f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
 
 
 def _impossible(audit: Audit) -> str:
@@ -172,29 +197,29 @@ def size(audit: Audit) -> str:
         texts += [_sizes(view, audit), *_elsewhere(view, audit)]
     elif audit.rejected:
         strongest = audit.found[0].view if audit.found else None
+        halves = list(_halves(audit))
+        texts += halves
         if strongest is not None and strongest.event is not None:
-            texts.append(_sizes(strongest, audit))
-        texts += [proved for proved in (at_least(strongest, audit),) if proved]
-        texts += _halves(audit)
-        if shaped := next((each.view for each in audit.found if each.view.shape), None):
-            side = "over" if shaped.shape == "over" else "under"
-            texts.append(
-                f"By the logarithmic score the model is {TENDS[side]} in {view_name(shaped)} "
-                "(by the exact test, with a direction by large samples)."
-            )
+            texts.append(_sizes(strongest, audit, counts=not halves))
+        texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
+        if limit(audit) or halves:
+            texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
     return " ".join(texts)
 
 
-def _sizes(view: View, audit: Audit) -> str:
+def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
     predicted, observed = percents(*rates(view), 1)
+    means = f"Predicted {predicted}, observed {observed}"
+    if not counts:
+        return f"On average: {means[:1].lower()}{means[1:]}."
     expected, seen = (rate * view.rows for rate in rates(view))
     rows = counted(view.rows, "row")
-    counts = f"Of {rows} the model expected {expected:,.0f} events; {seen:,.0f} were observed."
+    events = f"Of {rows} the model expected {expected:,.0f} events; {seen:,.0f} were observed."
     if view.lens == "top_label":
-        counts = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
-    return f"Predicted {predicted}, observed {observed}: {interval(view, audit.confidence)}. {counts}"
+        events = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
+    return f"{means}: {interval(view, audit.confidence)}. {events}"
 
 
 def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
@@ -228,13 +253,24 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
 
 
 def _largest(audit: Audit) -> Iterable[str]:
+    """Say how large an average error can be: of all parts that have intervals, and of all rows."""
     if audit.at_most is None:
         return
-    what = "No tenth of the predictions" + (" and no group" if audit.groups else "")
-    what += " and no class" if audit.n_classes > 2 else ""
     _, most = outward_points(0.0, audit.at_most)
-    sure = confidence_text(audit.confidence)
-    yield f"{what} is wrong by more than {most} points on average ({sure} confidence)."
+    sure = f"({confidence_text(audit.confidence)} confidence)"
+    parts = "tenth of the predictions" + (", group or class" if audit.n_classes > 2 else "")
+    parts = "tenth or group" if audit.groups and audit.n_classes == 2 else parts
+    if audit.rejected or audit.verdict == "within":
+        yield f"No {parts} is wrong by more than {most} points on average {sure}."
+        return
+    whole = next((view for view in audit.views if view.low is not None and view.group is None), None)
+    if whole is None:
+        return
+    _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
+    yield (
+        f"Errors that it could not see remain possible: up to {over_all} points in the average of all "
+        f"rows, up to {most} points in that of some {parts} {sure}."
+    )
 
 
 def _halves(audit: Audit) -> Iterable[str]:
@@ -277,6 +313,7 @@ def _would_have_been_found(audit: Audit) -> Iterable[str]:
 # ------------------------------------------------------------------ what to do
 
 _NAMED = 3  # groups or classes in one sentence
+_LITTLE = 0.1  # an average error up to which a pass is called usable
 _HELD_OUT = "recalibrate the model on held-out rows"
 DEVIATIONS = 3.0  # standard errors from where a slope or an intercept is told from none
 
@@ -288,10 +325,13 @@ def advice(audit: Audit) -> tuple[str, ...]:
     texts = []
     told = audit.worst or (audit.found[0].view if audit.found else None)
     if audit.impossible:
+        why = "a class that was not in the training data, a wrong label, or a lost small probability"
         texts.append(
-            "Look first at the rows whose observed label has probability 0: a rounded or clipped "
-            "probability, a class that was not in the training data, or a wrong label."
+            advice_on_zeros(audit.zeros, audit.n_classes)
+            if audit.zeros
+            else f"Look first at the rows whose observed label has probability 0 ({why})."
         )
+        texts.append("Recalibration leaves probabilities of 0 and 1 as they are: remove them first.")
     if audit.verdict == "small":
         texts.append(
             f"Errors up to {limit(audit)} do not matter to you? Then use the probabilities as they are."
@@ -302,9 +342,16 @@ def advice(audit: Audit) -> tuple[str, ...]:
         texts.append(
             "Look at the data of that group (labels, missing inputs, how it differs from the training "
             "rows), and recalibrate it on held-out rows. One correction for all rows cannot fix an "
-            "error "
-            "in one group."
+            "error in one group."
         )
+    elif not audit.found:
+        if not audit.impossible:
+            rows = _rest(audit)[1].strip()
+            texts.append(
+                f"Look at the data {rows}: labels, missing inputs, how they differ from others."
+            )
+    elif audit.zeros is not None and audit.worst is None:
+        pass  # nothing more is known until they are gone
     elif audit.n_classes == 2:
         texts.append(_of_two_classes(audit))
     else:
@@ -319,12 +366,12 @@ def _of_two_classes(audit: Audit) -> str:
     """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
     fit = audit.recalibration
     logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
-    isotonic = "isotonic regression is an alternative where there are thousands of them"
+    isotonic = "isotonic regression is an alternative where there are thousands (keep it off 0 and 1)"
     if fit is None:
         return f"{_capital(logistic)}; {isotonic}."
 
     def text(value: float, error: float) -> str:
-        return f"{value:.2f} (standard error {error:.2g})"
+        return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
 
     # Where the data do not tell, a number is NaN, and not beyond any.
     bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
@@ -379,14 +426,11 @@ def _of_more_classes(audit: Audit) -> Iterable[str]:
             "Look "
             "at how these classes are labelled."
         )
-    elif overall:
+    else:
         yield (
             f"{_capital(_HELD_OUT)}: the error is in how probability is shared among the classes, for "
             "which no one class stands out. caltest.witness shows near which predictions."
         )
-    else:
-        names = _names(group_name(check.view.group) for check in audit.found)
-        yield f"Look at the data of {names}: labels, missing inputs, how they differ from other rows."
 
 
 def _names(names: Iterable[str]) -> str:
@@ -404,8 +448,16 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
         )
     elif audit.at_most is not None:
         _, most = outward_points(0.0, audit.at_most)
-        yield f"If average errors up to {most} points do not matter, use the probabilities as they are."
-        yield "If smaller errors matter, audit again with more rows, or with fewer groups."
+        fewer = ", or with fewer groups" if audit.groups else ""
+        if audit.at_most <= _LITTLE:
+            little = f"average errors up to {most} points do not matter"
+            yield f"If {little}, use the probabilities as they are."
+            yield f"If smaller errors matter, audit again with more rows{fewer}."
+        else:
+            yield (
+                "Use the probabilities with care: this is too little data to rule out errors that "
+                f"matter. Audit again with more rows{fewer}; caltest.sample_size says how many."
+            )
     else:
         yield "This is no proof of calibration: an error may be too small for this many rows."
     yield "Audit again when the model or its inputs change."
@@ -427,11 +479,12 @@ def certainty(audit: Audit) -> str:
         )
     rate = confidence_text(audit.alpha)
     draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
+    checks = f"all {audit.n_checks:,} checks" if audit.n_checks > 1 else "the one check"
     if audit.correction == "westfall_young":
         return (
             f"If the model is {true}, an audit like this reports an error in at most {rate} of "
             "cases: the "
-            f"data are compared with {draws}, all {audit.n_checks:,} checks on the same ones."
+            f"data are compared with {draws}, {checks} on the same ones."
         )
     condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
     return (

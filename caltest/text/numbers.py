@@ -57,7 +57,7 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     Examples
     --------
     >>> outward_points(-0.0978, -0.0591), outward_points(-0.00012, 0.0034)
-    (('−9.8', '−5.9'), ('−0.02', '0.35'))
+    (('−9.8', '−5.9'), ('−0.02', '0.34'))
     """
     digits = 1 if max(abs(low), abs(high)) >= 0.01 else 2
     scale = 10.0**digits
