@@ -177,6 +177,7 @@ def audit(names=("cat", "dog", "bird"), groups=("north", "south", "west"), wrong
         rests=tuple(rests),
         skipped=(Skipped("region = east", 7, "it has fewer than 20 rows"),),
         tolerance=None,
+        rounding=None,
         correction="westfall_young",
         confidence=0.95,
         n_samples=3000,

@@ -95,7 +95,7 @@ def histogram(p, y, n_bins):
 def bounds(p, y, n_bins):
     assert n_bins == 15
     curve = caltest.miscalibration_bounds(p, y, n_resamples=99, rng=0).views[0].curve
-    return list(zip(curve.rows, curve.predicted, curve.observed, strict=True))
+    return list(zip(curve.rows, curve.says, curve.share, strict=True))
 
 
 def certificate(rule):
