@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
+from scipy.special import ndtr
 
 import caltest
-from caltest.auditing import (
-    Audit,
+from caltest.auditing.diagrams import histogram
+from caltest.auditing.result import Audit
+from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.auditing.views import (
     Check,
     Condition,
+    Cumulative,
     Group,
-    Part,
     Reliability,
     Rest,
     Sensitivity,
@@ -22,11 +24,7 @@ from caltest.auditing import (
 )
 
 DRAWS = 199
-MEASURES = {
-    "skce_uq": "squared kernel calibration error",
-    "ecd": "entropic calibration difference",
-    "citl": "calibration in the large, observed less predicted, standardised",
-}
+MEASURES = {"citl": "mean error", "ks": "cumulative difference"}
 
 HOSTILE = (
     "<script>alert('x')</script>",
@@ -46,155 +44,211 @@ HOSTILE = (
 )
 
 
-def reliability(rows, shift, seed, bins=8, top=1.0):
-    """Bins of a model whose predictions are ``shift`` too high."""
+def group(*pairs):
+    """The rows where columns have values: (column, value), …"""
+    return Group(tuple(Condition(column, value) for column, value in pairs))
+
+
+def data(rows, error, seed, low=0.2, high=0.9):
+    """Predictions, and labels of a model whose mean is wrong by so much, to the row."""
     rng = np.random.default_rng(seed)
-    predicted = np.sort(rng.uniform(0.3 * top, top, bins))
-    observed = np.clip(predicted - shift + rng.normal(0.0, 0.01, bins), 0.0, 1.0)
-    half = 2.7 * np.sqrt(predicted * (1.0 - predicted) * bins / rows)
-    return Reliability(
-        tuple(predicted.tolist()),
-        tuple(observed.tolist()),
-        (rows // bins,) * bins,
-        tuple(np.maximum(predicted - half, 0.0).tolist()),
-        tuple(np.minimum(predicted + half, 1.0).tolist()),
-    )
+    scores = np.sort(rng.uniform(low, high, rows))
+    cumulated = np.cumsum(np.clip(scores - error, 0.0, 1.0)) + rng.uniform()
+    return scores, np.diff(np.floor(cumulated), prepend=0.0).astype(np.int64)
 
 
-def interval(predicted, observed, rows, deviations=3.5):
-    """Ends of the error: about that of a family of a hundred intervals."""
-    half = deviations * (observed * (1.0 - observed) / rows) ** 0.5 + 1.0 / rows
-    return predicted - min(observed + half, 1.0), predicted - max(observed - half, 0.0)
-
-
-def parts(drawn, rows, of):
-    """Parts of a view whose bins these are, laid end to end."""
-    places = np.linspace(0, len(drawn.predicted) - 1, of)
-    predicted, observed = (
-        np.interp(places, np.arange(len(drawn.predicted)), each).tolist()
-        for each in (drawn.predicted, drawn.observed)
-    )
-    ends = [0.0, *((one + other) / 2 for one, other in pairwise(predicted)), 1.0]
-    return tuple(
-        Part(of, k, rows // of, p, o, *interval(p, o, rows // of), ends[k], ends[k + 1])
-        for k, (p, o) in enumerate(zip(predicted, observed, strict=True))
-    )
-
-
-def view(lens, event, group, rows, shift, seed):
-    """A view whose predictions are ``shift`` too high."""
+def view(lens, event, of, scores, labels, family, place=None):
+    """A view of such predictions and labels, with its intervals and pictures."""
     if event is None:
-        return View(lens, None, group, rows, shape="over" if shift > 0 else None)
-    drawn = reliability(rows, shift, seed)
-    predicted, observed = float(np.mean(drawn.predicted)), float(np.mean(drawn.observed))
-    low, high = interval(predicted, observed, rows)
-    bound = max(abs(shift) - 0.04, 0.0)
-    cut = [each for of in ((5,) if group else (10, 2)) for each in parts(drawn, rows, of)]
+        return View(lens, None, of, len(scores))
+    low, high = family.interval(float(scores.mean()), len(scores), int(labels.sum()))
+    parts = family.parts(scores, labels, cut(scores, of is None))
+    bins = np.array_split(np.arange(len(scores)), 8)
+    predicted = np.array([scores[rows].mean() for rows in bins])
+    observed = np.array([labels[rows].mean() for rows in bins])
+    half = 2.7 * np.sqrt(predicted * (1.0 - predicted) * 8 / len(scores))
+    lows, highs = np.maximum(predicted - half, 0.0), np.minimum(predicted + half, 1.0)
+    drawn = [each.tolist() for each in (predicted, observed, lows, highs)]
     return View(
         lens,
         event,
-        group,
-        rows,
-        predicted=predicted,
-        observed=observed,
+        of,
+        len(scores),
+        predicted=float(scores.mean()),
+        observed=float(labels.mean()),
         low=low,
         high=high,
         direction="over" if low > 0.0 else "under" if high < 0.0 else None,
-        at_least_over=bound if shift > 0 else 0.0,
-        at_least_under=bound if shift < 0 else 0.0,
-        class_index=int(lens[6:]) if lens.startswith("class:") else None,
-        parts=tuple(cut),
-        binned_error=(bound, abs(shift), abs(shift) + 0.04),
-        reliability=drawn,
+        at_least_over=max(low, 0.0),
+        at_least_under=max(-high, 0.0),
+        class_index=place,
+        parts=parts,
+        binned_error=binned_error(parts),
+        reliability=Reliability(
+            tuple(drawn[0]), tuple(drawn[1]), tuple(map(len, bins)), tuple(drawn[2]), tuple(drawn[3])
+        ),
+        histogram=histogram(scores),
     )
 
 
-def check(of, statistic, adjusted, alpha, tolerance=None):
-    """A hypothesis with this adjusted p-value."""
-    return Check(
-        view=of,
-        statistic=statistic,
-        measures=MEASURES[statistic],
-        value=4.2 * (1.0 - adjusted) ** 8,
-        expected=None if tolerance else (0.0, 1.25),
-        pvalue=adjusted / 2.0,
-        pvalue_interval=(adjusted / 3.0, adjusted),
-        adjusted=adjusted,
-        found=adjusted <= alpha,
-    )
+def chance(view, factor):
+    """An adjusted p-value by the normal law, for as many checks."""
+    if view.error is None:
+        return 0.9
+    deviation = np.sqrt(view.predicted * (1.0 - view.predicted) / view.rows)
+    p = factor * 2.0 * float(ndtr(-abs(view.error) / deviation))
+    return min(max(p, 1.0 / (1 + DRAWS)), 0.99)
+
+
+def made(views, **changes):
+    """An audit of these views, each checked by two statistics."""
+    alpha = changes.get("alpha", 0.05)
+    factor = 2.0 * len(views)
+    views = tuple(replace(each, adjusted_pvalue=chance(each, factor)) for each in views)
+    checks = [
+        Check(
+            view=each,
+            statistic=statistic,
+            measures=MEASURES[statistic],
+            value=4.2 * (1.0 - each.adjusted_pvalue) ** 8,
+            expected=None if changes.get("tolerance") else (0.0, 1.25),
+            pvalue=each.adjusted_pvalue / 2.0,
+            pvalue_interval=(each.adjusted_pvalue / 3.0, each.adjusted_pvalue),
+            adjusted=each.adjusted_pvalue,
+            found=each.adjusted_pvalue <= alpha,
+        )
+        for each in views
+        for statistic in ("citl", "ks")
+    ]
+    checks.sort(key=lambda check: check.adjusted)
+    wrong = checks[0].found
+    settings = {
+        "pvalue": checks[0].adjusted,
+        "alpha": alpha,
+        "materiality": None,
+        "materiality_ratio": None,
+        "checks": tuple(checks),
+        "views": views,
+        "rests": (),
+        "skipped": (Skipped("region = east", 7, "it has fewer than 20 rows"),),
+        "tolerance": None,
+        "correction": "westfall_young",
+        "confidence": 1.0 - alpha,
+        "n_samples": views[0].rows,
+        "n_classes": 2,
+        "classes": ("no", "yes"),
+        "event": None,
+        "lenses": ("canonical",),
+        "groups": (),
+        "n_resamples": DRAWS,
+        "seed": 1,
+        "statistic": 17.25 if wrong else 3.1,
+        "null_distribution": np.random.default_rng(0).gamma(4.0, 0.9, DRAWS),
+        "call": f"caltest.audit(probs, labels, n_resamples={DRAWS}, rng=1)",
+        "warnings": ("2 rows were given twice.",),
+    }
+    return Audit(**(settings | changes))
 
 
 def audit(names=("cat", "dog", "bird"), groups=("north", "south", "west"), wrong=True, **changes):
-    """An audit of these classes, in these groups; the last class and the last group are wrong.
+    """An audit of these classes, in these groups; the last class and the last group are wrong."""
+    error = 0.12 if wrong else 0.0
+    family = Family.of(0.05, 1 + len(names) + len(groups), 12 + 12 * len(names) + 5 * len(groups))
+    right = "the top class is right"
 
-    ``changes`` are fields of the audit, given otherwise.
-    """
-    shift = 0.12 if wrong else 0.0
-    views = [view("canonical", None, None, 3000, shift, 0)]
-    views.append(view("top_label", "the top class is right", None, 3000, shift / 2, 1))
+    def of(lens, event, rows, place, wrong_by, *pairs):
+        values = data(rows, wrong_by, place)
+        index = place - 2 if lens.startswith("class:") else None
+        return view(lens, event, group(*pairs) if pairs else None, *values, family, index)
+
+    views = [View("canonical", None, None, 3000), of("top_label", right, 3000, 1, error / 2)]
     for k, name in enumerate(names):
-        error = -shift if k == len(names) - 1 else 0.004
-        views.append(view(f"class:{k}", f"the label is {name!r}", None, 3000, error, 2 + k))
+        by = -error if k == len(names) - 1 else 0.001
+        views.append(of(f"class:{k}", f"the label is {name!r}", 3000, 2 + k, by))
     for k, name in enumerate(groups):
-        error = shift if k == len(groups) - 1 else -0.003
-        of = Group((Condition("region", name),))
-        views.append(view("canonical", None, of, 900 + k, error, 50 + k))
-        views.append(view("top_label", "the top class is right", of, 900 + k, error, 100 + k))
-    checks = []
-    for k, each in enumerate(views):
-        far = abs(each.error) > 0.05 if each.event else wrong and each.group is None
-        adjusted = [
-            0.005 if far else 0.2 + 0.79 * ((7 * k + number) % 23) / 23
-            for number in range(len(MEASURES))
-        ]
-        views[k] = replace(each, adjusted_pvalue=min(adjusted[: 3 if each.event else 2]))
-        for statistic, p in zip(MEASURES, adjusted, strict=True):
-            if each.event or statistic != "citl":
-                checks.append(check(views[k], statistic, p, 0.05, changes.get("tolerance")))
-    checks.sort(key=lambda one: one.adjusted)
-    whole = next(each for each in views if each.event)
-    rests = [
-        Rest(
-            lens=each.lens,
-            group=each.group,
-            parent=None,
-            rows=whole.rows - each.rows,
-            predicted=whole.predicted,
-            observed=whole.observed,
-            adjusted_pvalue=0.4,
-            found=False,
-        )
-        for each in views
-        if each.group and each.event
+        by = error if k == len(groups) - 1 else -0.001
+        views.append(View("canonical", None, group(("region", name)), 900 + k))
+        views.append(of("top_label", right, 900 + k, 100 + k, by, ("region", name)))
+    settings = {
+        "n_classes": len(names),
+        "classes": tuple(names),
+        "lenses": ("canonical", "top_label", "classwise"),
+        "groups": ("region",),
+    }
+    return made(views, **(settings | changes))
+
+
+def binary(error=-0.08, rows=8000, columns=("sex", "age"), **changes):
+    """An audit of a risk in two columns of groups, whose crossing F and old is wrong by ``error``."""
+    scores, _ = data(rows, 0.0, 7, 0.05, 0.45)
+    scores = np.random.default_rng(3).permutation(scores)
+    sex = np.arange(rows) % 2
+    age = np.arange(rows) // 2 % 2
+    labels = np.empty(rows, dtype=np.int64)
+    for a in (0, 1):
+        for b in (0, 1):
+            where = np.flatnonzero((sex == a) & (age == b))
+            where = where[np.argsort(scores[where])]
+            wanted = np.clip(scores[where] - (error if a == b == 1 else 0.0), 0.0, 1.0)
+            labels[where] = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0)
+    values = {0: (sex, ("M", "F")), 1: (age, ("young", "old"))}
+    cells = [((), np.ones(rows, bool))]
+    cells += [
+        (((columns[c], name),), values[c][0] == k)
+        for c in values
+        for k, name in enumerate(values[c][1])
     ]
-    made = Audit(
-        pvalue=checks[0].adjusted,
-        alpha=0.05,
-        materiality=None,
-        materiality_ratio=None,
-        checks=tuple(checks),
-        views=tuple(views),
-        rests=tuple(rests),
-        skipped=(Skipped("region = east", 7, "it has fewer than 20 rows"),),
-        tolerance=None,
-        rounding=None,
-        correction="westfall_young",
-        confidence=0.95,
-        n_samples=3000,
-        n_classes=len(names),
-        classes=tuple(names),
-        event=names[1] if len(names) == 2 else None,
-        lenses=("canonical", "top_label", "classwise"),
-        groups=("region",),
-        n_resamples=DRAWS,
-        seed=1,
-        statistic=17.25 if wrong else 3.1,
-        null_distribution=np.random.default_rng(0).gamma(4.0, 0.9, DRAWS),
-        call=f"caltest.audit(probs, labels, groups=frame[['region']], n_resamples={DRAWS}, rng=1)",
-        warnings=("2 rows were given twice.",),
-        sensitivity=None if wrong else Sensitivity(1, 0.021, 0.8),
+    cells += [
+        (((columns[0], one), (columns[1], other)), (sex == a) & (age == b))
+        for a, one in enumerate(values[0][1])
+        for b, other in enumerate(values[1][1])
+    ]
+    family = Family.of(0.05, 9, 52)
+    event = f"the label is {changes.get('event', 'class 1')!r}"
+    views = [
+        view("canonical", event, group(*pairs) if pairs else None, scores[of], labels[of], family, 1)
+        for pairs, of in cells
+    ]
+    masks = {each.group: of for each, (_, of) in zip(views, cells, strict=True)}
+    rests = []
+    for each in views:
+        for parent in each.group.parents() if each.group else ():
+            left = masks[parent] & ~masks[each.group]
+            means = float(scores[left].mean()), float(labels[left].mean())
+            rest = Rest(each.lens, each.group, parent, int(left.sum()), *means, 1.0, False)
+            p = chance(rest, 40.0)
+            rests.append(replace(rest, adjusted_pvalue=p, found=p <= 0.05))
+    settings = {"groups": columns, "rests": tuple(rests)}
+    if error == 0.0:
+        settings["sensitivity"] = Sensitivity(0, 0.017, 0.8)
+    return made(views, **(settings | changes))
+
+
+def slope(rows=100_000, bend=0.012, **changes):
+    """An audit of two classes without groups: right on average, wrong in either half."""
+    scores, _ = data(rows, 0.0, 5, 0.02, 0.98)
+    wanted = scores - bend * np.sign(0.5 - scores)
+    labels = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0).astype(np.int64)
+    whole = view("canonical", "the label is 'churn'", None, scores, labels, Family.of(0.05, 1, 12), 1)
+    found = made((whole,), event="churn", **changes)
+    strong = replace(found.checks[1], adjusted=0.005, found=True)
+    settings = {"checks": (strong, found.checks[0]), "pvalue": 0.005}
+    return replace(found, **(settings | changes))
+
+
+def rare(rows=100_000, ratio=1.5, **changes):
+    """An audit of an event in 1% of the rows, whose risk is stated so many times too high."""
+    scores = np.sort(np.exp(np.random.default_rng(2).normal(-5.0, 1.0, rows)).clip(0.0, 0.5))
+    labels = np.diff(np.floor(np.cumsum(scores / ratio) + 0.5), prepend=0.0).astype(np.int64)
+    whole = view("canonical", "the label is 'fraud'", None, scores, labels, Family.of(0.05, 1, 12), 1)
+    return made((whole,), event="fraud", **changes)
+
+
+def path(of, band):
+    """The same view with a cumulative difference."""
+    return replace(
+        of, cumulative=Cumulative((0.25, 0.5, 1.0), (0.3, 0.5, 0.9), (0.01, 0.03, 0.0), band)
     )
-    return replace(made, **changes)
 
 
 def real(model, **options):

@@ -329,7 +329,8 @@ def _beyond(audit: Audit, predicted: float, low: float, high: float) -> str:
 _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
-    "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings", "impossible",
+    "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
+    "impossible",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

@@ -134,7 +134,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     groups = [view for view in events if view.group is not None and view.lens == subject.lens]
     by_class = len(whole) > 1 and (subject.group is None or not groups)
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
-    chosen = _chosen(audit, subject, pool)
+    chosen = _chosen(subject, pool, by_class)
     column = _one_column(pool)
     rows: list[tuple[str, View | Part]] = [
         (_called(view, by_class, column is not None), view) for view in chosen
@@ -210,7 +210,7 @@ def _called(view: View, by_class: bool, one_column: bool) -> str:
     return shown_value(view.group.value) if one_column else group_name(view.group)
 
 
-def _chosen(audit: Audit, subject: View, pool: Sequence[View]) -> list[View]:
+def _chosen(subject: View, pool: Sequence[View], by_class: bool) -> list[View]:
     """Return at most nine views: the one that explains, its parents, its siblings, then the worst."""
 
     def related(view: View) -> int:
@@ -222,7 +222,7 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View]) -> list[View]:
         return 2 if subject.group and view.group.column == subject.group.column else 3
 
     by_size = sorted(pool, key=lambda view: (-view.proved, -abs(view.error or 0.0)))
-    if any(view.group is None for view in pool) and any(view.group for view in pool):
+    if not by_class:
         kept = sorted(by_size, key=related)[:_ROWS]
     else:  # classes; the top class, unless its error leaves no room to see theirs
         top = [view for view in by_size if view.lens == "top_label"]

@@ -118,12 +118,14 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
     Of two classes there is one thing to look at, and the rows tell what the row is.
     """
-    short = shortened(group_name(view.group), _NAME)
-    if audit.n_classes != 2 or view.lens != audit.views[0].lens:
-        short = narrow_name(view, _NAME)
+    if audit.n_classes == 2 and view.lens == audit.views[0].lens:
+        short = shortened(group_name(view.group), _NAME)
+        short = short if view.group else captions.capital(short)
+    else:
+        short = captions.capital(narrow_name(view, _NAME))
     whole = f"{view.event or view.lens}{f' in {view.group.label}' if view.group else ''}"
     return SimpleNamespace(
-        short=captions.capital(short) if view.group is None else short,
+        short=short,
         full=visible(whole) if "…" in short else None,
     )
 

@@ -342,8 +342,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
         texts.append(
             "Look at the data of that group (labels, missing inputs, how it differs from the training "
             "rows), and recalibrate it on held-out rows. One correction for all rows cannot fix an "
-            "error "
-            "in one group."
+            "error in one group."
         )
     elif not audit.found:
         if not audit.impossible:
@@ -351,6 +350,8 @@ def advice(audit: Audit) -> tuple[str, ...]:
             texts.append(
                 f"Look at the data {rows}: labels, missing inputs, how they differ from others."
             )
+    elif audit.zeros is not None and audit.worst is None:
+        pass  # nothing more is known until they are gone
     elif audit.n_classes == 2:
         texts.append(_of_two_classes(audit))
     else:

@@ -249,6 +249,8 @@ def rows_title(audit: Audit, view: View) -> str:
     way = side(audit, view.low, view.high)
     if way:
         return f"All rows: {way} on average."
+    if audit.rejected:
+        return "Right on average, wrong for some predictions."
     return "The mean of all rows is not shown to be wrong."
 
 
