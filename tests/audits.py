@@ -132,6 +132,7 @@ def made(views, **changes):
         "rests": (),
         "skipped": (Skipped("region = east", 7, "it has fewer than 20 rows"),),
         "tolerance": None,
+        "rounding": None,
         "correction": "westfall_young",
         "confidence": 1.0 - alpha,
         "n_samples": views[0].rows,
