@@ -46,11 +46,12 @@ def advised(probs, labels, **options):
 def test_temperature_scaling_cannot_fix_an_intercept(intercept, side):
     audit, text = advised(*two_classes(3000, intercept, 1.0, seed=2))
     line = audit.recalibration
+    number = f"{line.in_the_large:.2f}".replace("-", "−")
     assert re.search(
         rf"^The predicted probability of class 1 is about \d+ .* too {side}\.$", audit.headline
     )
     assert text == (
-        f"{LOGISTIC}is an intercept of {f'{line.in_the_large:.2f}'.replace('-', '−')} (standard error "
+        f"{LOGISTIC}is an intercept of {number} (standard error "
         f"{line.in_the_large_se:.2g}). Temperature scaling cannot fix that."
     )
     assert line.in_the_large == pytest.approx(intercept, abs=4 * line.in_the_large_se)

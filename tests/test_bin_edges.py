@@ -155,15 +155,14 @@ def audited(p, y):
 
 def audit(p, y, n_bins):
     _, found = audited(p, y)
-    return list(zip(found.rows, found.says, found.share, strict=True))
+    return list(zip(found.rows, found.predicted, found.observed, strict=True))
 
 
 def report(p, y, n_bins):
     found, curve = audited(p, y)
     (drawn,) = summarise(found, title=None, command=None).pictures
-    assert len(drawn.diagram.points) == len(drawn.bins)
-    rows = [int(row[0].replace(",", "")) for row in drawn.bins]
-    return list(zip(rows, curve.says, curve.share, strict=True))
+    rows = [int(each.rows.replace(",", "")) for each in drawn.bins]
+    return list(zip(rows, curve.predicted, curve.observed, strict=True))
 
 
 MASS = {
