@@ -19,7 +19,7 @@ LOGISTIC = (
     "Recalibrate the model on held-out rows by logistic recalibration (a slope and an intercept): on "
     "the logit scale the best correction "
 )
-ISOTONIC = "isotonic regression is an alternative where there are thousands of them."
+ISOTONIC = "isotonic regression is an alternative where there are thousands (keep it off 0 and 1)."
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +46,12 @@ def advised(probs, labels, **options):
 def test_temperature_scaling_cannot_fix_an_intercept(intercept, side):
     audit, text = advised(*two_classes(3000, intercept, 1.0, seed=2))
     line = audit.recalibration
+    number = f"{line.in_the_large:.2f}".replace("-", "−")
     assert re.search(
         rf"^The predicted probability of class 1 is about \d+ .* too {side}\.$", audit.headline
     )
     assert text == (
-        f"{LOGISTIC}is an intercept of {line.in_the_large:.2f} (standard error "
+        f"{LOGISTIC}is an intercept of {number} (standard error "
         f"{line.in_the_large_se:.2g}). Temperature scaling cannot fix that."
     )
     assert line.in_the_large == pytest.approx(intercept, abs=4 * line.in_the_large_se)
@@ -65,7 +66,7 @@ def test_a_risk_that_is_too_high_is_an_intercept_though_its_entropy_is_too_large
     (entropic,) = (c for c in audit.found if (c.view.lens, c.statistic) == ("canonical", "ecd"))
     assert entropic.value < 0.0
     assert re.search(r" is too high: about 1\.\d times the observed rate\.$", audit.headline)
-    assert text.startswith(f"{LOGISTIC}is an intercept of -0.")
+    assert text.startswith(f"{LOGISTIC}is an intercept of −0.")
     assert "by temperature scaling" not in " ".join(words.advice(audit))
 
 
@@ -110,7 +111,7 @@ def test_three_standard_errors_decide():
     other = words.advice(replace(audit, recalibration=line))[0]
     assert other.startswith(OTHER)
     known = words.advice(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))[0]
-    assert "an intercept of -0.30 (standard error 0.1)" in known
+    assert "an intercept of −0.30 (standard error 0.1)" in known
     nothing = replace(line, slope=np.nan, slope_se=np.nan, in_the_large=np.nan, in_the_large_se=np.nan)
     assert words.advice(replace(audit, recalibration=nothing))[0] == other
     without = words.advice(replace(audit, recalibration=None))[0]

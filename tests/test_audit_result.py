@@ -230,10 +230,10 @@ def test_plain_data(wrong):
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data) == {
         "caltest", "versions", "verdict", "headline", "pvalue", "alpha", "rejected", "materiality",
-        "materiality_ratio", "at_most", "tolerance", "correction", "confidence", "n_samples",
-        "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples", "seed",
-        "statistic", "call", "warnings", "impossible", "worst", "views", "checks", "rests", "skipped",
-        "sensitivity",
+        "materiality_ratio", "at_most", "tolerance", "rounding", "correction", "confidence",
+        "n_samples", "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples",
+        "seed", "statistic", "call", "warnings", "impossible", "worst", "views", "checks", "rests",
+        "skipped", "sensitivity",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]

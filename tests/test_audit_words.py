@@ -200,7 +200,7 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert told in " ".join(str(audit).split())
     assert "rows whose observed label has probability 0" in words.advice(audit)[0]
     assert words.headline(audit) == told
-    assert len(words.advice(audit)) == 2  # which rows to look at, and to audit again
+    assert len(words.advice(audit)) == 3  # which rows to look at and remove, and to audit again
     json.dumps(audit.to_dict(), allow_nan=False)
 
 

@@ -7,7 +7,6 @@ shows bins must put each row in the bin that is found here by counting edges.
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -82,16 +81,6 @@ def picture(rule):
     return door
 
 
-def histogram(p, y, n_bins):
-    counts, edges = shown(p, y, EqualWidth(n_bins)).histogram
-    places = [
-        np.flatnonzero(((p > low) | (p == 0) & (low == 0)) & (p <= high))
-        for low, high in pairwise(edges.tolist())
-    ]
-    assert counts.tolist() == [len(rows) for rows in places]
-    return [(len(rows), p[rows].mean(), y[rows].mean()) for rows in places if len(rows)]
-
-
 def bounds(p, y, n_bins):
     assert n_bins == 15
     curve = caltest.miscalibration_bounds(p, y, n_resamples=99, rng=0).views[0].curve
@@ -127,7 +116,6 @@ WIDTH = {
     "bin_table": table,
     "reliability diagram": picture(EqualWidth),
     "reliability diagram, edges given": picture(edges),
-    "histogram": histogram,
     "bounds": bounds,
     "certificate": certificate(EqualWidth),
     "curve": curve_of(EqualWidth),
@@ -155,15 +143,14 @@ def audited(p, y):
 
 def audit(p, y, n_bins):
     _, found = audited(p, y)
-    return list(zip(found.rows, found.says, found.share, strict=True))
+    return list(zip(found.rows, found.predicted, found.observed, strict=True))
 
 
 def report(p, y, n_bins):
     found, curve = audited(p, y)
     (drawn,) = summarise(found, title=None, command=None).pictures
-    assert len(drawn.diagram.points) == len(drawn.bins)
-    rows = [int(row[0].replace(",", "")) for row in drawn.bins]
-    return list(zip(rows, curve.says, curve.share, strict=True))
+    rows = [int(each.rows.replace(",", "")) for each in drawn.bins]
+    return list(zip(rows, curve.predicted, curve.observed, strict=True))
 
 
 MASS = {

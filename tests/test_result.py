@@ -173,7 +173,8 @@ def test_every_result_has_its_words(kind):
     module, name = text.SUMMARIES[known[0].__name__].split(".")
     assert callable(getattr(importlib.import_module(f"caltest.text.{module}"), name))
     for name in ("__str__", "summary", "_repr_html_"):
-        assert getattr(kind, name) is getattr(Result, name)
+        if (kind.__name__, name) != ("Audit", "_repr_html_"):  # the first screen of its report
+            assert getattr(kind, name) is getattr(Result, name)
 
 
 @pytest.mark.slow
