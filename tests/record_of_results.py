@@ -94,12 +94,13 @@ def of_display(probs, labels, *, rng, n_jobs, **options):
     ]
 
 
+_WIDE = {"binning": binning.EqualWidth(15)}
 _DIAGRAMS = {
-    "binary": (BINARY, {}),
-    "m3": (M3, {}),
-    "tied": (TIED, {"lens": "class:1", "confidence": 0.9}),
+    "binary": (BINARY, _WIDE),
+    "m3": (M3, _WIDE),
+    "tied": (TIED, {"lens": "class:1", "confidence": 0.9, **_WIDE}),
     "mass": (M3, {"binning": binning.EqualMass(6), "lens": "class:2"}),
-    "classwise": (M3, {"lens": "classwise", "classes": [0, 2]}),
+    "classwise": (M3, {"lens": "classwise", "classes": [0, 2], **_WIDE}),
     "corp": (BINARY, {"curve": "corp", "n_resamples": 199}),
     "corp_tied": (TIED, {"curve": "corp", "n_resamples": 199}),
 }

@@ -7,7 +7,6 @@ shows bins must put each row in the bin that is found here by counting edges.
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -82,16 +81,6 @@ def picture(rule):
     return door
 
 
-def histogram(p, y, n_bins):
-    counts, edges = shown(p, y, EqualWidth(n_bins)).histogram
-    places = [
-        np.flatnonzero(((p > low) | (p == 0) & (low == 0)) & (p <= high))
-        for low, high in pairwise(edges.tolist())
-    ]
-    assert counts.tolist() == [len(rows) for rows in places]
-    return [(len(rows), p[rows].mean(), y[rows].mean()) for rows in places if len(rows)]
-
-
 def bounds(p, y, n_bins):
     assert n_bins == 15
     curve = caltest.miscalibration_bounds(p, y, n_resamples=99, rng=0).views[0].curve
@@ -127,7 +116,6 @@ WIDTH = {
     "bin_table": table,
     "reliability diagram": picture(EqualWidth),
     "reliability diagram, edges given": picture(edges),
-    "histogram": histogram,
     "bounds": bounds,
     "certificate": certificate(EqualWidth),
     "curve": curve_of(EqualWidth),

@@ -78,21 +78,21 @@ def test_rejected_is_1(here):
     result = run("wrong.csv", *GROUPS, *SMALL)
     assert result.exit_code == 1
     assert result.stderr == ""
-    assert result.stdout.endswith("\n\nRejected at alpha = 0.05 (exit status 1).\n")
+    assert result.stdout.endswith("\n\nError found, p = 0.01 (exit status 1).\n")
 
 
 def test_not_rejected_is_0(here):
     result = run("right.csv", *QUICK)
     assert result.exit_code == 0
     assert result.stderr == ""
-    assert result.stdout.endswith("\n\nNot rejected at alpha = 0.05 (exit status 0).\n")
+    assert result.stdout.endswith("\n\nNo error found, p = 0.57 (exit status 0).\n")
 
 
 def test_a_finding_may_be_let_pass(here):
     result = run("plain.csv", *SMALL, "--fail-on", "never")
     assert result.exit_code == 0
-    assert result.stdout.endswith("\nRejected at alpha = 0.05 (exit status 0, by --fail-on never).\n")
-    assert run("plain.csv", *SMALL, "--fail-on", "reject").exit_code == 1
+    assert result.stdout.endswith("\nError found, p = 0.01 (exit status 0, by --fail-on never).\n")
+    assert run("plain.csv", *SMALL, "--fail-on", "found").exit_code == 1
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_json_on_standard_output(here):
     result = run("plain.csv", *SMALL, "--json", "-", "--report", "report.html")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["rejected"] is True
-    assert result.stderr == ("Written: report.html.\nRejected at alpha = 0.05 (exit status 1).\n")
+    assert result.stderr == ("Written: report.html.\nError found, p = 0.01 (exit status 1).\n")
 
 
 def test_what_takes_long_is_announced_before_it_starts(here, monkeypatch):
@@ -170,7 +170,7 @@ def test_every_output_is_written_and_named(here):
     result = run("wrong.csv", *GROUPS, *QUICK, *EVERY_OUTPUT)
     assert result.stdout.endswith(
         "\n\nWritten: report.html, report.md, report.json, junit.xml.\n"
-        "Rejected at alpha = 0.05 (exit status 1).\n"
+        "Error found, p = 0.01 (exit status 1).\n"
     )
     assert {name for name, _ in listing()} - before == set(OUTPUTS.values())
     page = Path("report.html").read_text(encoding="utf-8")
@@ -197,7 +197,7 @@ def test_without_a_seed_the_command_in_the_report_repeats_the_numbers(here):
     first = run("plain.csv", "--resamples", "99", "--json", "report.json")
     seed = json.loads(Path("report.json").read_text())["seed"]
     again = run("plain.csv", "--resamples", "99", "--seed", seed)
-    shown = again.stdout.removesuffix("Rejected at alpha = 0.05 (exit status 1).\n")
+    shown = again.stdout.removesuffix("Error found, p = 0.01 (exit status 1).\n")
     assert first.stdout.startswith(shown)
     other = run("plain.csv", "--resamples", "99", "--markdown", "report.md")
     (command,) = re.findall("(caltest audit .* --seed [0-9]+)", Path("report.md").read_text())
@@ -214,7 +214,7 @@ def test_a_file_that_cannot_be_written_at_last_does_not_hide_the_finding(here, m
     result = run("plain.csv", *SMALL, "--markdown", "report.md")
     assert result.exit_code == 2
     assert result.stdout.endswith(
-        "\nRejected at alpha = 0.05 (exit status 2, for not all could be written).\n"
+        "\nError found, p = 0.01 (exit status 2, for not all could be written).\n"
     )
     assert "Written" not in result.stdout
     assert result.stderr == "Error: report.md cannot be written: No space left on device.\n"
@@ -246,7 +246,7 @@ def test_options_from_pyproject_toml(here):
     assert result.stdout == (
         "Less strict than the default, by pyproject.toml [tool.caltest]: resamples is 99 (by default "
         f"999).\n{summary}\n\nOptions from pyproject.toml [tool.caltest]: columns, lens, statistic, "
-        "resamples, report, seed.\nWritten: report.html.\nRejected at alpha = 0.05 (exit status 1).\n"
+        "resamples, report, seed.\nWritten: report.html.\nError found, p = 0.01 (exit status 1).\n"
     )
     command = "caltest audit wrong.csv --columns ant,bee,cat --group age --lens top_label --statistic"
     assert f"{command} ks --resamples 99 --seed 1" in Path("report.html").read_text(encoding="utf-8")
@@ -257,7 +257,7 @@ def test_options_from_a_named_file(here):
     result = run(*("plain.csv", "--lens", "top_label", "--statistic", "ks", "--config", "caltest.toml"))
     assert result.exit_code == 0
     assert "\nOptions from caltest.toml: alpha, resamples, fail-on.\n" in result.stdout
-    assert "at alpha = 0.2 (exit status 0" in result.stdout
+    assert "Error found, p = 0.1 (exit status 0" in result.stdout
 
 
 # --- what is wrong
@@ -298,7 +298,10 @@ FOUND_EARLY = {
     "resamples": (["wrong.csv", "--resamples", "0"], "--resamples is 0; give a whole number from 1"),
     "rows": (["wrong.csv", "--min-rows", "-3"], "--min-rows is -3; give a whole number from 1 on."),
     "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give how many workers"),
-    "fail on": (["wrong.csv", "--fail-on", "always"], '--fail-on is "always"; give reject or never.'),
+    "fail on": (
+        ["wrong.csv", "--fail-on", "always"],
+        '--fail-on is "always"; give material or found or never.',
+    ),
     "no folder": (
         ["wrong.csv", "--report", "no/report.html"],
         "--report is no/report.html, and there is no folder no; make it first.",
@@ -466,7 +469,7 @@ def test_help_lists_what_there_is():
     for name in ("canonical", "classwise", "top_label", "ks", "ecd", "skce_uq"):
         assert f"\n  {name} " in shown
     words = " ".join(shown.split())
-    assert "Exit status: 0 not rejected, 1 rejected, 2 wrong input." in words
+    assert "Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input." in words
     assert "[default: all but the label and the groups]" in words
     for option in OUTPUTS:
         about = words[words.index(f" {option} FILE ") :].removeprefix(f" {option} FILE ")

@@ -15,10 +15,15 @@ EVERYTHING = """
 label = "truth"
 columns = ["cat", "dog, owl"]
 group = ["region", "age"]
+intersections = 1
+event = "readmission"
+materiality = 0.02
+materiality-ratio = 1.25
 lens = "top_label"
 statistic = ["omnibus"]
 alpha = 0.01
 tolerance = 0.02
+rounding = 0.05
 correction = "holm"
 min-rows = 50
 resamples = 999
@@ -27,6 +32,8 @@ report = "report.html"
 markdown = "report.md"
 json = "-"
 junit = "junit.xml"
+title = "Readmission"
+date = "2026-11-22"
 fail-on = "never"
 jobs = 2
 """
@@ -34,10 +41,15 @@ MEANS = {
     "label": "truth",
     "columns": ("cat", "dog, owl"),
     "group": ("region", "age"),
+    "intersections": 1,
+    "event": "readmission",
+    "materiality": 0.02,
+    "materiality-ratio": 1.25,
     "lens": ("top_label",),
     "statistic": ("omnibus",),
     "alpha": 0.01,
     "tolerance": 0.02,
+    "rounding": 0.05,
     "correction": "holm",
     "min-rows": 50,
     "resamples": 999,
@@ -46,6 +58,8 @@ MEANS = {
     "markdown": Path("report.md"),
     "json": Path("-"),
     "junit": Path("junit.xml"),
+    "title": "Readmission",
+    "date": "2026-11-22",
     "fail-on": "never",
     "jobs": 2,
 }
@@ -105,8 +119,8 @@ def test_nothing_found(here):
 
 
 def test_underscores_are_dashes(here):
-    found = load_config(written(Path("a.toml"), 'min_rows = 5\nfail_on = "reject"\n'), OPTIONS)
-    assert found.values == {"min-rows": 5, "fail-on": "reject"}
+    found = load_config(written(Path("a.toml"), 'min_rows = 5\nfail_on = "found"\n'), OPTIONS)
+    assert found.values == {"min-rows": 5, "fail-on": "found"}
 
 
 def test_columns_as_they_are_typed(here):
@@ -150,8 +164,8 @@ WRONG = {
         "jobs = 100000",
         "jobs is 100000; give how many workers (at most 1,024), or -1 for all cores.",
     ),
-    "choice": ('fail-on = "always"', 'fail-on is "always"; give reject or never.'),
-    "no choice": ("fail-on = 1", "fail-on is 1; give reject or never."),
+    "choice": ('fail-on = "always"', 'fail-on is "always"; give material or found or never.'),
+    "no choice": ("fail-on = 1", "fail-on is 1; give material or found or never."),
 }
 
 

@@ -59,6 +59,8 @@ def test_what_is_drawn():
     left, right = ComparisonDisplay.from_result(found).axes_
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names == [f"{place}  {name}" for place, name in enumerate(found.ranking, 1)]
+    columns = [label.get_text() for label in right.get_xticklabels()]
+    assert columns == names
     order = found.order
     drawn = next(line for line in left.lines if line.get_marker() == "|").get_xdata()
     assert drawn.tolist() == found.values[order].tolist()
@@ -103,9 +105,11 @@ def test_names_are_taken_as_they_are():
 
 def test_the_size_of_a_calibrated_model_is_drawn_where_there_is_a_bias():
     biased = ComparisonDisplay.from_result(comparison(3, "ece", lens="top_label"))
-    assert biased.axes_[0].get_legend().get_texts()[0].get_text() == "mean if calibrated"
+    named = ["95% interval", "error on all rows"]
+    legend = biased.axes_[0].get_legend().get_texts()
+    assert [text.get_text() for text in legend] == [*named, "mean if calibrated"]
     signed = ComparisonDisplay.from_result(comparison(3)).axes_[0]
-    assert [text.get_text() for text in signed.get_legend().get_texts()] == ["0: no error"]
+    assert [text.get_text() for text in signed.get_legend().get_texts()] == ["0: no error", *named]
     assert biased.axes_[0].get_xlabel() == "expected calibration error"
     assert biased.axes_[0].get_title(loc="left").startswith("ece, distance tv: top_label")
 

@@ -81,7 +81,7 @@ def test_what_cannot_be_chance_is_told_whatever_p_is():
     display = CumulativeDisplay.from_predictions(probs, labels, rng=0)
     assert display.impossible == 1
     assert not display.outside
-    assert titles(display).endswith("labels of probability 0 occurred, which is no chance")
+    assert titles(display).endswith("labels of probability 0 occurred: that alone proves it wrong")
 
 
 def test_predictions_on_top_are_those_of_the_rows_below():

@@ -160,7 +160,7 @@ def test_bins_by_hand():
     assert panel.predicted == pytest.approx([0.2, 0.9])
     assert panel.observed.tolist() == [0.5, 1.0]
     assert panel.counts.tolist() == [2, 2]
-    assert panel.histogram[0].sum() == 4
+    assert panel.scores.tolist() == [0.2, 0.2, 0.9, 0.9]
     assert panel.result.statistic == pytest.approx(0.2)
     assert panel.line is None
     assert not panel.outside.any()
@@ -180,8 +180,9 @@ def test_curve_by_hand():
 def test_the_test_is_the_packages_own(curve, statistic, lens):
     probs = dirichlet(60, 4, 5)
     labels = labels_from(probs, np.random.default_rng(6))
+    binning = EqualWidth(15) if curve == "binned" else None
     display = ReliabilityDisplay.from_predictions(
-        probs, labels, lens=lens, curve=curve, rng=7, n_resamples=99
+        probs, labels, lens=lens, curve=curve, binning=binning, rng=7, n_resamples=99
     )
     ours = display.panels[0].result
     alone = caltest.test(probs, labels, statistic, lens=lens, rng=7, n_resamples=99)
@@ -219,7 +220,7 @@ def test_values_on_edges_are_counted_with_their_bin():
     panel = ReliabilityDisplay.from_predictions(
         [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 0, 1, 0, 1, 1], binning=EqualWidth(5)
     ).panels[0]
-    assert panel.counts.tolist() == panel.histogram[0].tolist() == [2, 1, 1, 1, 1]
+    assert panel.counts.tolist() == [2, 1, 1, 1, 1]
 
 
 def test_sees_overconfidence_and_finds_calibrated_models_calibrated():
@@ -370,10 +371,99 @@ def test_given_axes_of_several_panels_are_labelled():
     assert len({round(ax.get_position().height, 6) for ax in axes}) == 1  # with a legend below or not
 
 
-def test_counts_say_that_their_scale_is_logarithmic():
-    for lens in ("class:0", "classwise"):
-        display = ReliabilityDisplay.from_predictions(*SMALL, lens=lens, rng=0)
-        assert "log" in texts(display)
+def bars_of(display):
+    """Return the heights of the bars beneath, and the edges between them."""
+    (below,) = (ax for ax in display.figure_.axes if ax not in display.axes_)
+    bars = below.patches
+    edges = [bar.get_x() for bar in bars] + [bars[-1].get_x() + bars[-1].get_width()]
+    return np.array([bar.get_height() for bar in bars]), np.array(edges), below
+
+
+def rare(n=20_000):
+    rng = np.random.default_rng(3)
+    probs = 1.0 / (1.0 + np.exp(rng.normal(5.2, 1.2, n)))
+    return probs, (rng.random(n) < probs).astype(int)
+
+
+def sure(n=20_000):
+    probs, labels = rare(n)
+    return 1.0 - probs, 1 - labels
+
+
+SHAPES = {
+    "all over": (np.random.default_rng(0).random(3000), None),
+    "rare": rare(),
+    "sure": sure(),
+    "few rows": (np.random.default_rng(1).random(30), None),
+    "one score": (np.full(50, 0.4), None),
+    "a narrow range": (np.random.default_rng(2).uniform(0.50, 0.52, 4000), None),
+}
+
+
+@pytest.mark.parametrize("curve", ["binned", "corp"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_axes_hold_all_points_and_bars_count_all_rows(shape, curve):
+    probs, labels = SHAPES[shape]
+    if labels is None:
+        labels = (np.random.default_rng(5).random(len(probs)) < probs).astype(int)
+    display = draw(
+        ReliabilityDisplay.from_predictions(probs, labels, curve=curve, rng=0, n_resamples=99)
+    )
+    (ax,), (panel,) = display.axes_, display.panels
+    for values, (low, high) in ((panel.predicted, ax.get_xlim()), (panel.observed, ax.get_ylim())):
+        with_a_place = values[(values > 0.0) & (values < 1.0)]
+        assert low <= with_a_place.min() <= with_a_place.max() <= high
+    heights, edges, below = bars_of(display)
+    inside = ((probs > edges[0]) | np.isclose(probs, edges[0])) & (probs <= edges[-1])
+    assert heights.sum() == inside.sum() >= 0.98 * len(probs)
+    beyond = [text.get_text() for text in below.texts if "beyond" in text.get_text()]
+    assert bool(beyond) == (not inside.all())
+    forward = ax.xaxis.get_transform().transform
+    assert np.ptp(np.diff(forward(edges))) < 1e-6 * np.ptp(forward(edges))  # equally wide
+    labelled = "log scale" in below.get_xlabel(), "log scale" in ax.get_ylabel()
+    assert labelled == (shape in ("rare", "sure"),) * 2
+    marks = [text.get_text() for text in below.get_xticklabels()]
+    assert len(set(marks)) == len(marks) >= 2
+
+
+def test_bins_hold_equal_counts_and_fewer_rows_make_fewer():
+    rng = np.random.default_rng(7)
+    for rows, bins in ((30, 5), (200, 10), (5000, 15)):
+        probs = rng.random(rows)
+        panel = ReliabilityDisplay.from_predictions(probs, rng.integers(0, 2, rows), rng=0).panels[0]
+        assert len(panel.counts) == bins
+        assert np.ptp(panel.counts) <= 1
+
+
+def test_the_title_counts_the_bins_outside():
+    rng = np.random.default_rng(12)
+    truth = rng.random(2000)
+    labels = rng.random(2000) < truth
+    wrong = ReliabilityDisplay.from_predictions(truth**2, labels, rng=0, n_resamples=99)
+    number = wrong.panels[0].outside.sum()
+    assert f"{number} of 15 bins outside the band; ECE" in wrong.ax_.get_title(loc="left")
+    right = ReliabilityDisplay.from_predictions(truth, labels, rng=0, n_resamples=99)
+    assert "no bin outside the band; ECE" in right.ax_.get_title(loc="left")
+
+
+def test_shares_without_place_on_a_logarithmic_axis_are_written():
+    probs, labels = rare(3000)
+    labels[probs < np.quantile(probs, 0.2)] = 0
+    display = ReliabilityDisplay.from_predictions(probs, labels, rng=0, n_resamples=99)
+    zeros = (display.panels[0].observed == 0.0).sum()
+    assert zeros >= 2
+    assert [text.get_text() for text in display.ax_.texts] == ["0"] * zeros
+
+
+def test_a_legend_covers_nothing_in_a_figure_without_layout():
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots(figsize=(8, 6))[1]
+    display = ReliabilityDisplay.from_predictions(*rare(3000), rng=0, n_resamples=99, ax=ax)
+    display.figure_.canvas.draw()
+    _, _, below = bars_of(display)
+    box = below.get_legend().get_window_extent()
+    assert not any(box.overlaps(each.bbox) for each in (ax, below))
 
 
 def test_the_legend_shows_what_is_drawn():
@@ -517,7 +607,6 @@ def test_narrow_axes_have_few_words_and_points_are_not_covered():
     assert axes[1].get_title(loc="left").startswith("p = ")
     assert "\n" not in axes[1].get_title(loc="left")
     (counts,) = (ax for ax in figure.axes if ax not in axes)
-    assert counts.get_xlabel().endswith("bars: rows, log scale")
     assert "dark: 95% band, light: of all" in counts.get_xlabel().replace("\n", " ")
     figure.canvas.draw()
     assert not any(ax.get_legend() for ax in (display.ax_, counts))

@@ -12,7 +12,7 @@ import pytest
 
 from caltest import InputError, report
 from caltest._writing import write_whole
-from caltest.auditing.result import Group, Skipped, View
+from caltest.auditing.views import Skipped
 from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
@@ -48,7 +48,12 @@ def test_schema_describes_real_audits(found, impossible, tolerant):
     schema = report.schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
-    for audit in (found, impossible, tolerant):
+    made = (audits.binary(0.0), audits.slope(materiality=0.05), audits.rare(materiality_ratio=1.2))
+    cumulative = audits.slope()
+    view = audits.path(cumulative.views[0], 0.02)
+    check_of = replace(cumulative.checks[0], view=view)
+    drawn = replace(cumulative, views=(view,), checks=(check_of,))
+    for audit in (found, impossible, tolerant, drawn, *made):
         data = json.loads(report.to_json(audit), parse_constant=pytest.fail)
         check.validate(data)
         check.validate(audit.to_dict(draws=True))
@@ -64,16 +69,24 @@ def test_schema_describes_real_audits(found, impossible, tolerant):
         lambda data: data["views"][0].update(new=1),
         lambda data: data["checks"][0].update(new=1),
         lambda data: data["skipped"][0].pop("rows"),
-        lambda data: data.pop("verdict"),
+        lambda data: data.pop("headline"),
+        lambda data: data.update(verdict="wrong"),
+        lambda data: data["views"][1]["parts"][0].update(new=1),
+        lambda data: data["views"][1]["parts"][0].pop("low"),
+        lambda data: data["views"][1]["histogram"].update(new=1),
+        lambda data: data["rests"][0]["group"]["conditions"][0].update(new=1),
+        lambda data: data["rests"][0].pop("error"),
+        lambda data: data.update(materiality=0),
         lambda data: data.update(pvalue=0.0),
         lambda data: data.update(pvalue="nan"),
         lambda data: data["checks"][0].update(expected=[1.0]),
         lambda data: data["checks"][0].update(expected=[1.0, 2.0, 3.0]),
         lambda data: data["views"][0].update(direction="both"),
+        lambda data: data["views"][0].update(error=2.0),
     ],
 )
 def test_schema_refuses_what_it_does_not_name(spoil):
-    data = json.loads(report.to_json(audits.audit()))
+    data = json.loads(report.to_json(audits.binary()))
     jsonschema.validate(data, report.schema())
     spoil(data)
     with pytest.raises(jsonschema.ValidationError):
@@ -98,7 +111,12 @@ def test_junit_counts_and_names_the_findings(found):
         assert int(suite.get("failures")) == len(failed) == len(audit.found)
         assert int(suite.get("skipped")) == len(suite.findall("testcase/skipped")) == 1
         assert suite.get("errors") == "0"
-        assert [each.get("message") for each in failed] == [words.finding(c) for c in audit.found]
+        told = [words.finding(check, audit) for check in audit.found]
+        assert [each.get("message") for each in failed] == told
+        for check, message in zip(audit.found, told, strict=True):
+            if check.view.event:
+                assert re.search(r"predicted [\d.]+%, observed [\d.]+%", message)
+                assert re.search(r"[\d.]+ (points too low to|and) [\d.]+ points too", message)
         assert len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases)
         properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
         assert float(properties["pvalue"]) == audit.pvalue
@@ -112,7 +130,7 @@ def test_junit_has_a_name_for_every_case():
         ("a", "b = c"), ("a = b", "c"), ("'a = b'", "c"), ("a", "b\nc"), ("a", "b\\nc"), ("a =", "b"),
         ("a", "= b"), ("a", "b: ecd"), ("a", "b"),
     ]  # fmt: skip
-    views = tuple(View("top_label", "", Group(*pair), 9, says=0.5, share=0.5) for pair in pairs)
+    views = tuple(replace(made.views[1], group=audits.group(pair)) for pair in pairs)
     checks = tuple(
         replace(made.checks[0], view=view, statistic=name, found=False)
         for view in views
@@ -144,12 +162,37 @@ def test_no_name_becomes_a_link_in_markdown(name):
     assert not re.search(r"www\.|://|@\w|#\d|gh-\d|!\d", prose, re.IGNORECASE)
 
 
+BEGINS = {
+    "material": (lambda: audits.binary(materiality=0.02), "## ▲ Material error: "),
+    "small": (lambda: audits.slope(materiality=0.05), "## ◐ Small error: "),
+    "found": (audits.binary, "## ◆ Error found: "),
+    "within": (lambda: audits.binary(0.0, materiality=0.3), "## ● Within your limit: "),
+    "not found": (lambda: audits.binary(0.0), "## ○ No error found: "),
+}
+
+
+@pytest.mark.parametrize("verdict", BEGINS)
+def test_a_report_is_known_whatever_its_verdict(verdict, tmp_path):
+    make, begins = BEGINS[verdict]
+    audit = make()
+    assert audit.verdict == verdict
+    assert report.to_markdown(audit).startswith(begins)
+    for kind, suffixes in SUFFIXES.items():
+        path = tmp_path / f"a{suffixes[0]}"
+        report.save(audit, path, title="<x>\n" * 100)
+        assert [formats.is_report(path, each) for each in SUFFIXES] == [e == kind for e in SUFFIXES]
+
+
 @pytest.mark.slow
 def test_markdown_of_a_real_audit(found):
     text = report.to_markdown(found, title="Forest", command="caltest audit")
-    assert text.startswith("## ✗ Rejected: Forest\n")
-    assert "| `The top label` | 600 | ▼ claims too little |" in text
-    assert "points too little" in text
+    assert text.startswith("## ◆ Error found: Forest\n")
+    (row,) = re.findall(r"^\| `The top class` \| 600 \|.*$", text, re.MULTILINE)
+    assert re.search(r"◆ −[\d.]+ \| −[\d.]+ to −[\d.]+ \|", row)
+    for sentence in (words.headline(found), words.assumes(found)):
+        assert markdown(sentence) in text
+    for sentence in words.advice(found):
+        assert markdown(sentence) in text
     assert f"```python\n{found.call}\n```" in text
     assert "```sh\ncaltest audit\n```" in text
     assert "seed: `1`" in text
@@ -189,9 +232,12 @@ def test_every_suffix_of_a_format_means_the_same(suffixes, tmp_path):
         assert (tmp_path / f"out{suffix}").read_text(encoding="utf-8") == FORMATS[suffixes[0]](audit)
 
 
-def test_save_hands_title_and_command_on(tmp_path):
-    report.save(audits.audit(), tmp_path / "a.html", title="Cats", command="caltest audit x")
-    assert "<h1>Cats</h1>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+def test_save_hands_title_command_and_date_on(tmp_path):
+    path = tmp_path / "a.html"
+    report.save(audits.audit(), path, title="Cats", command="caltest audit x", date="4 May 2026")
+    assert "<h1>Cats</h1>" in path.read_text(encoding="utf-8")
+    assert "audited 4 May 2026" in path.read_text(encoding="utf-8")
+    assert "audited" not in report.to_html(audits.audit(), title="Cats").split("</article>")[0]
     report.save(audits.audit(), tmp_path / "a.md", title="Cats", command="caltest audit x")
     assert "caltest audit x" in (tmp_path / "a.md").read_text(encoding="utf-8")
 
@@ -250,12 +296,13 @@ def contrast(one, other):
 def test_text_and_marks_stand_out_in_both_themes():
     assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
     page = report.to_html(audits.audit())
-    themes = re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    themes = re.findall(r"((?: *--[a-z]+: #[0-9a-f]{6};\n){8,})", page)
     assert len(themes) == 2
     for theme in themes:
-        colour = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", theme))
+        colour = dict(re.findall(r"--([a-z]+): (#[0-9a-f]{6});", theme))
         for text in ("ink", "soft", "wrong", "data"):
-            for ground in ("paper", "pale", "wrong-pale"):
-                assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
-        for mark in ("wrong", "data"):
-            assert contrast(colour[mark], colour["band"]) >= 3.0, mark
+            assert contrast(colour[text], colour["paper"]) >= 4.5, text
+        for mark in ("wrong", "data", "ink"):
+            for ground in ("paper", "corridor", "band"):
+                assert contrast(colour[mark], colour[ground]) >= 3.0, (mark, ground)
+        assert contrast(colour["soft"], colour["corridor"]) >= 4.5

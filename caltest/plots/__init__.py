@@ -12,8 +12,9 @@ from caltest.plots.comparison import ComparisonDisplay
 from caltest.plots.cumulative import CumulativeDisplay
 from caltest.plots.display import Display
 from caltest.plots.null import NullDisplay
+from caltest.plots.panel import Panel
 from caltest.plots.power import PowerDisplay
-from caltest.plots.reliability import Panel, ReliabilityDisplay
+from caltest.plots.reliability import ReliabilityDisplay
 from caltest.plots.risk import RiskDisplay
 from caltest.plots.witness import WitnessDisplay
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from caltest.comparison import Comparison
 
 _MOST = 125.0  # percent, where the colours end
+_LONGEST_NAME, _MOST_LEVEL = 18, 5  # characters: of a column's name, and of one that is not turned
 _DARK = 85.0  # percent; numbers are white above
 
 
@@ -67,12 +68,13 @@ class ComparisonDisplay(ResultDisplay):
 
     def _grid(self) -> dict[str, Any]:
         side = 0.9 + 0.42 * max(len(self.result.names), 4)
-        size = (7.0 + side, 1.3 + side)
+        longest = max(map(len, shown_names(self.result, _LONGEST_NAME)))
+        size = (7.0 + side, 1.5 + side + 0.075 * min(longest, 2 * _LONGEST_NAME))
         return {"mosaic": [[0, 1]], "figsize": size, "width_ratios": [4.2, side]}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         _draw_intervals(axes[0], self.result)
-        _draw_proportions(axes[1], self.result)
+        _draw_proportions(axes[1], self.result, new=new)
 
 
 def _draw_intervals(ax: Any, c: Comparison) -> None:
@@ -82,9 +84,12 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     if finite.any() and (c.signed or ends[finite].min() < 0.0):
         zero = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
         ax.axvline(0.0, **zero, label="0: no error")
-    ax.hlines(places[finite], *ends[finite].T, color=BLUE, linewidth=5.0, zorder=2)
-    tick = {"markersize": 13, "markeredgewidth": 1.8, "color": BLACK, "linestyle": "none"}
-    ax.plot(values[finite], places[finite], "|", zorder=3, **tick)
+    percent = confidence_text(c.confidence)
+    if finite.any():
+        bar = {"color": BLUE, "linewidth": 5.0, "zorder": 2}
+        ax.hlines(places[finite], *ends[finite].T, **bar, label=f"{percent} interval")
+        tick = {"markersize": 13, "markeredgewidth": 1.8, "color": BLACK, "linestyle": "none"}
+        ax.plot(values[finite], places[finite], "|", zorder=3, **tick, label="error on all rows")
     for place in places[~finite]:
         text, where = f"{values[place]:.4g}, interval unknown", ("axes fraction", "data")
         ax.annotate(text, (0.02, place), xycoords=where, color=VERMILION, va="center")
@@ -108,12 +113,12 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     label = statistic if is_narrow(ax) else wrapped(measures, inches(ax)[0])
     ax.set_xlabel(label, loc="left")  # on the right there may be a power of ten
     what = f"{statistic}{distance}: {lens}, {c.n_samples:,} rows"
-    heading(ax, what, f"{confidence_text(c.confidence)} intervals")
+    heading(ax, what, f"{percent} intervals")
     if ax.get_legend_handles_labels()[0]:
         legend_below(ax, 2)
 
 
-def _draw_proportions(ax: Any, c: Comparison) -> None:
+def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
     pairs, count = np.ix_(c.order, c.order), len(c.order)
     percent, adjusted = 100.0 * c.pair_proportions[pairs], c.adjusted_pvalues[pairs]
     tested = np.isfinite(c.difference_errors[pairs])
@@ -129,7 +134,12 @@ def _draw_proportions(ax: Any, c: Comparison) -> None:
         style = "normal" if tested[i, j] else "italic"
         write_cell(ax, i, j, number, dark=share > _DARK, bold=bool(apart), style=style)
     numbers = [str(place) for place in range(1, count + 1)]
+    names = shown_names(c, _LONGEST_NAME)
+    named = [f"{place}  {lettering(names[i], 2 * _LONGEST_NAME)}" for place, i in enumerate(c.order, 1)]
     heat_map_axes(ax, numbers, numbers)
+    if new:  # in given axes there may be no room
+        upright = max(map(len, named)) > _MOST_LEVEL
+        ax.set_xticks(range(count), named, rotation=90 * upright, size="small")
     level = f"p ≤ {level_of_confidence(c.confidence):.2g}" + (
         f", {c.correction}" if c.correction else ""
     )

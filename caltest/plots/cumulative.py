@@ -246,7 +246,7 @@ class CumulativeDisplay(Display):
                 f"calibration is {verdict} by its largest difference, {p} ({result.guarantee})",
             ]
         if self.impossible:
-            lines.append("labels of probability 0 occurred, which is no chance")
+            lines.append("labels of probability 0 occurred: that alone proves it wrong")
         heading(ax, *lines)
         legend_below(ax)
 

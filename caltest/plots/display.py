@@ -242,12 +242,17 @@ def room_above(ax: Any) -> float:
 
 
 def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
-    """Put a legend below axes, where it hides nothing; within, if the figure has no layout."""
+    """Put a legend below axes, where it hides nothing.
+
+    A figure without a layout makes no room for it: there it is within the axes if it hides nothing.
+    """
     from matplotlib.transforms import ScaledTranslation
 
     if ax.figure.get_layout_engine() is None:
-        ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
-        return
+        within = ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
+        lay_out(ax.figure)
+        if not _is_in_the_way(ax, within):
+            return
     depth = _BELOW + _LINE * (1 + ax.get_xlabel().count("\n"))
     down = ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
     place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": ax.transAxes + down}
@@ -322,6 +327,8 @@ def _is_in_the_way(ax: Any, legend: Any) -> bool:
         for path in each.get_paths() if not len(each.get_offsets()) else ():
             ends = path.interpolated(8).vertices
             drawn.append(each.get_transform().transform(ends))
+    if any(box.overlaps(each.get_window_extent()) for each in ax.patches if each.get_alpha() is None):
+        return True
     return any(box.count_contains(points) for points in drawn if len(points))
 
 

@@ -23,6 +23,8 @@ from caltest.plots.display import (
     tidy,
 )
 from caltest.pvalues import TIE_TOLERANCE, count
+from caltest.text.calibration import statistic
+from caltest.text.numbers import number
 
 if TYPE_CHECKING:
     from caltest.results import CalibrationResult
@@ -129,7 +131,7 @@ class NullDisplay(ResultDisplay):
             ax.set_xlabel(f"{name}\nblue: {as_extreme.replace('of them ', '')}")
             heading(ax, p)
             return
-        lines = [f"{p}, observed {result.statistic:.4g}"]
+        lines = [f"{p}, observed {number(statistic(result))}"]
         if result.pvalue_interval is not None:
             low, high = result.pvalue_interval
             between = f"p between {low:.2g} and {high:.2g} (95% interval)"

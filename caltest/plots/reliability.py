@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from caltest._parallel import Workers
 from caltest._sampling import DRAWS, LabelSampler, Rng, seed_of
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.binning import Binning, ConsistencyBand, EqualWidth, reliability_curve, share_bands
+from caltest.binning import Binning, ConsistencyBand, EqualMass, reliability_curve, share_bands
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError
@@ -25,9 +25,7 @@ from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.display import (
     AS_PREDICTED,
     BLUE,
-    CLAUSE,
     DASHED,
-    FAINT,
     INSIDE,
     NARROW_BAND,
     OUTSIDE,
@@ -35,18 +33,12 @@ from caltest.plots.display import (
     WIDE_BAND,
     Display,
     event_labels,
-    heading,
-    inches,
     is_narrow,
     legend_below,
-    lettering,
-    reliability_axes,
     rows_of,
-    short,
-    tidy,
-    wrapped,
 )
-from caltest.results import CalibrationResult
+from caltest.plots.panel import Panel, draw_panel
+from caltest.plots.scales import LINEAR, Scale, scale_of
 from caltest.statistics import ECE, BrierMCB
 from caltest.testing import test
 from caltest.text.numbers import confidence_text
@@ -61,56 +53,11 @@ Indices: TypeAlias = NDArray[np.intp]
 Curve: TypeAlias = Literal["binned", "corp"]
 
 _CURVES = dict.fromkeys(("binned", "corp"), True)
-_STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
 _MOST_PANELS = 20
 _GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
-_BARS = 20  # of the histogram, where the binning does not say
+_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
 _ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
 _DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """A reliability curve, its bands, and the test that goes with it.
-
-    Attributes
-    ----------
-    title
-        Which probability this is about.
-    predicted_label, observed_label
-        The axes, in words.
-    predicted
-        (K,) mean prediction of every bin; for the isotonic curve, the scores of a grid.
-    observed
-        (K,) share of events in every bin; for the isotonic curve, the fit at the grid.
-    counts
-        (K,) rows of every bin; None for the isotonic curve.
-    line
-        For the isotonic curve, both ends of all its level pieces, (scores, values); else None.
-    pointwise, simultaneous
-        Bands with arrays ``low`` and ``high`` (K,), both ends inside.
-    histogram
-        Numbers of predictions, and the edges between which they are counted.
-    result
-        The test whose statistic is the distance of this curve from the diagonal.
-    """
-
-    title: str
-    predicted_label: str
-    observed_label: str
-    predicted: Array = field(repr=False)
-    observed: Array = field(repr=False)
-    counts: Indices | None = field(repr=False)
-    line: tuple[Array, Array] | None = field(repr=False)
-    pointwise: ConsistencyBand = field(repr=False)
-    simultaneous: ConsistencyBand = field(repr=False)
-    histogram: tuple[Indices, Array] = field(repr=False)
-    result: CalibrationResult = field(repr=False)
-
-    @property
-    def outside(self) -> NDArray[np.bool_]:
-        """Which points the simultaneous band leaves out, (K,)."""
-        return self.simultaneous.leaves_out(self.observed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +67,12 @@ class ReliabilityDisplay(Display):
     The bands show where the curve lies if the model is calibrated: labels are drawn from the
     predictions, the predictions held fixed. The darker band is for looking at one point chosen
     beforehand, the lighter one for looking at all points of all panels: if the model is calibrated,
-    any point leaves it with probability at most 1 − ``confidence``, in every finite sample.
+    any point leaves it with probability at most 1 − ``confidence``, in every finite sample. The title
+    says how many leave it, and what the test of the whole curve finds.
+
+    The axes show where the predictions are: they are zoomed, and logarithmic, as their labels say, if
+    all are below 0.1 (or all above 0.9) and differ by more than a factor of ten in it. Beneath are the
+    predictions, in bars of equal width along the axis; how many lie beyond it is written there.
 
     Attributes
     ----------
@@ -137,7 +89,7 @@ class ReliabilityDisplay(Display):
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> display = caltest.ReliabilityDisplay.from_predictions(sure.probs, sure.labels, rng=0)
     >>> display.curve, [int(panel.outside.sum()) for panel in display.panels]
-    ('binned', [3])
+    ('binned', [5])
     >>> plt.close(display.figure_)
     """
 
@@ -176,7 +128,8 @@ class ReliabilityDisplay(Display):
         classes
             Columns or names of the classes that "classwise" shows, at most 20. Default: all.
         binning
-            Bins of the binned curve. Default ``EqualWidth(15)``, that of the ECE.
+            Bins of the binned curve. Default ``EqualMass(15)``, fewer (5 at least) where bins would
+            have fewer than 20 rows: of a rare event, nearly all rows share a bin of equal width.
         curve
             "binned" (default): the share of events in every bin at its mean prediction. "corp":
             the isotonic regression of the labels on the predictions, which needs no bins.
@@ -226,7 +179,7 @@ class ReliabilityDisplay(Display):
         >>> display = ReliabilityDisplay.from_predictions(digits.probs, digits.labels, rng=0)
         >>> (panel,) = display.panels
         >>> panel.title, panel.result.pvalue, int(panel.outside.sum()), len(panel.outside)
-        ('Top class', 0.001, 10, 13)
+        ('Top class', 0.001, 13, 15)
         >>> plt.close(display.figure_)
         """
         choose("curve", curve, _CURVES)
@@ -237,7 +190,8 @@ class ReliabilityDisplay(Display):
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
         if curve == "binned" and binning is None:
-            binning = EqualWidth(15)
+            rows = whole.rows.n_samples
+            binning = EqualMass(max(_FEWEST_BINS, min(_BINS, rows // _ROWS_OF_A_BIN)))
         levels, draws = (alpha, alpha / len(lenses)), (n_resamples, seed_of(rng), Workers(n_jobs))
         panels = tuple(_panel(whole, each, binning, levels, *draws) for each in lenses)
         return cls(panels, curve, confidence).plot(ax)
@@ -315,9 +269,10 @@ class ReliabilityDisplay(Display):
         columns = len(axes) if not new or single else len(self._grid()["mosaic"][0])
         percent = confidence_text(self.confidence)
         look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
-        look["key"] = f"dark: {percent} band, light: of all\nbars: rows, log scale" if narrow else ""
+        look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
+        look["scale"] = scale = self._scale()
         counts = [
-            _draw_panel(ax, panel, first=not narrow and place % columns == 0, **look)
+            draw_panel(ax, panel, first=not narrow and place % columns == 0, **look)
             for place, (ax, panel) in enumerate(zip(axes, self.panels, strict=True))
         ]
         entries = self._legend(f"{percent} band if calibrated:")
@@ -332,8 +287,14 @@ class ReliabilityDisplay(Display):
         figure = axes[0].figure
         figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **SMALL)
         if not single:
-            figure.supxlabel("predicted probability of the class", size="medium")
-            figure.supylabel("share in the class", size="medium")
+            words = f", {scale.words}" if scale.words else ""
+            figure.supxlabel(f"predicted probability of the class{words}", size="medium")
+            figure.supylabel(f"share in the class{words}", size="medium")
+
+    def _scale(self) -> Scale:
+        """Return the scale that suits all panels."""
+        found = {scale_of(panel.middle) for panel in self.panels}
+        return found.pop() if len(found) == 1 else LINEAR
 
     def _legend(self, band: str) -> list[Any]:
         from matplotlib.lines import Line2D
@@ -411,10 +372,8 @@ def _panel(
         n_jobs=workers.n_jobs,
     )
     probs, scores = view.rows.probs, view.rows.probs[:, 1]
-    bars = binning if isinstance(binning, EqualWidth) else EqualWidth(_BARS)
-    bins = np.bincount(bars.cells_of_scores(scores), minlength=bars.n_bins)
     shown = event_labels(view.rows, lens)
-    last: dict[str, Any] = {"histogram": (bins, bars.edges_of(scores)), "result": result}
+    last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
     if binning:
         curve = reliability_curve(probs, view.labels, binning)
         bands = share_bands(scores, curve.cells, *levels)
@@ -500,88 +459,3 @@ def curve_bands(
     kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
     low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
     return point, ConsistencyBand(low, high)
-
-
-# ------------------------------------------------------------------ how it is drawn
-
-
-def _draw_panel(ax: Any, panel: Panel, *, small: bool, labelled: bool, key: str, first: bool) -> Any:
-    """Draw diagonal, bands, curve and counts; ``labelled``: name axes; ``first``: counts too.
-
-    Returns the axes of the counts. ``key``: what stands below, in place of a legend.
-    """
-    predicted, observed = (lettering(w, CLAUSE) for w in (panel.predicted_label, panel.observed_label))
-    ticks = reliability_axes(ax, "", observed if labelled else "", few=small)
-    ax.tick_params(labelsize="small", labelbottom=False)
-    bands = (panel.simultaneous, WIDE_BAND, 1), (panel.pointwise, NARROW_BAND, 2)
-    wide = 5.0 if small else 9.0
-    if panel.line is None or len(panel.predicted) == 1:
-        for band, colour, order in bands:
-            ax.vlines(panel.predicted, *band, color=colour, linewidth=wide, zorder=order)
-            for end in band:  # a band of no height is seen by its ends
-                ax.plot(panel.predicted, end, "_", color=colour, markersize=wide, zorder=order)
-        marks: list[Any] = [(~panel.outside, INSIDE), (panel.outside, OUTSIDE)]
-        size = 0.62 * wide + 0.5
-    else:
-        for band, colour, order in bands:
-            # Curve and band increase: between points, as far as from one to the next.
-            x = np.repeat(panel.predicted, 2)[1:-1]
-            low, high = np.repeat(band.low[:-1], 2), np.repeat(band.high[1:], 2)
-            ax.fill_between(x, low, high, color=colour, linewidth=0.8, zorder=order)
-        ax.plot(*panel.line, color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
-        outside = np.flatnonzero(panel.outside)  # of those in one stretch of the axis, the first
-        stretch = (panel.predicted[outside] * (10 if small else 20)).astype(int)
-        spread = outside[np.unique(stretch, return_index=True)[1]]
-        marks, size = [(spread, OUTSIDE)], 5.0
-    for chosen, look in marks:
-        x, y = panel.predicted[chosen], panel.observed[chosen]
-        if len(x):  # a line of no points, not clipped, would make the layout reserve room for a corner
-            ax.plot(x, y, linestyle="none", markersize=size, zorder=5, clip_on=False, **look)
-    result, title = panel.result, lettering(panel.title)
-    name, p = _STATISTICS[result.name], f"p = {result.pvalue:.3g}"
-    size_of_text = "small" if small else "medium"
-    lines = title, f"{name} {result.statistic:.2g}, {p}"
-    if not small:
-        lines = f"{title}, n = {result.n_samples:,}", f"{name} {result.statistic:.3g}, {p} (exact)"
-    heading(ax, *lines, size=size_of_text)
-    ax.yaxis.label.set_size(size_of_text)
-    below = _draw_counts(ax, panel.histogram, small=small, labelled=first or not small)
-    below.set_xticks(ticks)
-    if labelled:
-        label = wrapped(f"{predicted}\n{key}", inches(ax)[0], small=True) if small else predicted
-        below.set_xlabel(label, size=size_of_text)
-    return below
-
-
-def _draw_counts(ax: Any, histogram: tuple[Indices, Array], *, small: bool, labelled: bool) -> Any:
-    """Draw the histogram of the predictions beneath, on a log scale: rare ones matter here."""
-    from matplotlib.ticker import NullLocator
-
-    place = ax.get_subplotspec()
-    if place is None:  # outside any grid
-        below = ax.inset_axes([0.0, -0.25, 1.0, 0.2], sharex=ax)
-    else:
-        upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
-        ax.set_subplotspec(upper)
-        below = ax.figure.add_subplot(lower, sharex=ax)
-    counted, edges = histogram
-    used, top = counted > 0, float(counted.max())
-    left, width = edges[:-1][used], np.diff(edges)[used]
-    look = {"align": "edge", "color": FAINT, "edgecolor": "white"}
-    below.bar(left, counted[used] - 0.5, width, bottom=0.5, **look)
-    below.set_yscale("log")
-    below.set_ylim(0.5, (2 * top) ** (1.0 if small else 1.45))
-    ticks = [t for t in (1, 10, 100, 1000, 10**4, 10**5, 10**6) if t <= top]
-    below.set_yticks(ticks[:: max(1, len(ticks) // 2)], minor=False)
-    below.yaxis.set_major_formatter(lambda value, _: short(value))
-    below.yaxis.set_minor_locator(NullLocator())
-    below.tick_params(labelsize="small", labelbottom=True)
-    tidy(below)
-    if labelled:
-        below.set_ylabel("rows, log\nscale" if small else "predictions\n(log scale)", size="small")
-    if not small:
-        over = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "size": "x-small"}
-        for x, wide, number in zip(left, width, counted[used], strict=True):
-            if len(counted) <= _BARS:
-                below.annotate(short(number), (x + wide / 2, number), **over)
-    return below

@@ -113,9 +113,11 @@ class WitnessDisplay(ResultDisplay):
             ax.tick_params(axis="x", labelrotation=90 if narrow else 30)
         bar = ax.figure.colorbar(image, ax=ax, extend="both" if largest > scale else "neither")
         bar.ax.tick_params(labelsize=size)
-        meaning = "− observed less\n+ observed more"
+        meaning = "z-score: − observed less\n+ observed more"
         if not narrow:
-            meaning = wrapped("z:  − observed less often than predicted,  + more often", inches(ax)[1])
+            meaning = wrapped(
+                "z-score: − observed less often than predicted, + more often", inches(ax)[1]
+            )
         bar.set_label(meaning, size=size)
         bar.outline.set_visible(False)
         shown = "" if len(classes) == w.n_classes else f", {len(classes)} of {w.n_classes} classes"
@@ -132,8 +134,9 @@ class WitnessDisplay(ResultDisplay):
                     text += "\n" + "→".join(each.rstrip("%") for each in ends)
                 dark = bool(abs(value) > _DARK * scale)
                 cells.append(write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))
-            how = ": % predicted → % observed" if full == "percentages" else ""
-            lines = what, f"* significant at {w.level:.3g} for all together{how}"
+            how = "" if full == "stars" else "signed numbers: z-scores; "
+            how += f"* significant at {w.level:.3g} for all together"
+            lines = what, how + (": % predicted → % observed" if full == "percentages" else "")
             lay_out(ax.figure)
             room = room_above(ax)
             heading(ax, *(wrapped(line, room, small=narrow) for line in lines), size=size)

@@ -43,7 +43,7 @@ class Size(NamedTuple):
 
 #: Of the first screen: where there is room, and on a phone or on paper.
 FIRST = (Size("wide", 540, 346, 46, 520, 22, 258, 310), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
-_SMALL = Size("small", 342, 306, 50, 322, 22, 218, 270)
+_SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
 
 _BARS = 46.0  # height of the tallest
 _SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
@@ -272,7 +272,7 @@ def small(parts: Sequence[Part], axis: Axis | None = None) -> bool:
 def reliability(r: Reliability, label: str) -> Drawing:
     """Draw a reliability diagram: bins of equally many rows, and where they lie under calibration."""
     axis = axes.probabilities([*r.predicted, *r.observed, *r.low, *r.high])
-    size = _SMALL._replace(floor=_SMALL.bottom + 4)._replace(bottom=258, floor=258)
+    size = _SMALL
     drawing = Drawing(size, label)
     bins = list(zip(r.predicted, r.observed, r.low, r.high, strict=True))
 
@@ -365,7 +365,7 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
 def _evidence(
     audit: Audit, draws: np.ndarray, limit: float | None, end: float, far: bool, label: str
 ) -> Drawing:
-    size = Size("evidence", 342, 220, 16, 326, 34, 180, 180)
+    size = Size("chance", 342, 220, 16, 326, 34, 180, 180)
     drawing = Drawing(size, label)
     share = _ROOM if far else 1.0
 

@@ -11,7 +11,7 @@ from caltest.cox import ChiSquareTest, Interval, Recalibration
 from caltest.nulls import GUARANTEES
 from caltest.pvalues import Alternative
 from caltest.results import CalibrationResult
-from caltest.text.numbers import page, paragraph, points, short, through
+from caltest.text.numbers import page, paragraph, points, short, through, without_rounding
 from caltest.text.vocabulary import TENDS
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
@@ -30,7 +30,7 @@ def summary(result: CalibrationResult) -> str:
         tested = f"{result.n_samples} predicted distributions of numbers"
     rows = [
         ("tested", tested),
-        ("statistic", f"{shown(result.name)} = {result.statistic:.6g}  ({result.measures})"),
+        ("statistic", f"{shown(result.name)} = {statistic(result):.6g}  ({result.measures})"),
     ]
     if result.parameters:
         rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in result.parameters.items())))
@@ -49,7 +49,12 @@ def summary(result: CalibrationResult) -> str:
     rows.append(("p-value", p))
     for number, part in enumerate(result.parts):
         text = f"p {part.pvalue:.4g} alone, {part.adjusted:.4g} adjusted"
-        rows.append(("" if number else "parts", f"{shown(part.name)} = {part.value:.4g}: {text}"))
+        rows.append(
+            (
+                "" if number else "parts",
+                f"{shown(part.name)} = {without_rounding(part.value):.4g}: {text}",
+            )
+        )
     p = f"p {'is ' if _pvalue(result)[0].isalpha() else '= '}{_pvalue(result)}"
     against = "at least this extreme on either side"
     if result.alternative != "two-sided":
@@ -60,6 +65,13 @@ def summary(result: CalibrationResult) -> str:
     brief = f"{shown(result.name)}: {p}, n = {result.n_samples:,}, {result.guarantee}"
     text, notes = _reading(result), result.warnings
     return page("Calibration test", rows, text, notes=notes, headline=headline, brief=brief)
+
+
+def statistic(result: CalibrationResult) -> float:
+    """Return the statistic, or 0 where it is rounding beside the draws."""
+    draws = result.null_distribution
+    finite = draws[np.isfinite(draws)] if draws is not None else np.empty(0)
+    return without_rounding(result.statistic, *([np.abs(finite).max()] if len(finite) else []))
 
 
 def _pvalue(result: CalibrationResult) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from caltest._arguments import level_of_confidence
 from caltest._visible import shown
 from caltest.comparison.result import Comparison
-from caltest.text.numbers import confidence_text, page, percent, short, through
+from caltest.text.numbers import confidence_text, page, percent, short, through, without_rounding
 
 _NAMED_PAIRS = 12
 _NAME = 32  # characters of a model's name
@@ -76,12 +76,14 @@ def _ranking(c: Comparison) -> list[str]:
     biased = c.errors_from != "u_statistic"
     bias = f"{'if calibrated':>13}  " if biased else ""
     lines = [f"  {'':>3}  {'model':<{width}}  {statistic:>11}  {title:^25}  {bias}first in"]
+    beside = np.abs([*c.values, *c.intervals.ravel()])
+    largest = float(beside[np.isfinite(beside)].max(initial=0.0))
     for place, i in enumerate(c.order, 1):
-        low, high = c.intervals[i]
+        low, high, value = (without_rounding(each, largest) for each in (*c.intervals[i], c.values[i]))
         between = f"{low:>11.4g} to {high:<11.4g}"
         share = _percent(float(c.first_proportions[i]))
         bias = f"{c.if_calibrated[i]:>13.4g}  " if biased else ""
-        found = f"{c.values[i]:>11.4g}  {between:^25}  {bias}{share:>8}"
+        found = f"{value:>11.4g}  {between:^25}  {bias}{share:>8}"
         lines.append(f"  {place:>3}  {names[i]:<{width}}  {found}")
     return lines
 

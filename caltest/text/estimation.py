@@ -5,7 +5,7 @@ from __future__ import annotations
 from caltest._visible import CLAUSE, shown
 from caltest.estimation.base import Array
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
-from caltest.text.numbers import page, through
+from caltest.text.numbers import page, through, without_rounding
 
 _CLEAR = 2.0  # standard errors
 _FEW_ROWS = 30
@@ -78,7 +78,7 @@ def _option(function: FunctionRisk) -> str:
 
 
 def _with_error(value: float, error: float) -> str:
-    return f"{value:.5g} ± {error:.2g}"
+    return f"{without_rounding(value):.5g} ± {without_rounding(error):.2g}"
 
 
 def _standard_error(values: Array) -> float:

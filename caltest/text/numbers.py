@@ -12,6 +12,7 @@ from caltest._visible import line, message, shown
 # ------------------------------------------------------------------ numbers
 
 
+_ROUNDING = 1e-13  # of sums, relative to what is added
 _MOST_DIGITS = 4  # of percentages
 _NEARLY_ONE = 0.99994  # beyond it, a probability is written by what it lacks
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
@@ -20,6 +21,18 @@ _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 
 def short(value: Any) -> str:
     """Return a value in few characters."""
     return f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)  # −0 is 0
+
+
+def without_rounding(value: float, *beside: float) -> float:
+    """Return a number, or 0 for one that is the rounding of sums of others: by default, of 0.01 or so.
+
+    Examples
+    --------
+    >>> without_rounding(-8.9e-16), without_rounding(1e-14), without_rounding(1e-14, 3.0)
+    (0.0, 1e-14, 0.0)
+    """
+    largest = max((abs(each) for each in beside if math.isfinite(each)), default=0.01)
+    return 0.0 if abs(value) <= _ROUNDING * largest else value
 
 
 def number(value: float) -> str:

@@ -34,6 +34,7 @@ FOR_ADDING = (
     "kernels.radial",
     "plots.display",
     "plots.reliability",
+    "plots.scales",
     "planning.curve",
 )
 
