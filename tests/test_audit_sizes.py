@@ -1,0 +1,395 @@
+"""How large: simultaneous intervals, directions, the verdict, the group that explains, sensitivity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from audited import calibrated
+from scipy.stats import binom
+from support import binomial_limits
+
+import caltest
+from caltest import InputError
+from caltest._parallel import ALONE
+from caltest.auditing import Group
+from caltest.auditing.draws import draw_all
+from caltest.auditing.groups import read_groups
+from caltest.auditing.plan import Source, Wanted, make_plan
+from caltest.auditing.rests import subtractions, with_rests
+from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.data import Rows, sample
+from caltest.pvalues import evidence_of_draws, reaching
+
+
+@pytest.fixture(autouse=True)
+def _without_bounds(monkeypatch):
+    """Leave out what is not looked at, and most of the work."""
+    monkeypatch.setattr("caltest.auditing.engine.bounds", lambda *_: {})
+
+
+def drawn(truth, rng):
+    return (rng.random(len(truth)) < truth).astype(int)
+
+
+def even(n):
+    """Predictions from .2 to .8, of which every tenth row is alike."""
+    return np.tile(np.linspace(0.2, 0.8, 10), n // 10)
+
+
+def shifted(n, by, seed=1, where=slice(None)):
+    """Predictions that are too high by so much in some rows, and labels."""
+    stated = even(n)
+    truth = stated.copy()
+    truth[where] -= by
+    return stated, drawn(truth, np.random.default_rng(seed))
+
+
+# ------------------------------------------------------------------ intervals
+
+
+@pytest.mark.parametrize("events", [0, 1, 2, 7, 11, 12])
+def test_an_interval_by_hand(events):
+    """Beyond each end a binomial count is as far with the level of a side; of one event it is a/n."""
+    n, family = 12, Family.of(0.05, 4, 10)
+    level = 0.8 * 0.05 / (2 * 4)
+    assert family.of_view == pytest.approx(level)
+    assert family.of_part == pytest.approx(0.2 * 0.05 / (2 * 10))
+    low, high = family.interval(0.4, n, events)
+    least, most = 0.4 - high, 0.4 - low
+    if events > 1:
+        assert binom.sf(events - 1, n, least) == pytest.approx(level)
+    else:
+        assert least == pytest.approx(events * level / n)
+    if events < n - 1:
+        assert binom.cdf(events, n, most) == pytest.approx(level)
+    else:
+        assert most == pytest.approx(1.0 - (n - events) * level / n)
+
+
+def test_one_family_of_all_views_and_parts():
+    rng = np.random.default_rng(0)
+    p = rng.random(1000)
+    labels = drawn(p, rng)
+    audit = caltest.audit(p, labels, groups=np.arange(1000) % 3, alpha=0.1, n_resamples=99, rng=0)
+    sized = [view for view in audit.views if view.event]
+    assert [len(view.parts) for view in sized] == [12, 5, 5, 5]
+    family = Family.of(0.1, 4, 27)
+    for view in sized:
+        rows = slice(None) if view.group is None else np.arange(1000) % 3 == int(view.group.value)
+        events = int(labels[rows].sum())
+        assert (view.low, view.high) == family.interval(view.predicted, view.rows, events)
+        for part in view.parts:
+            inside = (p[rows] >= part.start) & (p[rows] <= part.end)
+            assert inside.sum() == part.rows
+            assert part.predicted == pytest.approx(p[rows][inside].mean())
+            assert part.observed == labels[rows][inside].mean()
+            one = Family(family.of_part, 0.0).interval(
+                part.predicted, part.rows, int(labels[rows][inside].sum())
+            )
+            assert (part.low, part.high) == pytest.approx(one)
+
+
+def _covers(seed, n, m=None):
+    """Whether all intervals of an audit of a wrong model hold the true errors."""
+    rng = np.random.default_rng(seed)
+    stated = rng.beta(1.0, 3.0, n)
+    truth = np.clip(stated**1.3 + 0.1 * rng.standard_normal(n), 0.0, 1.0)
+    labels, group = drawn(truth, rng), np.arange(n) % 3
+    audit = caltest.audit(stated, labels, groups=group, statistics="ks", n_resamples=19, rng=seed)
+    for view in audit.views:
+        rows = np.arange(n) if view.group is None else np.flatnonzero(group == int(view.group.value))
+        error = stated[rows] - truth[rows]
+        if not view.low <= error.mean() <= view.high:
+            return False
+        for part in view.parts:
+            inside = (stated[rows] >= part.start) & (stated[rows] <= part.end)
+            if not part.low <= error[inside].mean() <= part.high:
+                return False
+    return True
+
+
+def test_all_intervals_hold_the_truth():
+    missed = sum(not _covers(seed, 400) for seed in range(60))
+    assert missed / 60 <= binomial_limits(60, 0.05)[1]
+
+
+@pytest.mark.level
+def test_all_intervals_hold_the_truth_as_often_as_said():
+    missed = sum(not _covers(seed, 300) for seed in range(600))
+    assert missed / 600 <= binomial_limits(600, 0.05)[1]
+
+
+def _directions(seed, n=400):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2.0, 2.0, n)
+    groups = {"a": np.arange(n) % 2, "b": np.arange(n) // 2 % 2}
+    audit = caltest.audit(
+        p, drawn(p, rng), groups=groups, statistics=("ks", "citl"), n_resamples=39, rng=seed
+    )
+    told = any(view.direction for view in audit.views)
+    assert audit.rejected or audit.worst is None
+    return told, told and audit.rejected
+
+
+@pytest.mark.parametrize(
+    "repetitions", [60, pytest.param(600, marks=pytest.mark.level)], ids=["few", "many"]
+)
+def test_no_direction_of_a_calibrated_model_is_told_more_often_than_said(repetitions):
+    each, both = np.mean([_directions(seed) for seed in range(repetitions)], axis=0)
+    assert both <= each <= binomial_limits(repetitions, 0.05)[1]
+
+
+# ------------------------------------------------------------------ parts
+
+
+def test_parts_hold_all_rows_and_ties_stay_together():
+    rng = np.random.default_rng(0)
+    for scores in (
+        rng.random(1234),
+        np.round(rng.random(1234), 1),
+        np.r_[np.zeros(900), rng.random(99)],
+    ):
+        for whole, kinds in ((True, {10, 2}), (False, {5})):
+            found = cut(scores, whole)
+            ordered = scores[found.order]
+            assert {of for of, _ in found.ends} <= kinds
+            for of, ends in found.ends:
+                assert ends[-1] == len(scores)
+                assert 2 <= len(ends) <= of
+                assert all(ordered[end - 1] < ordered[end] for end in ends[:-1])
+    (_, tenths), (_, halves) = cut(rng.random(1000), True).ends
+    assert tenths.tolist() == list(range(100, 1001, 100))
+    assert halves.tolist() == [500, 1000]
+    assert cut(np.r_[np.zeros(900), np.linspace(0.1, 0.9, 99)], True).ends[0][1].tolist() == [900, 999]
+
+
+@pytest.mark.parametrize(
+    ("n", "whole", "kinds"),
+    [(100, True, [10, 2]), (99, True, [2]), (19, True, []), (50, False, [5]), (49, False, [])],
+)
+def test_few_rows_have_fewer_parts(n, whole, kinds):
+    assert [of for of, _ in cut(np.linspace(0.0, 1.0, n), whole).ends] == kinds
+
+
+def test_equal_predictions_have_no_parts():
+    assert cut(np.full(500, 0.3), True).ends == ()
+    audit = caltest.audit(np.full(500, 0.3), [0, 1, 0, 0, 0] * 100, n_resamples=99, rng=0)
+    assert audit.views[0].parts == ()
+    assert audit.views[0].binned_error is None
+
+
+def test_the_binned_error_is_inside_its_interval():
+    for by in (0.0, 0.1):
+        audit = caltest.audit(*shifted(3000, by), groups=["a", "b"] * 1500, n_resamples=99, rng=0)
+        for view in audit.views:
+            low, estimate, high = view.binned_error
+            finest = [part for part in view.parts if part.of == (5 if view.group else 10)]
+            rows = np.array([part.rows for part in finest])
+            assert estimate == pytest.approx(rows @ [abs(p.error) for p in finest] / rows.sum())
+            assert 0.0 <= low <= min(estimate, by) <= max(estimate, by) <= high
+            assert (low, estimate, high) == binned_error(view.parts)
+    assert low > 0.0
+    assert binned_error(()) is None
+
+
+# ------------------------------------------------------------------ the verdict
+
+
+VERDICTS = [
+    (300, 0.0, {}, "not found"),
+    (300, 0.0, {"materiality": 0.02}, "not found"),
+    (20_000, 0.0, {"materiality": 0.1}, "within"),
+    (20_000, 0.0, {"materiality_ratio": 2.0}, "within"),
+    (20_000, 0.02, {"materiality": 0.1}, "small"),
+    (20_000, 0.02, {"materiality_ratio": 2.0}, "small"),
+    (3000, 0.1, {"materiality": 0.02}, "material"),
+    (3000, 0.1, {"materiality_ratio": 1.1}, "material"),
+    (3000, -0.1, {"materiality_ratio": 1.1}, "material"),
+    (3000, 0.1, {"materiality": 0.1}, "found"),
+    (3000, 0.1, {"materiality_ratio": 2.5}, "found"),
+    (3000, 0.1, {}, "found"),
+]
+
+
+@pytest.mark.parametrize(("n", "by", "limit", "verdict"), VERDICTS)
+def test_the_five_verdicts(n, by, limit, verdict):
+    audit = caltest.audit(*shifted(n, by), statistics=("ks", "citl"), n_resamples=99, rng=0, **limit)
+    assert audit.verdict == verdict
+    assert audit.rejected == (verdict in ("found", "small", "material"))
+    if verdict in ("small", "within") and "materiality" in limit:
+        assert audit.at_most <= limit["materiality"]
+    assert audit.headline in " ".join(str(audit).split())
+
+
+def test_limits_that_are_touched():
+    """What reaches a limit is inside it; what begins at it is not proved to be beyond."""
+    audit = caltest.audit(*shifted(500, 0.2), statistics="ks", n_resamples=99, rng=0)
+    assert audit.rejected
+    (view,) = audit.views
+
+    def verdict(low, high, predicted=0.5, **limit):
+        one = replace(view, predicted=predicted, low=low, high=high, parts=())
+        return replace(audit, views=(one,), **limit).verdict
+
+    assert verdict(0.125, 0.25, materiality=0.25) == "small"
+    assert verdict(0.125, 0.2500001, materiality=0.25) == "found"
+    assert verdict(0.25, 0.5, materiality=0.25) == "found"
+    assert verdict(0.2500001, 0.5, materiality=0.25) == "material"
+    assert verdict(-0.25, -0.125, materiality=0.25) == "small"
+    assert verdict(-0.5, -0.25, materiality=0.25) == "found"
+    assert verdict(-0.5, -0.2500001, materiality=0.25) == "material"
+    assert verdict(-0.5, 0.25, materiality_ratio=2.0) == "small"  # true rates from 1/4 to 1
+    assert verdict(-0.5, 0.2500001, materiality_ratio=2.0) == "found"
+    assert verdict(0.25, 0.3, materiality_ratio=2.0) == "found"
+    assert verdict(0.2500001, 0.3, materiality_ratio=2.0) == "material"
+    assert verdict(-0.5, -0.25, 0.25, materiality_ratio=2.0) == "found"  # from 1/2 to 3/4
+    assert verdict(-0.5, -0.2500001, 0.25, materiality_ratio=2.0) == "material"
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"materiality": 0.02, "materiality_ratio": 1.25}, "are both given; give one of them"),
+        ({"materiality": 1.5}, "materiality is 1.5; give a difference of probabilities"),
+        ({"materiality": 0.0}, "materiality is 0.0; give a difference of probabilities"),
+        ({"materiality_ratio": 0.8}, "materiality_ratio is 0.8; give a ratio above 1"),
+        ({"intersections": 4}, "intersections is 4; give 3 at most"),
+    ],
+)
+def test_wrong_limits(limit, message):
+    with pytest.raises(InputError, match=message):
+        caltest.audit(*shifted(100, 0.0), n_resamples=99, **limit)
+
+
+def test_a_limit_above_the_rate_is_warned_of():
+    rng = np.random.default_rng(0)
+    risk = rng.beta(1, 99, 2000)
+    audit = caltest.audit(risk, drawn(risk, rng), materiality=0.05, n_resamples=99, rng=0)
+    assert any("materiality_ratio=1.25, say, takes a ratio instead" in each for each in audit.warnings)
+
+
+# ------------------------------------------------------------------ the group that explains
+
+
+SEX = np.array(["F", "M"])[np.arange(4000) // 10 % 2]
+AGE = np.array(["old", "young"])[np.arange(4000) // 20 % 2]
+EXPLAINED = [
+    ((SEX == "F") & (AGE == "old"), Group.of(sex="F", age="old")),
+    (SEX == "F", Group.of(sex="F")),
+    (AGE == "young", Group.of(age="young")),
+    (slice(None), None),
+]
+
+
+@pytest.mark.parametrize(("where", "group"), EXPLAINED)
+@pytest.mark.parametrize("by", [0.15, -0.15])
+def test_the_smallest_group_that_explains_the_error(where, group, by):
+    audit = caltest.audit(
+        *shifted(4000, by, where=where), groups={"sex": SEX, "age": AGE}, n_resamples=199, rng=1
+    )
+    assert audit.worst.group == group
+    assert audit.worst.direction == ("over" if by > 0 else "under")
+    assert audit.to_dict()["worst"] == audit.views.index(audit.worst)
+
+
+# ------------------------------------------------------------------ rests
+
+
+def test_rests_are_of_the_rows_that_a_group_leaves():
+    p, labels = shifted(4000, 0.15, where=SEX == "F")
+    audit = caltest.audit(p, labels, groups={"sex": SEX, "age": AGE}, n_resamples=199, rng=1)
+    column = {"sex": SEX, "age": AGE}
+
+    def inside(group):
+        conditions = () if group is None else group.conditions
+        return np.all([np.ones(4000, bool), *(column[c.column] == c.value for c in conditions)], axis=0)
+
+    assert [rest.parent for rest in audit.rests if len(rest.group.conditions) == 1] == [None] * 4
+    assert len(audit.rests) == 4 + 2 * 4
+    for rest in audit.rests:
+        left = inside(rest.parent) & ~inside(rest.group)
+        assert rest.parent in rest.group.parents()
+        assert rest.rows == left.sum()
+        assert rest.predicted == pytest.approx(p[left].mean())
+        assert rest.observed == pytest.approx(labels[left].mean())
+        assert rest.found == (rest.adjusted_pvalue <= 0.05)
+        wrong = (left & (SEX == "F")).mean() > 0.2
+        assert rest.found == (abs(rest.error) > 0.05) == wrong
+
+
+def test_rests_are_mean_checks_of_their_rows_on_the_same_draws():
+    probs, labels = calibrated(400, 2, 0)
+    groups = {"a": ["x", "x", "y", "z"] * 100, "b": ["u"] * 150 + ["v"] * 250}
+    source, read = Source(Rows(probs)), read_groups(groups, 400)
+    plan = make_plan(source, read, Wanted.of("canonical", "citl", False), 20, 2)
+    values, resolutions = draw_all(source, labels, plan.hypotheses, 30, 7, ALONE)
+    rests = subtractions(source, plan)
+    both, rounding = with_rests(values, resolutions, rests)
+    every = [labels, *sample(probs, labels).rows.sampler(7).draw(0, 30).astype(int)]
+    assert len(rests) == 5 + 2 * 6
+    for rest, column, off in zip(
+        rests, both[:, len(plan.hypotheses) :].T, rounding[len(plan.hypotheses) :], strict=True
+    ):
+        whole = np.arange(400) if rest.parent.rows is None else rest.parent.rows
+        rows = np.setdiff1d(whole, rest.look.rows)
+        alone = [caltest.estimate(probs[rows], each[rows], "citl", lens="class:1") for each in every]
+        assert np.abs(column - alone).max() <= off
+
+
+def test_what_leaves_nothing_has_no_rest():
+    """A group whose parent has no more rows, or none that are uncertain."""
+    p = np.r_[np.full(60, 0.5), np.full(60, 1.0)]
+    labels = [0, 1] * 30 + [1] * 60
+    audit = caltest.audit(p, labels, groups=["a"] * 60 + ["b"] * 60, n_resamples=99, rng=0)
+    assert audit.rests == ()
+
+
+# ------------------------------------------------------------------ what would have been found
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_error_as_large_as_told_is_found_in_four_of_five(sign):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.7, 500)
+    options = {"groups": np.arange(500) % 4, "n_resamples": 199}
+    audit = caltest.audit(p, drawn(p, rng), rng=0, **options)
+    assert not audit.rejected
+    told = audit.sensitivity
+    found = 0
+    for seed in range(200):
+        labels = drawn(p - sign * told.error, np.random.default_rng(seed + 1))
+        again = caltest.audit(p, labels, rng=seed, **options)
+        view = again.views[told.view]
+        found += any(check.view is view and check.statistic == "citl" for check in again.found)
+    assert found / 200 == pytest.approx(told.power, abs=0.1)
+
+
+def test_what_nothing_could_find():
+    certain = np.tile([0.0, 1.0], 100)
+    audit = caltest.audit(certain, certain.astype(int), n_resamples=99, rng=0)
+    assert audit.sensitivity.error is None
+    data = shifted(500, 0.0)
+    for options in ({"statistics": "ks"}, {"correction": "holm"}, {"tolerance": 0.5}):
+        assert caltest.audit(*data, n_resamples=399, rng=0, **options).sensitivity is None
+    assert caltest.audit(*shifted(500, 0.3), n_resamples=99, rng=0).sensitivity is None
+    one, many = (caltest.audit(*shifted(n, 0.0), n_resamples=199, rng=0) for n in (500, 5000))
+    assert one.sensitivity.error > 2.0 * many.sensitivity.error
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize("shape", [0.7, 4.0, None])
+def test_what_reaches_a_threshold_has_the_evidence(alternative, shape):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=2000) if shape is None else rng.gamma(shape, size=2000)
+    evidence = evidence_of_draws(values[:, None], [alternative])[:, 0]
+    for threshold in (0.5, 1.0, 3.0, 5.0):
+        low, high = reaching(values, threshold, alternative)
+        beyond = (values <= low) | (values >= high)
+        assert not (evidence[~beyond] >= threshold + 1e-6).any()
+        # Of those beyond, ranks may lower the evidence by a little: where the curve does not fit.
+        assert (evidence[beyond] > 0.8 * threshold - 0.1).all()
+        assert {"greater": low == -np.inf, "less": high == np.inf}.get(alternative, True)
+    assert reaching(np.ones(100), 3.0, alternative) == (-np.inf, np.inf)
