@@ -189,7 +189,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         corridor = None if limit is None else (-limit, limit)
         head = "Error, points"
     bars, scale = charts.gauges(ends, axis, corridor, zero)
-    called = name(column, 24).short if column else captions.capital(noun)
+    of_rows = name(column, 24).short if column else captions.capital(noun)
     if noun == "part":
         title = captions.rows_title(audit, subject)
     else:
@@ -200,7 +200,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         marked=audit.rejected,
         limit=captions.shaded(audit),
         head=head,
-        noun=called,
+        noun=of_rows,
         by_class=by_class,
         axis=scale,
         rows=[_row(audit, called, of, bar, rare) for (called, of), bar in zip(rows, bars, strict=True)],
