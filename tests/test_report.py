@@ -208,6 +208,20 @@ def test_small_errors_are_drawn_as_errors_and_rare_events_on_a_log_axis():
     )
 
 
+def test_predictions_that_are_nearly_all_alike_are_drawn_by_rank():
+    made = audits.slope()
+    parts = tuple(
+        replace(part, predicted=0.5 if part.of == 10 and not part.place else 1.0 - 1e-6)
+        for part in made.views[0].parts
+    )
+    view = replace(made.views[0], parts=parts)
+    drawing = first_screen(replace(made, views=(view,))).figure.drawings[0]
+    texts = [mark.text for mark in drawing.marks if mark.tag == "text"]
+    assert "share of the rows, from the lowest prediction" in texts
+    dots = [mark.x for mark in drawing.marks if mark.tag == "circle"]
+    assert len(set(dots)) == len(dots) >= 8
+
+
 def test_the_cumulative_difference_is_drawn_only_where_no_interval_tells():
     audit = audits.slope(bend=0.001)
     view = audits.path(audit.views[0], 0.02)
@@ -507,7 +521,8 @@ def test_a_single_view_without_an_event_has_no_picture_and_no_table_of_slices():
     assert "How large the errors are" not in page.text()
     first = first_screen(audit)
     assert first.slices is None
-    assert first.figure is None
+    assert first.figure.title.endswith("disagree with the predictions as yours do.")
+    assert first_screen(replace(audit, null_distribution=None)).figure is None
     jsonschema.validate(json.loads(report.to_json(audit)), report.schema())
 
 

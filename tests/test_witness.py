@@ -401,7 +401,7 @@ def test_certain_and_right_is_not_significant_and_impossible_labels_are_named():
     assert wrong.pvalue == 0.01
     assert (
         "In 60 of 60 rows (counting from 0: 0, 1, 2, 3, 4, …) the label that came true"
-        in (wrong.warnings[-1])
+        in wrong.warnings[-2]
     )
 
 

@@ -38,7 +38,7 @@ import caltest
 from caltest._parallel import ALONE
 from caltest._sampling import seed_of
 from caltest.auditing import engine
-from caltest.auditing.engine import answers, draw_all
+from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import sample

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from caltest._arguments import OneOf, Whole, arguments, axes
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from caltest.bounds import MiscalibrationBounds
 
 _NAMED = 5  # places of a side
+_LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
 _TOO = {"over": "too high", "under": "too low"}
 _COLOURS = {"over": "orange", "under": "blue"}
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
@@ -51,7 +54,8 @@ class BoundsDisplay(ResultDisplay):
     and the observed share. The bold line across it, parallel to the diagonal, is what is proved:
     somewhere in the range the truth is beyond it, which says nothing of the mean. The title has the
     bound of all rows, and that of the worst range where it is lower. Open circles are 15 bins of equal
-    width. Of more than five places of a side the five with the strongest evidence are drawn, as the
+    width; the axes are zoomed to the ranges and to bins with at least 1% of the rows. Of more than five
+    places of a side the five with the strongest evidence are drawn, as the
     legend says.
 
     Parameters
@@ -109,11 +113,24 @@ class BoundsDisplay(ResultDisplay):
         (ax,), view = axes, self.result.views[self.view]
         narrow = is_narrow(ax)
         predicted = f"predicted probability that {lettering(view.event, CLAUSE)}"
-        reliability_axes(ax, predicted, "observed share", few=narrow)
-        ax.set_aspect("equal")
-        bins = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 5.5, "zorder": 4}
+        bins = np.array([view.curve.says, view.curve.share])
+        filled = np.array(view.curve.rows) >= _LEAST_SHARE * self.result.n_samples
+        filled |= np.ptp(bins[0]) <= _NEAR * np.ptp(bins[0][filled])
+        shown = [bins[:, filled]]
+        for bound in view.sides:
+            sign = -1.0 if bound.side == "over" else 1.0
+            for place in [each for each in bound.places if each.named][:_NAMED]:
+                line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
+                shown.append(np.array([[place.says, place.share], *line]).T)
+        x, y = np.concatenate(shown, axis=1)
+        reliability_axes(ax, predicted, "observed share", x, x, y.clip(0.0, 1.0), few=narrow)
+        (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+        inside = (left <= bins[0]) & (bins[0] <= right) & (low <= bins[1]) & (bins[1] <= high)
+        look = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 5.5, "zorder": 4}
         label = "15 bins of equal width"
-        ax.plot(view.curve.says, view.curve.share, "o", clip_on=False, label=label, **bins)
+        if not inside.all():
+            label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
+        ax.plot(*bins[:, inside], "o", clip_on=False, label=label, **look)
         lines = []
         for bound in view.sides:
             colour, too = BY_SIDE[bound.side], _TOO[bound.side]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[np.float64]
 Against: TypeAlias = Literal["scores", "rows"]
 
+_TAIL = 0.005  # share of the rows on either side that need not be on the axes
 _LEAST_BOX = 0.006  # wide, so that it can be seen
 
 
@@ -117,8 +118,13 @@ class CertificateDisplay(ResultDisplay):
         ends = np.array([0.0, 1.0])
         if by_score:
             axis = f"probability {event}"
-            reliability_axes(ax, f"predicted {axis}", axis, label=AS_PREDICTED, few=is_narrow(ax))
-            ax.set_aspect("equal")
+            share = np.cumsum(c.counts) / c.n_samples  # cells with few rows at the ends are beyond
+            seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
+            seen |= not seen.any()
+            heights = np.concatenate([each[seen] for each in (c.lower, c.upper, c.estimates)])
+            inside = c.stated[seen], np.array([c.starts[0], c.ends[-1]]), heights.clip(0.0, 1.0)
+            few = is_narrow(ax)
+            reliability_axes(ax, f"predicted {axis}", axis, *inside, label=AS_PREDICTED, few=few)
             _draw_distance(ax, c, ends)
             _shade(ax, c, ends, ends)
             left, right, low, high, x, y = c.starts, c.ends, c.lower, c.upper, c.stated, c.estimates
@@ -196,7 +202,7 @@ def _draw_bins(ax: Any, c: Certificate, box: list[Array], point: list[Array], la
     from matplotlib.collections import PolyCollection
 
     left, right, low, high = box
-    missing = np.maximum(0.0, _LEAST_BOX - (right - left)) / 2.0
+    missing = np.maximum(0.0, _LEAST_BOX * np.ptp(ax.get_xlim()) - (right - left)) / 2.0
     left, right = left - missing, right + missing
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
     boxes = PolyCollection(list(corners), facecolor=WIDE_BAND, edgecolor=NARROW_BAND, linewidth=0.8)

@@ -23,7 +23,7 @@ from caltest._writing import write_whole
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
-from caltest.text.numbers import probability_axis
+from caltest.plots.scales import LINEAR, Array, zoomed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,7 +58,7 @@ _MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend i
 _BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
 _GAP = 6.0  # pixels between a title and what is beside it
 _LEAST_LEFT = 0.6  # of axes, beside a legend
-LEAST_WIDTH = 0.008  # of a shaded range of probabilities, so that it can be seen
+LEAST_WIDTH = 0.008  # of a shaded range, so that it can be seen: as a share of the axis
 _SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -350,7 +350,7 @@ def heading(ax: Any, *lines: str, **style: Any) -> None:
 
 def shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
     """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
-    missing = max(0.0, LEAST_WIDTH - (high - low)) / 2.0
+    missing = max(0.0, LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
     ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
     return [low - missing, high + missing]
 
@@ -378,15 +378,23 @@ def write_cell(
 
 
 def reliability_axes(
-    ax: Any, predicted: str, observed: str, *, few: bool = False, label: str | None = None
-) -> list[float]:
-    """Make axes those of a reliability diagram, with its diagonal; return their marks."""
-    marks = probability_axis(most=2 if few else 5)
+    ax: Any,
+    predicted: str,
+    observed: str,
+    points: Array,
+    rest: Array,
+    heights: Array,
+    *,
+    few: bool = False,
+    label: str | None = None,
+) -> None:
+    """Make axes those of a reliability diagram, with its diagonal, zoomed to what is shown on them."""
+    across, upwards = zoomed(LINEAR, points, rest, heights)
+    LINEAR.set(ax, across, upwards, 2 if few else 5)
     ax.plot([0, 1], [0, 1], **DASHED, zorder=3, label=label)
-    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xticks=marks, yticks=marks)
     ax.set(xlabel=predicted, ylabel=observed)
+    ax.set_aspect("equal" if across == upwards else "auto")
     tidy(ax, "both")
-    return marks
 
 
 # ------------------------------------------------------------------ letters

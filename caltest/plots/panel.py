@@ -33,6 +33,7 @@ Indices: TypeAlias = NDArray[np.intp]
 
 _STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
 _BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
+_TAIL = 0.005  # share of the predictions on either side that need not be on the axes
 _NOTHING = 1e-12  # a distance from the diagonal that is rounding
 
 
@@ -98,8 +99,10 @@ def draw_panel(
     predicted, observed = (
         f"{lettering(each, CLAUSE)}{words}" for each in (panel.predicted_label, panel.observed_label)
     )
-    heights = np.concatenate([panel.observed, *panel.simultaneous, *panel.pointwise])
-    across, upwards = zoomed(scale, panel.scores, panel.predicted, heights)
+    heights = [panel.predicted, panel.observed, *panel.simultaneous, *panel.pointwise]
+    most = np.quantile(panel.scores, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
+    points = np.concatenate([panel.predicted, most])
+    across, upwards = zoomed(scale, points, panel.scores[[0, -1]], np.concatenate(heights))
     scale.set(ax, across, upwards, 2 if small else 5)
     ax.plot([0.0, 1.0], [0.0, 1.0], **DASHED, zorder=3)
     tidy(ax, "both")

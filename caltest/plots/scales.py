@@ -19,7 +19,6 @@ _DECADE = 10.0  # … and differ by more than this factor
 _NEARLY_ONE = 0.9999  # a mark beyond it has too many nines
 _LEAST = 1e-16  # a probability below it has no place of its own
 _MARGIN, _LEAST_SPAN = 0.04, 1e-6  # of the span; in the units of the axis
-_TAIL = 0.005  # share of the predictions on either side that need not be shown
 _SHOWN_ANYWAY = 1.5  # times the span that is needed
 _LEAST_SHARE = 1 / 3  # of an axis that both directions share
 
@@ -108,17 +107,15 @@ def scale_of(predicted: Array) -> Scale:
     return LINEAR
 
 
-def zoomed(scale: Scale, scores: Array, points: Array, heights: Array) -> tuple[Limits, Limits]:
-    """Return the ends of both axes: of points and their heights, and of nearly all scores (n,).
+def zoomed(scale: Scale, points: Array, rest: Array, heights: Array) -> tuple[Limits, Limits]:
+    """Return the ends of both axes: of points, of the rest if it is not far, and of all heights.
 
     Both directions have the same ends, unless the points would be a heap.
     """
-    most = np.quantile(scores, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
-    across = scale.limits(np.concatenate([points, most]))
-    whole = scale.limits(np.concatenate([points, scores[[0, -1]]]))
+    across, whole = scale.limits(points), scale.limits(np.concatenate([points, rest]))
     if scale.span(whole) <= _SHOWN_ANYWAY * scale.span(across):
         across = whole
-    upwards = scale.limits(np.concatenate([heights, points]))
+    upwards = scale.limits(heights)
     both = min(across[0], upwards[0]), max(across[1], upwards[1])
     if scale.span(across) >= _LEAST_SHARE * scale.span(both):
         return both, both

@@ -42,7 +42,7 @@ class Size(NamedTuple):
 
 
 #: Of the first screen: where there is room, and on a phone or on paper.
-FIRST = (Size("wide", 540, 346, 46, 520, 22, 258, 310), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
+FIRST = (Size("wide", 540, 332, 46, 520, 22, 244, 296), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
 _SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
 
 _BARS = 46.0  # height of the tallest
@@ -209,32 +209,40 @@ def errors(
     if limit is not None:
         ends += [-1.2 * limit, 1.2 * limit]
     y = axes.points(1.1 * min(ends), 1.1 * max(ends))
-    x = _x_axis(parts, view.histogram)
+    ranked = crowded(parts)
+    x = axes.probabilities([0.0, 1.0]) if ranked else _x_axis(parts, view.histogram)
+    of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
+    reach = np.cumsum([part.rows for part in parts]) / sum(part.rows for part in parts)
+    half_reach = (0.0, *(np.cumsum([half.rows for half in halves]) / view.rows).tolist())
     found = []
     for size in sizes:
-        drawing = Drawing(size, label)
+        drawing = Drawing(size._replace(bottom=size.floor) if ranked else size, label)
+        size = drawing.size
         if limit is not None:
             top, bottom = (size.y(y.at(end)) for end in (limit, -limit))
             drawing.box("corridor", size.left, top, size.right, bottom)
-        drawing.grid(x, y, "predicted probability", "error (predicted − observed), points")
-        for half in halves:
+        drawing.grid(x, y, of_x, "error (predicted − observed), points")
+        for half, ends_of in zip(halves, pairwise(half_reach), strict=True):
             bad = said and not half.low <= 0.0 <= half.high
-            left, right = size.x(x.at(half.start)), size.x(x.at(half.end))
+            left, right = (size.x(x.at(end)) for end in (ends_of if ranked else (half.start, half.end)))
             kind = "half bad" if bad else "half"
             drawing.box(kind, left, size.y(y.at(half.high)), right, size.y(y.at(half.low)))
-            drawing.path(
-                "halfmean bad" if bad else "halfmean", f"M{left} {size.y(y.at(half.error))}H{right}"
-            )
+            mean = size.y(y.at(half.error))
+            drawing.path("halfmean bad" if bad else "halfmean", f"M{left} {mean}H{right}")
         drawing.path("zero", f"M{size.left} {size.y(y.at(0.0))}H{size.right}")
-        for part in parts:
+        for part, end in zip(parts, reach.tolist(), strict=True):
             bad = said and not part.low <= 0.0 <= part.high
-            at = size.x(x.at(part.predicted))
+            middle = end - 0.5 * part.rows / sum(each.rows for each in parts)
+            at = size.x(x.at(middle if ranked else part.predicted))
             low, high = size.y(y.at(part.low)), size.y(y.at(part.high))
             drawing.path(f"int {'bad' if bad else 'ok'}", f"M{at} {low}V{high}")
             drawing.dot(at, size.y(y.at(part.error)), bad)
-        _rows_beneath(drawing, x, view.histogram, parts)
-        drawing.text(size.left + 6, size.top + 13, "too high ▴", kind="lab")
-        drawing.text(size.left + 6, size.bottom - 5, "too low ▾", kind="lab")
+        if not ranked:
+            _rows_beneath(drawing, x, view.histogram, parts)
+        if y.at(0.0) < 0.88:
+            drawing.text(size.left + 6, size.top + 13, "too high ▴", kind="lab")
+        if y.at(0.0) > 0.12:
+            drawing.text(size.left + 6, size.bottom - 5, "too low ▾", kind="lab")
         found.append(drawing)
     return tuple(found)
 
@@ -261,7 +269,16 @@ def cumulative(drawn: Cumulative, label: str, sizes: Sequence[Size] = FIRST) -> 
     return tuple(found)
 
 
-def small(parts: Sequence[Part], axis: Axis | None = None) -> bool:
+def crowded(parts: Sequence[Part]) -> bool:
+    """Whether most parts have nearly the same prediction, so that they are told apart by rank only."""
+    predicted = [part.predicted for part in parts]
+    if len(parts) < 4 or _x_axis(parts, None).scale != "linear":
+        return False
+    near = 0.02 * (max(predicted) - min(predicted))
+    return 2 * sum(b - a <= near for a, b in pairwise(predicted)) > len(parts) - 1
+
+
+def small(parts: Sequence[Part]) -> bool:
     """Whether errors are too small to be seen beside a diagonal."""
     if len(parts) < 3:
         return False

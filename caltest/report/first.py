@@ -63,7 +63,7 @@ def first_screen(
         size=sentence(words.size(audit)),
         gate=None if gate is None else sentence(gate),
         slices=slices,
-        figure=None if subject is None else _figure(audit, subject),
+        figure=_chance(audit) if subject is None else _figure(audit, subject),
         table_leads=slices is not None and subject is not None and _is_slice(subject),
         advice=[sentence(text) for text in words.advice(audit)],
         evidence=[(sentence(term), sentence(value)) for term, value in words.evidence(audit)],
@@ -111,7 +111,13 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
         )
     rare = charts.is_rare(parts, view)
     flat = audit.verdict in ("small", "within") and len(parts) > 1
-    kind = "rare" if rare else "errors" if flat or charts.small(parts) else "curve"
+    kind = (
+        "rare"
+        if rare
+        else "errors"
+        if flat or charts.small(parts) or charts.crowded(parts)
+        else "curve"
+    )
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
     if kind == "errors":
@@ -122,6 +128,15 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
         drawings = charts.curve(view, f"{label}predicted against observed. {title}", audit.rejected)
     note = captions.parts_note(audit, kind, parts, shown)
     return SimpleNamespace(title=sentence(title), note=sentence(note), drawings=drawings)
+
+
+def _chance(audit: Audit) -> SimpleNamespace | None:
+    """Draw the evidence among that of the draws, of an audit in which no one event is looked at."""
+    h = charts.histogram(audit)
+    if h is None:
+        return None
+    title, note = captions.chance_title(h.reached, h.draws), captions.CHANCE
+    return SimpleNamespace(title=title, note=note, drawings=(h.drawing,))
 
 
 # ------------------------------------------------------------------ the table of slices
@@ -165,7 +180,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         head = "Predicted ÷ observed"
     else:
         low, high = _interest(ends, 0.0, limit or 0.0)
-        axis, zero = axes.points(low, high, most=6), 0.0
+        axis, zero = axes.points(low, high, most=5), 0.0
         corridor = None if limit is None else (-limit, limit)
         head = "Error, points"
     bars, scale = charts.gauges(ends, axis, corridor, zero)

@@ -45,7 +45,7 @@ def summarise(
     pictured = [view for view in views if view.reliability is not None][:_DIAGRAMS]
     tolerance = None if audit.tolerance is None else points(audit.tolerance)
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
-    versions = audit.to_dict()
+    versions, null = audit.to_dict(), charts.histogram(audit)
     return SimpleNamespace(
         first=first_screen(audit, title=title, date=date, gate=gate),
         rejected=audit.rejected,
@@ -53,7 +53,9 @@ def summarise(
         alpha=f"{audit.alpha:g}",
         correction=audit.correction,
         tolerance=tolerance,
-        null=charts.histogram(audit),
+        null=null,
+        chance=None if null is None else captions.chance_title(null.reached, null.draws),
+        chance_note=captions.CHANCE,
         pictures=[_picture(view, audit) for view in pictured],
         checks=[_check_row(check, audit) for check in checks[:_CHECKS]],
         found=len(audit.found),

@@ -214,6 +214,20 @@ def cumulative_note(audit: Audit) -> str:
     )
 
 
+CHANCE = (
+    "Grey: the strongest evidence of any check, in each label set simulated from the model's own "
+    "predictions. Thick line: in your labels."
+)
+
+
+def chance_title(reached: int, draws: int) -> str:
+    """Return how the evidence of the labels stands among that of the simulated sets."""
+    if not reached:
+        return f"None of {draws:,} simulated label sets disagrees with the predictions as yours do."
+    sets = f"{reached:,} of {draws:,} simulated label sets"
+    return f"{sets} {'disagrees' if reached == 1 else 'disagree'} with the predictions as yours do."
+
+
 # ------------------------------------------------------------------ the table of slices
 
 
