@@ -168,13 +168,18 @@ def cells(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 STUDIES = {"directions": directions, "cells": cells}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one study; its rows are written as they come."""
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options."""
     given = command_line(__doc__, seed=20_261_122)
     given.add_argument("study", choices=list(STUDIES))
     given.add_argument("--repetitions", type=int, default=200)
     given.add_argument("--resamples", type=int, default=199)
-    options = given.parse_args(arguments)
+    return given.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one study; its rows are written as they come."""
+    options = parsed(arguments)
     rows: list[dict[str, Any]] = []
     for row in STUDIES[options.study](options):
         rows.append(row)
