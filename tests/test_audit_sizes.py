@@ -354,7 +354,7 @@ def test_what_leaves_nothing_has_no_rest():
 def test_an_error_as_large_as_told_is_found_in_four_of_five(sign):
     rng = np.random.default_rng(0)
     p = rng.uniform(0.3, 0.7, 500)
-    options = {"groups": np.arange(500) % 4, "n_resamples": 199}
+    options = {"groups": np.arange(500) % 4, "statistics": ("ks", "citl"), "n_resamples": 999}
     audit = caltest.audit(p, drawn(p, rng), rng=0, **options)
     assert not audit.rejected
     told = audit.sensitivity

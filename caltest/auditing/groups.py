@@ -157,6 +157,8 @@ def _ranges(column: str, cells: list[Any]) -> Grouping | None:
     ends = np.cumsum(counts)  # rows up to each value
     wanted = np.arange(1, RANGES) * len(known) / RANGES
     last = np.unique(np.append(np.searchsorted(ends, wanted - 1e-9), len(values) - 1))
+    if len(last) == 1:  # most rows have the largest number
+        last = np.array([len(values) - 2, len(values) - 1])
     names = []
     for digits in (4, 6, 9, 17):
         texts = [_written(value, digits) for value in values]
@@ -249,7 +251,8 @@ def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
     """Say which columns were cut into ranges, and warn of those that group rows as the labels do."""
     found = [
         f"Column {shown_column(each.column)!r} has {each.cut:,} different numbers, and was cut at its "
-        f"own quantiles into {RANGES} ranges of about equally many rows; equal numbers stay together."
+        f"own quantiles into {len(each.values) - (each.values[-1] == MISSING)} ranges of about equally "
+        "many rows; equal numbers stay together."
         for each in groupings
         if each.cut
     ]
