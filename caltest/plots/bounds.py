@@ -97,7 +97,7 @@ class BoundsDisplay(ResultDisplay):
     def from_result(
         cls, result: MiscalibrationBounds, *, view: int = 0, ax: Axes | Sequence[Axes] | None = None
     ) -> Self:
-        """Draw bounds: ``result`` and ``view`` as above, ``ax`` as in :meth:`plot`."""
+        """Draw bounds: ``result`` and ``view`` as above, ``ax`` as in ``plot``."""
         return cls(result, view).plot(ax)
 
     def _grid(self) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class CertificateDisplay(ResultDisplay):
         against: Against = "scores",
         ax: Axes | Sequence[Axes] | None = None,
     ) -> Self:
-        """Draw a certificate: ``result`` and ``against`` as above, ``ax`` as in :meth:`plot`."""
+        """Draw a certificate: ``result`` and ``against`` as above, ``ax`` as in ``plot``."""
         return cls(result, against).plot(ax)
 
     def _grid(self) -> dict[str, Any]:

@@ -186,7 +186,7 @@ class ResultDisplay(Display):
         result
             What is shown.
         ax
-            As in :meth:`plot`.
+            As in :meth:`~caltest.plots.Display.plot`.
 
         Returns
         -------
