@@ -155,6 +155,51 @@ def test_in_narrow_axes_text_is_small_and_in_its_place(name):
             assert not box.overlaps(ax.bbox) or box.width <= 0.75 * ax.bbox.width
 
 
+def merged_marks(display):
+    """Return the marks of axes that run into each other."""
+    render(display.figure_)
+    found = []
+    drawn = [each for ax in display.figure_.axes for each in (ax, *ax.child_axes)]
+    for ax in drawn:
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            marks = [
+                mark
+                for tick in axis.get_major_ticks()
+                for mark in (tick.label1, tick.label2)
+                if low <= tick.get_loc() <= high and mark.get_visible() and mark.get_text()
+            ]
+            boxes = [mark.get_window_extent() for mark in marks]
+            found += [
+                (marks[j].get_text(), marks[k].get_text())
+                for k in range(len(marks))
+                for j in range(k)
+                if boxes[k].overlaps(boxes[j])
+            ]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [None, 3.2])
+def test_no_marks_of_an_axis_merge(name, width):
+    count = COUNTS.get(name, 1)
+    axes = {} if width is None else {"ax": list(given_axes(count, width, 3.2)[1].ravel()[:-1])}
+    assert merged_marks(DISPLAYS[name](**axes)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [None, 3.0])
+@pytest.mark.parametrize("sure", [False, True])
+def test_no_marks_merge_near_0_and_1(sure, width):
+    rng = np.random.default_rng(0)
+    probs = rng.beta(0.4, 60.0, 5000)
+    labels = (rng.random(5000) < probs).astype(int)
+    given = (1.0 - probs, 1 - labels) if sure else (probs, labels)
+    for make in (caltest.ReliabilityDisplay, caltest.CumulativeDisplay):
+        axes = {} if width is None else {"ax": given_axes(1, width, 3.0)[1].ravel()[0]}
+        assert merged_marks(make.from_predictions(*given, n_resamples=99, rng=0, **axes)) == []
+
+
 KEYS = {
     "BoundsDisplay": "blue: too low, line: bound",
     "CertificateDisplay": "grey: 95% band",

@@ -90,10 +90,13 @@ def test_the_numbers_in_the_text(folder):
     assert f"no default beyond {MOST_FOR_KERNEL:,} rows".replace(",", " ") in PAGE
     assert f"drawn from the predictions {N_RESAMPLES} times" in PAGE
     assert (MOST_VALUES, FEWEST_EVENTS) == (1000, 5)
-    assert "A column of more than a thousand values is refused" in PAGE
-    assert len(read_groups({"a": list(range(1000))}, 1000)[0].values) == 1000
+    assert "A column of more than a thousand different texts is refused" in PAGE
+    texts = [f"site {k}" for k in range(1001)]
+    assert len(read_groups({"a": texts[:1000]}, 1000)[0].values) == 1000
     with pytest.raises(InputError, match="1,001 different values"):
-        read_groups({"a": list(range(1001))}, 1001)
+        read_groups({"a": texts}, 1001)
+    assert "more than 20 different numbers" in PAGE
+    assert [len(read_groups({"a": list(range(n))}, n)[0].values) for n in (20, 21)] == [20, 5]
     assert "expected fewer than five times" in PAGE
     assert CORRECTIONS["fdr_bh"].endswith("of independent or positively dependent tests")
     assert "only of independent or positively dependent checks" in PAGE

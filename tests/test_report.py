@@ -10,17 +10,14 @@ from xml.etree import ElementTree
 
 import audits
 import jsonschema
-import numpy as np
 import pytest
 
 from caltest import report
-from caltest.auditing.views import Check, Part, Reliability, Skipped, View
-from caltest.report import axes, charts
+from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.first import first_screen
 from caltest.report.summary import summarise
 from caltest.text import audit as words
 from caltest.text import report as captions
-from caltest.text.numbers import probability_axis
 
 FORMATS = {
     ".html": report.to_html,
@@ -524,92 +521,3 @@ def test_a_single_view_without_an_event_has_no_picture_and_no_table_of_slices():
     assert first.figure.title.endswith("disagree with the predictions as yours do.")
     assert first_screen(replace(audit, null_distribution=None)).figure is None
     jsonschema.validate(json.loads(report.to_json(audit)), report.schema())
-
-
-# --- pictures
-
-
-def test_reliability_diagram_by_hand():
-    drawn = charts.reliability(
-        Reliability((0.0, 0.5), (0.25, 1.0), (9, 9), (0.0, 0.25), (0.25, 0.75)), "of two bins"
-    )
-    size = drawn.size
-    dots = [mark for mark in drawn.marks if mark.kind.startswith("dot")]
-    assert [mark.kind for mark in dots] == ["dot ok", "dot bad"]
-    assert (dots[0].x, dots[0].y) == (size.left, pytest.approx(size.y(0.25), abs=0.06))
-    assert dots[1].d.startswith(f"M{size.x(0.5)} {size.top - 5.4:.1f}")
-
-
-@pytest.mark.parametrize(
-    ("smallest", "largest", "axis"),
-    [
-        (0.0, 1.0, (0.0, 1.0, 0.2)),
-        (0.91, 0.99, (0.9, 1.0, 0.02)),
-        (0.999, 1.0, (0.999, 1.0, 0.0002)),
-        (1.0, 1.0, (0.9999, 1.0, 0.0001)),
-        (0.0, 0.0, (0.0, 0.0001, 0.0001)),
-        (0.31, 0.31, (0.3099, 0.31, 0.0001)),
-        (0.45, 0.62, (0.45, 0.65, 0.05)),
-    ],
-)
-def test_axes_are_no_longer_than_what_is_shown(smallest, largest, axis):
-    marks = probability_axis(smallest, largest)
-    assert (marks[0], marks[-1], marks[1] - marks[0]) == pytest.approx(axis, abs=1e-9)
-
-
-def test_axes_by_hand():
-    axis = axes.per_thousand([0.0006, 0.03])
-    assert (axis.low, axis.high) == (0.0005, 0.05)
-    assert [label for _, label in axis.marks] == ["0.5", "1", "2", "5", "10", "20", "50"]
-    assert axis.at(0.005) == pytest.approx(0.5)
-    assert (axis.at(0.0), axis.at(1.0)) == (0.0, 1.0)
-    axis = axes.points(-0.098, 0.03)
-    assert [label for _, label in axis.marks] == ["−8", "−6", "−4", "−2", "0", "+2"]
-    assert 0.0 < axis.at(-0.098) < axis.at(0.0) < axis.at(0.03) < 1.0
-    axis = axes.ratios(0.8, 1.7)
-    assert "1×" in [label for _, label in axis.marks]
-    assert axis.at(1.0) == pytest.approx((np.log(1.06 / 0.8)) / np.log(1.06**2 * 1.7 / 0.8))
-    axis = axes.stretched([0.6, 0.9995])
-    assert [label for _, label in axis.marks] == ["50%", "80%", "90%", "95%", "99%", "99.9%", "99.99%"]
-    assert len([label for _, label in axis.thinned(4).marks if label]) == 4
-
-
-def test_the_limit_may_be_a_ratio():
-    first = first_screen(audits.rare(materiality_ratio=1.25))
-    start, width = first.slices.axis.corridor
-    assert start < first.slices.axis.zero < start + width
-    assert first.slices.limit == "a ratio of 1.25"
-    assert first.kind == "material"
-
-
-def _marks(made, kind):
-    return [mark for mark in made.drawing.marks if mark.kind == kind]
-
-
-def test_histogram_by_hand():
-    drawn = np.repeat([1.0, 2.0, 3.0], [10, 7, 2])
-    made = charts.histogram(
-        replace(audits.audit(), null_distribution=drawn, statistic=2.5, alpha=0.1, pvalue=0.15)
-    )
-    size = made.drawing.size
-    tops = [float(re.match(r"M\S+ ([\d.]+)H", bar.d)[1]) for bar in _marks(made, "bar")]
-    assert [(size.bottom - top) / (size.bottom - size.top) for top in tops] == pytest.approx(
-        [1.0, 0.7, 0.2], abs=1e-3
-    )
-    (labels,) = _marks(made, "labels ok")
-    assert labels.d.startswith(f"M{size.x(2.5 / 4.0)} ")
-    (threshold,) = _marks(made, "threshold")
-    assert threshold.d.startswith(f"M{size.x(3.0 / 4.0)} ")  # of 20, two may be as large
-    assert (made.reached, made.draws, made.beyond) == (2, 19, 0)
-    assert not made.far
-    assert not made.doubled
-
-
-def test_what_is_far_out_breaks_the_axis_and_is_counted():
-    drawn = np.append(np.linspace(0.0, 4.0, 97), [60.0, np.inf, np.nan])
-    made = charts.histogram(replace(audits.audit(), null_distribution=drawn, statistic=500.0))
-    assert made.far
-    assert made.beyond == 3
-    assert len(_marks(made, "bar")) > 12
-    assert len(_marks(made, "axis")) == 2
-    assert charts.histogram(replace(audits.audit(), null_distribution=np.array([np.inf]))) is None

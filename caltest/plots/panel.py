@@ -137,7 +137,8 @@ def draw_panel(
         if len(x):  # a line of no points, not clipped, would make the layout reserve room for a corner
             at = np.clip(y, *ends)
             ax.plot(x, at, linestyle="none", markersize=size, zorder=5, clip_on=False, **look)
-            for place in np.flatnonzero(at != y):  # it has no place on a logarithmic axis
+            without_place = np.flatnonzero(at != y)  # on a logarithmic axis
+            for place in without_place[:1] if small else without_place:
                 where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
                 ax.annotate(f"{y[place]:g}", (x[place], at[place]), **where, size="x-small")
     result, title = panel.result, lettering(panel.title)

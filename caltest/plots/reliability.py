@@ -68,7 +68,8 @@ class ReliabilityDisplay(Display):
     predictions, the predictions held fixed. The darker band is for looking at one point chosen
     beforehand, the lighter one for looking at all points of all panels: if the model is calibrated,
     any point leaves it with probability at most 1 − ``confidence``, in every finite sample. The title
-    says how many leave it, and what the test of the whole curve finds.
+    says how many leave it, and the p-value of the whole curve's distance from the diagonal: two tests,
+    each with its level, of which one may find an error that the other does not.
 
     The axes show where the predictions are: they are zoomed, and logarithmic, as their labels say, if
     all are below 0.1 (or all above 0.9) and differ by more than a factor of ten in it. Beneath are the

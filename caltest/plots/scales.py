@@ -48,6 +48,7 @@ class Scale:
         if self is LINEAR:
             marks = probability_axis(max(ends[0], 0.0), min(ends[1], 1.0), most)
         else:
+            most -= self is NEAR_ONE  # whose marks are longer
             for leading in ((1, 2, 5), (1, 3), (1,)):
                 small = sorted(k * 10.0**power for power in range(-16, 0) for k in leading)
                 marks = small if self is NEAR_ZERO else [1.0 - each for each in reversed(small)]

@@ -147,7 +147,10 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     events = [view for view in audit.views if view.low is not None]
     whole = [view for view in events if view.group is None]
     groups = [view for view in events if view.group is not None and view.lens == subject.lens]
-    by_class = len(whole) > 1 and (subject.group is None or not groups)
+    classes = [view for view in whole if view.lens.startswith("class:")]
+    by_class = len(whole) > 1 and not groups
+    if subject.group is None and any(_told(audit, view) for view in classes):
+        by_class = True
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
     chosen = _chosen(subject, pool, by_class)
     column = _one_column(pool)
@@ -164,7 +167,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             rows = [*named, *rows[: _ROWS - len(named)]]
     if groups:
         rows.sort(key=lambda row: not _told(audit, row[1]))
-    noun = "class" if by_class else "group"
+    noun, nouns = ("class", "classes") if by_class else ("group", "groups")
+    if not by_class and not groups:
+        noun, nouns = "part", "parts"
     limit = audit.materiality
     rare = captions.is_rare(audit)
     as_ratio = audit.materiality_ratio is not None or (rare and limit is None)
@@ -180,25 +185,27 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         head = "Predicted ÷ observed"
     else:
         low, high = _interest(ends, 0.0, limit or 0.0)
-        axis, zero = axes.points(low, high, most=5), 0.0
+        axis, zero = axes.points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
         corridor = None if limit is None else (-limit, limit)
         head = "Error, points"
     bars, scale = charts.gauges(ends, axis, corridor, zero)
-    title = captions.slices_title(audit, [of for of in pool if isinstance(of, View)], audit.worst, noun)
-    if not groups and not by_class:
+    of_rows = name(column, 24).short if column else captions.capital(noun)
+    if noun == "part":
         title = captions.rows_title(audit, subject)
+    else:
+        title = captions.slices_title(audit, pool, audit.worst, noun)
     return SimpleNamespace(
         title=sentence(title),
-        note=sentence(captions.slices_note(audit, unit, "classes" if by_class else "groups")),
+        note=sentence(captions.slices_note(audit, unit, nouns)),
         marked=audit.rejected,
         limit=captions.shaded(audit),
         head=head,
-        noun=name(column, 24).short if column else captions.capital(noun),
+        noun=of_rows,
         by_class=by_class,
         axis=scale,
         rows=[_row(audit, called, of, bar, rare) for (called, of), bar in zip(rows, bars, strict=True)],
-        more=len(pool) - len(chosen),
-        nouns="classes" if by_class else "groups",
+        more=len(pool) - sum(isinstance(of, View) for _, of in rows),
+        nouns=nouns,
     )
 
 

@@ -77,7 +77,10 @@ def summarise(
         ],
         more_skipped=max(len(audit.skipped) - _SKIPPED, 0),
         notes=[sentence(text) for text in audit.warnings],
-        measures=[(name(statistic).short, sentence(text)) for statistic, text in measures],
+        measures=[
+            (name(words.KINDS.get(statistic, statistic)).short, sentence(f"{text} ({statistic})"))
+            for statistic, text in measures
+        ],
         call=visible_page(audit.call),
         command=None if command is None else visible_page(command),
         settings=[
@@ -205,7 +208,7 @@ def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
         name=named(check.view, audit),
         rows=f"{check.view.rows:,}",
         n_rows=check.view.rows,
-        statistic=name(check.statistic).short,
+        statistic=name(words.KINDS.get(check.statistic, check.statistic)).short,
         measures=sentence(check.measures),
         value=number(check.value),
         expected="" if check.expected is None else " to ".join(number(end) for end in check.expected),
