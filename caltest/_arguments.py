@@ -249,6 +249,7 @@ _KINDS: dict[str, Kind] = {
     "columns": names,
     "command": _text,
     "confidence": confident,
+    "date": _text,
     "correction": _text,
     "label": name_or_place,
     "min_rows": positive_integer,

@@ -177,9 +177,23 @@ def of_checks(found):
 
 def of_views(found):
     line = found.recalibration
+    worst = None if found.worst is None else [found.worst.lens, group_of(found.worst)]
     return {
+        "verdict": [found.verdict, worst, found.at_most],
         "views": [
-            [v.lens, group_of(v), v.rows, v.says, v.share, v.direction, v.over, v.under]
+            [
+                v.lens,
+                group_of(v),
+                v.rows,
+                v.predicted,
+                v.observed,
+                v.low,
+                v.high,
+                v.direction,
+                v.shape,
+                v.at_least_over,
+                v.at_least_under,
+            ]
             for v in found.views
         ],
         "recalibration": None if line is None else of_line(line),
@@ -190,8 +204,8 @@ def of_bands(found):
     return [
         {
             "of": [v.lens, group_of(v)],
-            "says": of_array(v.reliability.says),
-            "share": of_array(v.reliability.share),
+            "says": of_array(v.reliability.predicted),
+            "share": of_array(v.reliability.observed),
             "rows": of_array(v.reliability.rows),
             "low": of_array(v.reliability.low),
             "high": of_array(v.reliability.high),

@@ -380,7 +380,12 @@ def named_sample(
             raise InputError(
                 f"class_names is {quoted(class_names)}; give a list of names, one for every class."
             )
-        names = tuple(map(str, listed_names))
+        try:
+            names = tuple(map(str, listed_names))
+        except ValueError as error:  # Python writes no number of more than 4300 digits
+            raise InputError(
+                f"class_names is {quoted(class_names)}; give such names as text."
+            ) from error
         if len(set(names)) < len(names) or not all(names):
             raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
     if isinstance(probs, Rows):
