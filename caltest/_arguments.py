@@ -312,6 +312,17 @@ def _masked(value: object, depth: int = 3) -> int | None:
     return None
 
 
+def takes(*given: str, of: Callable[..., Any]) -> bool:
+    """Say whether a function can be called with so many arguments; of what is in C, with any."""
+    try:
+        inspect.signature(of).bind(*given)
+    except ValueError:
+        return True
+    except TypeError:
+        return False
+    return True
+
+
 def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
     """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
     try:

@@ -168,6 +168,33 @@ def piece_sums(labels: Any, order: Any, edges: Any, sums: Any) -> None:
 
 
 @_loop
+def bin_steps(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
+    """Do as `bin_counts` does where a row counts as ``steps`` (n,) says."""
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            sums[b, cells[i], labels[b, i]] += steps[i]
+
+
+@_loop
+def piece_steps(labels: Any, order: Any, edges: Any, steps: Any, sums: Any) -> None:
+    """Do as `piece_sums` does where a label 1 adds what ``steps`` (n,) says, in the order of rows."""
+    for b in range(len(labels)):
+        for k in range(len(edges) - 1):
+            total = 0.0
+            for place in range(edges[k], edges[k + 1]):
+                total += steps[order[place]] * labels[b, order[place]]
+            sums[b, k] = total
+
+
+@_loop
+def cell_steps(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
+    """Do as `cell_sums` does where a label 1 adds what ``steps`` (n,) says."""
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            sums[b, cells[i]] += steps[i] * labels[b, i]
+
+
+@_loop
 def cell_sums(labels: Any, cells: Any, sums: Any) -> None:
     """Add labels (B, n) to the sums (B, K) of the cells that rows lie in, (n,)."""
     for b in range(len(labels)):
@@ -239,6 +266,23 @@ def extremes(labels: Any, order: Any, ends: Any, expected: Any, lowest: Any, hig
                     count += np.int64(labels[b, order[place]])
                     place += 1
             here = count - expected[e]
+            low, high = min(low, here), max(high, here)
+        lowest[b], highest[b] = low, high
+
+
+@_loop
+def extremes_of_steps(
+    labels: Any, order: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any
+) -> None:
+    """Do as `extremes` does where a label 1 adds what ``steps`` (n,) says, in order."""
+    for b in range(len(labels)):
+        low = high = total = 0.0
+        place = 0
+        for e in range(len(ends)):
+            while place <= ends[e]:
+                total += steps[place] * labels[b, order[place]]
+                place += 1
+            here = total - expected[e]
             low, high = min(low, here), max(high, here)
         lowest[b], highest[b] = low, high
 
@@ -625,10 +669,10 @@ _TOGETHER = 16  # draws at a time, so that none waits for itself
 
 
 @_loop
-def chain_sums(labels: Any, order: Any, scores: Any, decay: Any, sums: Any) -> None:
-    """Write Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) of two classes and p in order.
+def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> None:
+    """Write Σ_{i<j} W_ij d_i d_j, d = s y − e, for labels (B, n) of two classes.
 
-    ``decay`` (n,): W of a row and the one before it.
+    In order, (n,): ``steps`` s, ``expected`` e, and ``decay``, W of a row and the one before it.
     """
     draws, n = labels.shape
     drawn = np.empty((_LINE, _TOGETHER))
@@ -640,9 +684,9 @@ def chain_sums(labels: Any, order: Any, scores: Any, decay: Any, sums: Any) -> N
             side = min(_LINE, n - start)
             for b in range(together):
                 for r in range(side):
-                    drawn[r, b] = labels[first + b, order[start + r]]
+                    drawn[r, b] = steps[start + r] * labels[first + b, order[start + r]]
             for r in range(side):
-                factor, score = decay[start + r], scores[start + r]
+                factor, score = decay[start + r], expected[start + r]
                 for b in range(_TOGETHER):
                     own = drawn[r, b] - score
                     shrunk = before[b] * factor

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from caltest._arguments import Whole, arguments, positive_integer, real_array
 from caltest._sums import law_of_sum
 from caltest._visible import quoted
-from caltest.data import sample
+from caltest.data import Rows, sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
 
@@ -52,6 +52,7 @@ __all__ = [
 _COUNT_UP_TO = (
     32  # edges; with more, a binary search for every value is faster than a comparison an edge
 )
+_ROUNDING = 1e-12  # of shares of the rows' weight
 _TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
@@ -65,6 +66,10 @@ class Binning(ABC):
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row of ``probs`` (n, m): (n,) integers 0..K−1, all of them used."""
 
+    def cells_of(self, rows: Rows) -> Cells:
+        """Return the same of rows that may count differently; here that changes no bin."""
+        return self.cells(rows.probs)
+
 
 class ScoreBinning(Binning):
     """A binning of one score, the probability of class 1 of two classes: intervals between edges."""
@@ -73,20 +78,30 @@ class ScoreBinning(Binning):
     def edges_of(self, scores: Array) -> Array:
         """Return where the bins begin and end, (K + 1,): the ends lie around all ``scores``."""
 
+    def edges_of_rows(self, rows: Rows) -> Array:
+        """Return the edges of rows that may count differently; here that changes none."""
+        return self.edges_of(rows.probs[:, 1])
+
     def cells_of_scores(self, scores: Array) -> Cells:
         """Return the interval of every score (n,), 0..K−1; some may hold none."""
         return _interval(scores, self.edges_of(scores))
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row by its probability of class 1, from left to right."""
+        self._check_classes(probs)
+        return _numbered(self.cells_of_scores(probs[:, 1]))
+
+    def cells_of(self, rows: Rows) -> Cells:
+        """Return the same of rows that may count differently."""
+        self._check_classes(rows.probs)
+        return _numbered(_interval(rows.probs[:, 1], self.edges_of_rows(rows)))
+
+    def _check_classes(self, probs: Array) -> None:
         if probs.shape[1] != 2:
             raise InputError(
                 f"{type(self).__name__} bins one score, and there are {probs.shape[1]} classes; "
                 "give a lens such as 'top_label', or use the binnings Uniform or MedianVariance."
             )
-        cells = self.cells_of_scores(probs[:, 1])
-        used = np.bincount(cells) > 0
-        return cells if used.all() else (np.cumsum(used) - 1)[cells]
 
 
 @arguments()
@@ -163,13 +178,28 @@ class EqualMass(ScoreBinning):
 
     n_bins: int = 15
 
-    def edges_of(self, scores: Array) -> Array:
+    def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
         """Return the largest score of every bin but the last, between 0 and 1."""
+        if weights is not None:
+            return self._edges_by_weight(scores, weights)
         values, counts = np.unique(scores, return_counts=True)
         twice_middle = 2 * np.cumsum(counts) - counts  # of the ranks 1/2, 3/2, …, times two
         n_bins = min(self.n_bins, len(scores))  # more cannot be told apart
         bin_of_value = twice_middle * n_bins // (2 * len(scores))
         return np.concatenate([[0.0], values[:-1][np.diff(bin_of_value) > 0], [1.0]])
+
+    def _edges_by_weight(self, scores: Array, weights: Array) -> Array:
+        values, group = np.unique(scores, return_inverse=True)
+        counts = np.bincount(group.reshape(-1), weights=weights)
+        ends = np.cumsum(counts)
+        n_bins = min(self.n_bins, len(scores))
+        bin_of_value = np.floor((ends - 0.5 * counts) / ends[-1] * n_bins + _ROUNDING)
+        bin_of_value = np.minimum(bin_of_value, n_bins - 1)
+        return np.concatenate([[0.0], values[:-1][np.diff(bin_of_value) > 0], [1.0]])
+
+    def edges_of_rows(self, rows: Rows) -> Array:
+        """Return the edges of bins of equal weight."""
+        return self.edges_of(rows.probs[:, 1], rows.weights)
 
 
 @arguments()
@@ -236,22 +266,55 @@ class MedianVariance(Binning):
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row."""
+        return self._split(probs, None)
+
+    def cells_of(self, rows: Rows) -> Cells:
+        """Return the same with medians and variances of rows as they count, and numbers of rows."""
+        return self._split(rows.probs, rows.weights)
+
+    def _split(self, probs: Array, weights: Array | None) -> Cells:
         cells = np.zeros(len(probs), dtype=np.intp)
         pending, final = [np.arange(len(probs))], 0
         while pending:
             rows = pending.pop()
             if len(rows) >= max(2, 2 * self.min_size):
                 inside = probs[rows]
-                variances = inside.var(axis=0, ddof=1)
+                own = None if weights is None else weights[rows]
+                variances = _variances(inside, own)
                 # Variances that differ by rounding are equal: the order of the rows must not choose.
                 widest = int(np.argmax(variances >= (1.0 - 1e-9) * variances.max()))
-                below = inside[:, widest] < np.median(inside[:, widest])
+                below = inside[:, widest] < _median(inside[:, widest], own)
                 if min(np.count_nonzero(below), np.count_nonzero(~below)) >= self.min_size:
                     pending += [rows[below], rows[~below]]
                     continue
             cells[rows] = final
             final += 1
         return cells
+
+
+def _variances(values: Array, weights: Array | None) -> Array:
+    """Return the variance of every column (n, m), in which rows count as weights say."""
+    if weights is None:
+        return np.asarray(values.var(axis=0, ddof=1))
+    shares = weights / weights.sum()
+    return np.asarray(shares @ (values - shares @ values) ** 2)
+
+
+def _median(values: Array, weights: Array | None) -> float:
+    """Return the median of numbers (n,), of which half of the weight is smaller at most."""
+    if weights is None:
+        return float(np.median(values))
+    order = np.argsort(values)
+    ends = np.cumsum(weights[order]) / weights.sum()
+    place = int(np.searchsorted(ends, 0.5 - _ROUNDING))
+    after = min(place + (ends[place] <= 0.5 + _ROUNDING), len(order) - 1)
+    return float(0.5 * (values[order[place]] + values[order[after]]))
+
+
+def _numbered(cells: Cells) -> Cells:
+    """Leave out the intervals that hold no rows."""
+    used = np.bincount(cells) > 0
+    return cells if used.all() else (np.cumsum(used) - 1)[cells]
 
 
 def _even_edges(n_bins: int) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from caltest._arguments import check_takes, choose
+from caltest._arguments import check_takes, choose, takes
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms import Form
@@ -25,7 +25,8 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
     if isinstance(statistic, Statistic):
         return statistic
     if callable(statistic) and not isinstance(statistic, type):
-        check_takes("statistic", statistic, "probs", "labels")
+        if not takes("probs", "labels", "weights", of=statistic):
+            check_takes("statistic", statistic, "probs", "labels")
         return FunctionStatistic(statistic)
     raise InputError(
         f"statistic is {quoted(statistic)}; give a name, an object of caltest.statistics, "

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
@@ -16,11 +17,13 @@ from caltest._sampling import Rng, seed_of
 from caltest._visible import quoted
 from caltest._work import Work, announce, together
 from caltest.data import (
+    Extent,
     Rows,
     Sample,
     impossible_labels,
     impossible_rows,
     sample,
+    without_zeros,
 )
 from caltest.exceptions import InputError
 from caltest.files import Stored, scan_arrays
@@ -70,6 +73,7 @@ def test(
     alternative: Alternative | Side | None = None,
     tolerance: float | None = None,
     rounding: float | None = None,
+    weights: object = None,
     n_resamples: int = 999,
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -116,6 +120,10 @@ def test(
         The step in which probabilities were stated: 0.05 for 0%, 5%, …, 100%. A stated 70% then stands
         for 67.5 to 72.5%, and rows need sum to 1 only as rounding allows. It is about one probability:
         more than two classes need a lens. Default None: what is stated is meant. See Notes.
+    weights
+        What every row counts, (n,): survey weights, or importance weights where the population is
+        another one. Numbers that are not negative, fixed by anything but the labels (never by how rows
+        of a class were sampled). Default None: all rows count alike. See Notes.
     n_resamples
         Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
     rng
@@ -140,6 +148,14 @@ def test(
     for all of them (:mod:`caltest.tolerance`). "two-sided" doubles the smaller of both p-values. A
     p-value need not grow with ε; for the largest ε that is refuted take
     :func:`caltest.miscalibration_bounds`.
+
+    *Weights*: means over rows become those in which rows count as their weights say, bins of equal
+    mass hold equal weight, a pair of rows counts the product of both, and bandwidths are medians of
+    pairs as they count. Labels are drawn and weights kept, so the exact null is exact. Weights that
+    are all equal change nothing. ``parameters["effective_n"]`` is (Σ w)²/Σ w²: as noisy as so many
+    rows that count alike. The nulls "bound", "bootstrap", "wild_bootstrap" and "spectral" count rows
+    and are refused, as is "chi2" of "cox". A function of your own takes the weights third,
+    ``f(probs, labels, weights)``.
 
     *Rounding r*: a stated value is within r/2 of what was meant, and the sum of k values (the top 5, a
     set of classes) within k r/2. That is a tolerance; one that is given besides is added to it.
@@ -176,13 +192,16 @@ def test(
     measure = measure.shuffled(seed)
     stored = _stored(probs, labels)
     if stored is not None:
-        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
+        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None and weights is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
         probs, labels = read.rows, read.labels
-    view, lens_label, rounded = _view(probs, labels, lens, measure.default_lens, rounding)
+    looked = _view(probs, labels, lens, measure.default_lens, rounding, weights)
+    view, lens_label, rounded, places = looked.view, looked.lens, looked.rounded, looked.places
+    if places is not None:
+        measure = measure.at(places)
     with single_threaded_blas():
         if tolerant:
             if isinstance(view, PredictiveSample):
@@ -205,13 +224,13 @@ def test(
                 value=sided.value,
                 guarantee=chosen.guarantee_for(sided.form),
                 alternative=sides,
-                n_samples=view.rows.n_samples,
+                n_samples=looked.n_samples,
                 n_classes=view.rows.n_classes,
                 lens=lens_label,
                 seed=seed,
                 warnings=(
                     *view.rows.notes,
-                    *impossible_on(view, sides, error),
+                    *impossible_on(view, sides, error, places),
                     *measure.notes,
                 ),
                 parameters={
@@ -219,11 +238,12 @@ def test(
                     "tolerance": error,
                     **stated,
                     "side": sided.side,
+                    **_effective(view),
                 },
                 claim=claim(event(lens_label, view.rows), sides, error),
             )
         measure, form = _fixed(measure, view.rows)
-        _check_fit(measure, chosen, form)
+        _check_fit(measure, chosen, form, view)
         work = form.work(chosen.label_vectors(draws))
         _announce(measure, work, view.rows.n_samples, workers, chosen)
         question = Question(
@@ -247,16 +267,17 @@ def test(
             value=value,
             guarantee=chosen.guarantee_for(form),
             alternative=question.alternative,
-            n_samples=view.rows.n_samples,
+            n_samples=looked.n_samples,
             n_classes=view.rows.n_classes,
             lens=lens_label,
             seed=seed,
             warnings=(
                 *view.rows.notes,
-                *impossible_labels(view),
+                *impossible_labels(view, places=places),
                 *_usual(form, view, lens_label),
                 *measure.notes,
             ),
+            parameters={**measure.parameters, **_effective(view)},
         )
 
 
@@ -270,13 +291,14 @@ def estimate(
     statistic: StatisticLike = "skce_uq",
     *,
     lens: str | Lens | None = None,
+    weights: object = None,
     n_jobs: int | None = None,
 ) -> float:
     """Return the value of a statistic, without a p-value.
 
     Parameters
     ----------
-    probs, labels, statistic, lens, n_jobs
+    probs, labels, statistic, lens, weights, n_jobs
         As in :func:`test`.
 
     Returns
@@ -297,7 +319,10 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    view, _, _ = _view(probs, labels, lens, measure.default_lens)
+    looked = _view(probs, labels, lens, measure.default_lens, weights=weights)
+    view = looked.view
+    if looked.places is not None:
+        measure = measure.at(looked.places)
     with single_threaded_blas():
         fitted, form = _fixed(measure, view.rows)
         workers = Workers(n_jobs)
@@ -392,7 +417,7 @@ def _of_stored(
     rows = _SeenRows(stored, lens, measure.default_lens)
     first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        partwise = measure.in_parts(stored.n_samples, partial(glimpse_of, rows, workers))
+        partwise = measure.in_parts(Extent.alike(stored.n_samples), partial(glimpse_of, rows, workers))
         form = partwise.given(first.rows)
         if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
@@ -456,13 +481,38 @@ def _default(null: Null, tolerant: bool) -> str:
     return "omnibus" if isinstance(null, MonteCarlo) else "skce_uq"
 
 
+class _Looked(NamedTuple):
+    """What was given, as a lens shows it.
+
+    Attributes
+    ----------
+    view
+        The rows that count.
+    lens
+        Label of the lens.
+    rounded
+        The one probability as it was stated, where it was rounded.
+    n_samples
+        Rows that were given.
+    places
+        Of the rows that count, where others have weight 0.
+    """
+
+    view: Sample | PredictiveSample
+    lens: str | None
+    rounded: RoundedView | None
+    n_samples: int
+    places: NDArray[np.intp] | None = None
+
+
 def _view(
     probs: object,
     labels: object,
     lens: str | Lens | None,
     default: str | None,
     rounding: float | None = None,
-) -> tuple[Sample | PredictiveSample, str | None, RoundedView | None]:
+    weights: object = None,
+) -> _Looked:
     """Check the input and see it through the lens; of more than two classes, the default one.
 
     What was rounded has no default.
@@ -471,16 +521,34 @@ def _view(
     densities = None if numbers else recognised(probs)
     if densities is None:
         asked = find_lens(lens)  # a wrong name is found before the data are read
+        whole = sample(probs, labels, rounding=rounding, weights=weights)
+        kept, places = without_zeros(whole)
+        n = whole.rows.n_samples
         if rounding is None:
-            return *seen(sample(probs, labels), asked, default), None
-        rounded = rounded_view(sample(probs, labels, rounding=rounding), asked, rounding)
-        return rounded.view, None if asked is None else asked.label, rounded
+            return _Looked(*seen(kept, asked, default), None, n, places)
+        rounded = rounded_view(kept, asked, rounding)
+        label = None if asked is None else asked.label
+        return _Looked(rounded.view, label, rounded, n, places)
+    if weights is not None:
+        raise InputError(
+            "weights go with probabilities of classes, and the predictions are distributions of "
+            "numbers; leave them out."
+        )
     if lens is not None:
         raise InputError(
             f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
             "numbers; leave it out."
         )
-    return PredictiveSample(densities, densities.outcomes(labels)), None, None
+    outcomes = PredictiveSample(densities, densities.outcomes(labels))
+    return _Looked(outcomes, None, None, outcomes.rows.n_samples)
+
+
+def _effective(view: Sample | PredictiveSample) -> dict[str, float]:
+    """Return the effective number of rows, where they count differently."""
+    rows = view.rows
+    return (
+        {"effective_n": rows.effective} if isinstance(rows, Rows) and rows.weights is not None else {}
+    )
 
 
 def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statistic, Form]:
@@ -501,9 +569,10 @@ def _usual(form: Form, view: Sample | PredictiveSample, lens: str | None) -> tup
     )
 
 
-def _check_fit(measure: Statistic, null: Null, form: Form) -> None:
+def _check_fit(measure: Statistic, null: Null, form: Form, view: Sample | PredictiveSample) -> None:
     if not null.fits(form):
+        weighted = " of rows with weights" if _effective(view) else ""
         raise InputError(
-            f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
+            f"the null {null.name!r} needs {null.requires}, which {measure.name!r}{weighted} is not; "
             f"possible here: {', '.join(possible_nulls(form))}."
         )

@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest._parallel import Workers
 from caltest._visible import quoted
@@ -189,14 +190,19 @@ def sided_answer(
     return least._replace(answer=answer)
 
 
-def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: float) -> tuple[str, ...]:
+def impossible_on(
+    view: Sample,
+    alternative: ToleranceAlternative,
+    tolerance: float,
+    places: NDArray[np.intp] | None = None,
+) -> tuple[str, ...]:
     """Say so if what the model calls impossible came true on a side tested: no test is needed then.
 
     It is no proof of an error beyond a tolerance.
     """
     if tolerance > 0.0:
         return ()
-    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
+    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative], places)
 
 
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:

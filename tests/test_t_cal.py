@@ -10,7 +10,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome, 
 
 import caltest
 from caltest import InputError
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.statistics import TCal
 
 
@@ -167,7 +167,7 @@ def test_parts_of_the_rows_add_up(scores):
     rng = np.random.default_rng(3)
     p = rng.random(500) if scores is None else rng.integers(0, scores + 1, 500) / scores
     labels = (rng.random((7, 500)) < p).astype(np.uint8)
-    partwise = TCal().in_parts(500, lambda: pair(p))
+    partwise = TCal().in_parts(Extent.alike(500), lambda: pair(p))
     few, many = (partwise.given(pair(p[rows])) for rows in (slice(0, 9), slice(9, 500)))
     sums = few.contributions(slice(0, 9), labels[:, :9])
     for rows in (slice(0, 200), slice(200, 491)):

@@ -160,6 +160,7 @@ def test_signature_is_the_contract():
         "alternative": (None, True),
         "tolerance": (None, True),
         "rounding": (None, True),
+        "weights": (None, True),
         "n_resamples": (999, True),
         "rng": (None, True),
         "n_jobs": (None, True),

@@ -19,7 +19,7 @@ from support import (
 
 import caltest
 from caltest import InputError
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.forms import HasMoments
 from caltest.kernels import Gaussian
 from caltest.simulation import classwise
@@ -119,7 +119,7 @@ def test_targets_are_drawn_from_the_locations_predictions():
 @pytest.mark.parametrize("targets", BOTH)
 def test_parts_of_the_rows_add_up(targets):
     whole = UCME(targets=targets).fitted(Rows(PROBS))
-    partwise = UCME(targets=targets).in_parts(40, lambda: Rows(PROBS))
+    partwise = UCME(targets=targets).in_parts(Extent.alike(40), lambda: Rows(PROBS))
     draws = np.stack([LABELS, LABELS[::-1]])
     few, many = (partwise.given(Rows(PROBS[rows])) for rows in (slice(0, 9), slice(9, 40)))
     sums = few.contributions(slice(0, 9), draws[:, :9])

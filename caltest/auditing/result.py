@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["material", "small", "found", "within", "not found"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result):
     """One answer from many looks at a model: frozen; ``print`` it, or see :mod:`caltest.report`.
 
@@ -126,7 +126,7 @@ class Audit(Result):
     n_resamples: int
     seed: int
     statistic: float
-    null_distribution: NDArray[np.float64] | None = field(repr=False)
+    null_distribution: NDArray[np.float64] | None
     call: str
     warnings: tuple[str, ...] = ()
     impossible: int = 0

@@ -1,22 +1,24 @@
 """Predictions, and the labels that came true: the only validation in the package."""
 
+from caltest.data.counting import Extent
+from caltest.data.hashing import GLIMPSED, glimpse
 from caltest.data.labels import impossible_labels, impossible_rows
 from caltest.data.sample import (
-    GLIMPSED,
     Rows,
     Sample,
     check_index,
-    glimpse,
     merged_notes,
     named_sample,
     predictions,
     sample,
+    without_zeros,
 )
 
 __all__ = [
     "GLIMPSED",
     "Rows",
     "Sample",
+    "Extent",
     "check_index",
     "glimpse",
     "impossible_labels",
@@ -25,4 +27,5 @@ __all__ = [
     "named_sample",
     "predictions",
     "sample",
+    "without_zeros",
 ]

@@ -253,11 +253,14 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 # ------------------------------------------------------------------ impossible
 
 
-def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
+def impossible_labels(
+    view: Any, label: int | None = None, places: NDArray[np.intp] | None = None
+) -> tuple[str, ...]:
     """Say so if something came true that the model calls impossible: no test is needed then.
 
     Say too where probabilities of 0 come from and what to do, if that is plain.
-    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
+    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at; its
+    rows are those at ``places`` of what was given.
     """
     broken = view.rows.impossible(view.labels)
     if label is not None:
@@ -265,6 +268,7 @@ def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     if view.rows.n_classes is None:
         return impossible_rows(broken, len(view.labels), "the outcome")
     zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
+    broken = broken if places is None else places[broken]
     why = () if zeros is None else (advice(zeros, view.rows.n_classes),)
     return impossible_rows(broken, len(view.labels)) + why
 

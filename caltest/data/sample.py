@@ -17,6 +17,7 @@ from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data.containers import Table, listed, native_of, read_table, shape_of
+from caltest.data.counting import Extent, on_average_one, row_weights
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
 from caltest.data.rounding import in_steps
@@ -152,6 +153,9 @@ class Rows:
     stated
         Of rows that were read as rounded, the values as they were stated, (n, m), which need not sum
         to 1. Default None.
+    weights
+        What every row counts, (n,), where that differs; of :func:`sample` 1 on average. Default None:
+        all rows count alike.
 
     Examples
     --------
@@ -166,6 +170,7 @@ class Rows:
     classes: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     stated: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
+    weights: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
 
     def __post_init__(self) -> None:
         probs = self.probs
@@ -176,6 +181,8 @@ class Rows:
         object.__setattr__(self, "probs", _read_only(probs, np.float64))
         if self.stated is not None:
             object.__setattr__(self, "stated", _read_only(self.stated, np.float64))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _read_only(self.weights, np.float64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
@@ -190,6 +197,34 @@ class Rows:
     def n_classes(self) -> int:
         """Number of classes, m."""
         return int(self.probs.shape[1])
+
+    @property
+    def total(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return float(self.n_samples if self.weights is None else self.weights.sum())
+
+    @property
+    def pairs(self) -> float:
+        """Number of pairs i ≠ j, or Σ_{i≠j} w_i w_j."""
+        n, w = self.n_samples, self.weights
+        return n * (n - 1.0) if w is None else float(w @ (w.sum() - w))
+
+    @property
+    def effective(self) -> float:
+        """Effective number of rows, (Σ w)²/Σ w²: so many that count alike are as noisy."""
+        w = self.weights
+        return float(self.n_samples) if w is None else float(w.sum() ** 2 / (w @ w))
+
+    @property
+    def whole(self) -> Extent:
+        """How many rows these are, and how they count."""
+        return Extent(self.n_samples, self.total, self.pairs)
+
+    def weighted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is of rows, (n,) or (n, k), as rows count."""
+        if self.weights is None:
+            return values
+        return values * (self.weights if values.ndim == 1 else self.weights[:, None])
 
     @property
     def sums_off(self) -> float:
@@ -286,7 +321,12 @@ class Sample:
 
 @arguments(part=flag)
 def sample(
-    probs: object, labels: object, *, part: bool = False, rounding: float | None = None
+    probs: object,
+    labels: object,
+    *,
+    part: bool = False,
+    rounding: float | None = None,
+    weights: object = None,
 ) -> Sample:
     """Read and check predictions and labels.
 
@@ -312,6 +352,10 @@ def sample(
         The step in which probabilities were stated, 0.05 for 0%, 5%, …, 100%: every entry is a
         multiple of it, and rows sum to 1 within half a step an entry. They are divided by their sums,
         and kept as they were in ``predictions.stated``. Default None.
+    weights
+        What every row counts, (n,): numbers that are not negative, at least two of them positive, and
+        nothing that knows the labels. They are kept in ``rows.weights``, 1 on average. Default None:
+        all rows count alike, as they do if all weights are equal.
 
     Returns
     -------
@@ -335,6 +379,12 @@ def sample(
     >>> checked.rows.notes
     ('One column, read as P(class 1).',)
     """
+    if weights is not None:
+        for given, name in ((probs, "probs"), (labels, "labels")):
+            check_index(given, weights, name, "weights")
+        found = sample(probs, labels, part=part, rounding=rounding)
+        counted_so = row_weights(weights, found.rows.n_samples)
+        return Sample(replace(found.rows, weights=counted_so), found.labels)
     if isinstance(probs, Rows):
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
@@ -422,6 +472,16 @@ def named_sample(
     if classes != rows.classes:
         found = Sample(rows.shown_as(rows.probs, classes), found.labels)
     return found, (classes[1] if classes else "class 1") if rows.n_classes == 2 else None
+
+
+def without_zeros(whole: Sample) -> tuple[Sample, NDArray[np.intp] | None]:
+    """Return the rows that count, those of weight 0 left out, and their places; None for all."""
+    rows = whole.rows
+    if rows.weights is None or rows.weights.min() > 0.0:
+        return whole, None
+    places = np.flatnonzero(rows.weights)
+    kept = replace(rows.take(places), notes=rows.notes, weights=on_average_one(rows.weights[places]))
+    return Sample(kept, whole.labels[places]), places
 
 
 @arguments()
@@ -545,40 +605,3 @@ def _read_only(array: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
-
-
-# ------------------------------------------------------------------ glimpse
-
-GLIMPSED = 8192
-"""Rows of a glimpse: enough for a median distance, for quantiles and for landmarks."""
-
-_MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of SplitMix64
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-
-
-def glimpse(parts: Iterable[NDArray[np.float64]], size: int = GLIMPSED) -> Rows:
-    """Return a random sample of the rows of ``parts``, (rows, m) each, in random order.
-
-    Which rows these are depends on their places alone: those whose number has the smallest hash value.
-    Where the parts begin does not matter, nothing need be kept but the rows chosen so far, and equal
-    rows are as frequent as among all.
-    """
-    if not isinstance(parts, Iterable):
-        raise InputError(f"parts is {quoted(parts)}; give arrays of rows.")
-    kept: NDArray[np.float64] | None = None
-    values, first = np.empty(0, dtype=np.uint64), 1
-    for part in parts:
-        found, probs = np.arange(first, first + len(part), dtype=np.uint64) * _STEP, part
-        for shift, mixer in zip((30, 27), _MIXERS, strict=True):
-            found = (found ^ (found >> np.uint64(shift))) * mixer
-        found ^= found >> np.uint64(31)
-        first += len(part)
-        if kept is not None:
-            near = found < values[-1] if len(values) == size else slice(None)
-            found = np.concatenate([values, found[near]])
-            probs = np.concatenate([kept, part[near]])
-        order = np.argsort(found)[:size]
-        values, kept = found[order], probs[order]
-    if kept is None:
-        raise InputError("there is no part; give one array of rows at least.")
-    return Rows(kept)

@@ -19,7 +19,7 @@ from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares, PearsonG
 from caltest.forms.combined import Combined, Component
 from caltest.forms.function import LabelFunction
 from caltest.forms.low_rank import FeatureSquares
-from caltest.forms.pairs import BoundedPairwise, PairMean, Pairwise, UStatistic
+from caltest.forms.pairs import BoundedPairMean, BoundedPairwise, PairMean, Pairwise, UStatistic
 from caltest.forms.paths import (
     BrownianLimit,
     CumulativeDifference,
@@ -28,7 +28,7 @@ from caltest.forms.paths import (
     LargestError,
     Side,
 )
-from caltest.forms.solved import LogisticRecalibration
+from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import (
     Additive,
     DensityForm,
@@ -49,10 +49,12 @@ from caltest.forms.weights import (
     LandmarkFeatures,
     ProductWeights,
     RoundedFeatures,
+    ScaledFeatures,
     Term,
     Weights,
     incomplete_cholesky,
     rounded,
+    scaled,
 )
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "Binned",
     "BinnedDistance",
     "BinnedSquares",
+    "BoundedPairMean",
     "BoundedPairwise",
     "BrownianLimit",
     "ChiSquare",
@@ -101,12 +104,15 @@ __all__ = [
     "PearsonGroups",
     "ProductWeights",
     "RoundedFeatures",
+    "ScaledFeatures",
     "Side",
     "Standardised",
     "TailBound",
     "Term",
     "UStatistic",
+    "WeightedRecalibration",
     "Weights",
     "incomplete_cholesky",
     "rounded",
+    "scaled",
 ]

@@ -78,6 +78,9 @@ def chain_moments(
 
     p = probs[chain.order, 1]
     v, skew = p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)
+    s: Any = 1.0 if chain.steps is None else chain.steps  # what d is multiplied by
+    if chain.steps is not None:
+        v, skew = v * s**2, skew * s**3
     first, second, third = (chain.decay**power for power in (1, 2, 3))
     variance = 8.0 * _loops.chain_pairs(second, v, v)
     cumulant = 64.0 * _loops.chain_triples(second, v) + 32.0 * _loops.chain_pairs(third, skew, skew)
@@ -86,7 +89,7 @@ def chain_moments(
     table = linear[chain.order]
     means = np.einsum("ik,ik->i", probs[chain.order], table)
     zero, one = (table - means[:, None]).T
-    c, e = v * (one - zero), v * ((1.0 - p) * one + p * zero)  # E[l d] and E[l d²]
+    c, e = v / s * (one - zero), v * ((1.0 - p) * one + p * zero)  # E[l d] and E[l d²]
     cumulant += 48.0 * _loops.chain_pairs(second, e, v) + 12.0 * _loops.chain_pairs(first, c, c)
     cumulant += float(np.sum(p * one**3 + (1.0 - p) * zero**3))
     variance += float(np.sum(p * one**2 + (1.0 - p) * zero**2))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -29,7 +29,7 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.sums import Additive, LinearSum
-from caltest.forms.weights import ConstantWeights, Term
+from caltest.forms.weights import ConstantWeights, Term, scaled
 
 # ------------------------------------------------------------------ binned
 
@@ -43,10 +43,11 @@ _SPARSE = 16  # times the rows: with more cells times classes, only counts above
 
 @dataclass(frozen=True, eq=False)
 class Binned(HasLeadingSum, Additive):
-    """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} D_i."""
+    """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} w_i D_i."""
 
     probs: Array  #: The predictions, (n, m).
     cells: Indices  #: The bin of every row, (n,), 0..K−1, none empty.
+    weights: Array | None = field(default=None, kw_only=True)  #: w, (n,), positive; None for ones.
 
     @abstractmethod
     def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
@@ -62,8 +63,24 @@ class Binned(HasLeadingSum, Additive):
 
     @cached_property
     def sizes(self) -> Array:
-        """Rows of every bin, (K,)."""
-        return np.bincount(self.cells).astype(np.float64)
+        """Rows of every bin, (K,), or their weights."""
+        return self._per_bin(None)
+
+    def _per_bin(self, values: Array | None) -> Array:
+        """Sum what depends on rows over every bin, as rows count."""
+        w = self.weights
+        each = values if w is None else w if values is None else w * values
+        return np.bincount(self.cells, weights=each).astype(np.float64)
+
+    @cached_property
+    def total(self) -> float:
+        """Rows, or the sum of their weights."""
+        return float(self.n_samples if self.weights is None else self.weights.sum())
+
+    @property
+    def counts_squared(self) -> Array | float:
+        """w², by which variances of rows are multiplied."""
+        return 1.0 if self.weights is None else self.weights**2
 
     @property
     def n_cells(self) -> int:
@@ -78,8 +95,7 @@ class Binned(HasLeadingSum, Additive):
     @cached_property
     def expected(self) -> Array:
         """Predictions summed over every bin, (K, m)."""
-        columns = [np.bincount(self.cells, weights=column) for column in self.probs.T]
-        return np.stack(columns, axis=1)
+        return np.stack([self._per_bin(column) for column in self.probs.T], axis=1)
 
     @property
     def repeats(self) -> float:
@@ -88,24 +104,30 @@ class Binned(HasLeadingSum, Additive):
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the count of one class in one bin, that of the largest variance."""
-        uncertain = np.stack(
-            [np.bincount(self.cells, weights=v) for v in (self.probs * (1 - self.probs)).T]
-        )
+        uncertain = np.stack([self._per_bin(v) for v in (self.probs * (1 - self.probs)).T])
         k, b = np.unravel_index(uncertain.argmax(), uncertain.shape)
         table = np.zeros_like(self.probs)
-        table[self.cells == b, k] = 1.0
+        own = self.cells == b
+        table[own, k] = 1.0 if self.weights is None else self.weights[own]
         return LinearSum(table, self.probs)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Count the labels of every bin, (B, K, m)."""
         cells, shape = self.cells[rows], (len(labels), *self.sums_of_a_draw)
         if len(labels) == 1:  # sooner counted than a loop is compiled
-            keys = cells * shape[2] + labels[0]
-            return np.bincount(keys, minlength=shape[1] * shape[2]).reshape(shape).astype(np.float64)
+            keys, each = (
+                cells * shape[2] + labels[0],
+                None if self.weights is None else self.weights[rows],
+            )
+            found = np.bincount(keys, weights=each, minlength=shape[1] * shape[2])
+            return found.reshape(shape).astype(np.float64)
         from caltest import _loops
 
         counts = np.zeros(shape)
-        _loops.bin_counts(labels, cells, counts)
+        if self.weights is None:
+            _loops.bin_counts(labels, cells, counts)
+        else:
+            _loops.bin_steps(labels, cells, self.weights[rows], counts)
         return counts
 
     def finish(self, sums: Array) -> Array:
@@ -122,7 +144,11 @@ class Binned(HasLeadingSum, Additive):
     def _evaluate_visited(self, labels: Labels) -> float:
         """Evaluate one label vector by correcting Σ_k f(−E_bk) where a label was counted."""
         m = self.probs.shape[1]
-        keys, counts = np.unique(self.cells * m + labels.astype(np.intp), return_counts=True)
+        keys, places, counts = np.unique(
+            self.cells * m + labels.astype(np.intp), return_inverse=True, return_counts=True
+        )
+        if self.weights is not None:
+            counts = np.bincount(places.reshape(-1), weights=self.weights)
         cells, classes = keys // m, keys % m
         missing = -self.expected[cells, classes]
         change = self.entries(missing + counts, cells, classes)
@@ -138,7 +164,10 @@ class Binned(HasLeadingSum, Additive):
 
 @dataclass(frozen=True, eq=False)
 class BinnedDistance(Binned):
-    """The distance between labels and predictions of a bin: its mean over the rows, or maximum."""
+    """The distance between labels and predictions of a bin: its mean over the rows, or maximum.
+
+    Both are means over the rows as they count.
+    """
 
     distance: Distance  #: Between the mean label and the mean prediction of a bin.
     maximum: bool  #: Take the largest bin's; else the mean, bins weighted by their rows.
@@ -159,7 +188,7 @@ class BinnedDistance(Binned):
             distances *= 0.5
         if self.maximum:
             return np.asarray(distances.max(axis=1))
-        return np.asarray(distances @ (self.sizes / self.n_samples))
+        return np.asarray(distances @ (self.sizes / self.total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,18 +215,22 @@ class BinnedSquares(HasMoments, Binned):
         """Return mean, variance and skewness under H0; of the independent bins cumulants add."""
         squared = np.einsum("ik,ik->i", self.probs, self.probs)[:, None]
         table = self.quadratic[self.cells, None] * (1.0 - 2.0 * self.probs + squared)
-        slope = self.linear[self.cells]
+        slope, w = self.linear[self.cells], self.weights
+        if w is not None:
+            table *= w[:, None] ** 2
+            slope *= w[:, None]
         table += slope - np.einsum("ik,ik->i", self.probs, slope)[:, None]
         if self.probs.shape[1] == 2:
-            cumulants = _binary_cumulants(self.probs[:, 1], self.cells, self.quadratic, table)
+            cumulants = _binary_cumulants(self.probs[:, 1], self.cells, self.quadratic, table, w)
         else:
             cumulants = np.zeros(4)
             order = np.argsort(self.cells, kind="stable")
-            for b, rows in enumerate(np.split(order, np.cumsum(self.sizes[:-1]).astype(int))):
-                term = Term(ConstantWeights(float(self.quadratic[b]), len(rows)), None)
+            for b, rows in enumerate(np.split(order, np.cumsum(np.bincount(self.cells)[:-1]))):
+                pairs = ConstantWeights(float(self.quadratic[b]), len(rows))
+                term = Term(scaled(pairs, None if w is None else w[rows]), None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
         mean, variance, third, error = (float(value) for value in cumulants)
-        own = 1.0 - np.einsum("ik,ik->i", self.probs, self.probs)
+        own = self.counts_squared * (1.0 - np.einsum("ik,ik->i", self.probs, self.probs))
         others = np.bincount(self.cells, weights=own)[self.cells] - own
         means = np.einsum("ik,ik->i", self.probs, table)
         alone = np.einsum("ik,ik->i", self.probs, (table - means[:, None]) ** 2)
@@ -206,7 +239,9 @@ class BinnedSquares(HasMoments, Binned):
         return Moments.of_cumulants(mean + self.constant, variance, third, error, surprises)
 
 
-def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) -> Array:
+def _binary_cumulants(
+    p: Array, cells: Indices, quadratic: Array, table: Array, weights: Array | None
+) -> Array:
     """Return the first three cumulants and 0 for two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j.
 
     The sums over pairs and triples of different rows are power sums of the bins: O(n).
@@ -221,6 +256,8 @@ def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) 
     v, skew = p * (1 - p), p * (1 - p) * (1 - 2 * p)
     c = v * (one - zero)  # E[l d]
     e = p * (1 - p) ** 2 * one + (1 - p) * p**2 * zero  # E[d² l]
+    if weights is not None:
+        v, skew, c, e = v * weights**2, skew * weights**3, c * weights, e * weights**2
     pairs = total(v) ** 2 - total(v**2)
     triples = total(v) ** 3 - 3 * total(v) * total(v**2) + 2 * total(v**3)
     variance = 2 * a**2 * pairs + total(p * one**2 + (1 - p) * zero**2)
@@ -237,6 +274,8 @@ def _binary_cumulants(p: Array, cells: Indices, quadratic: Array, table: Array) 
 class PearsonGroups(HasMoments, HasChiSquare, Binned):
     """T = Σ_b S_b² / (n_b p̄_b (1 − p̄_b)) for the residuals S_b of class 1 in every bin, two classes.
 
+    Where rows count w, p̄_b is their mean as they count, and n_b is Σ w².
+
     A bin whose predictions are all 0 or all 1 adds nothing, and +∞ if one of them was wrong.
     """
 
@@ -249,13 +288,16 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
     def _precisions(self) -> Array:
         """1/(n_b p̄_b (1 − p̄_b)), (K,); 0 where that is infinite."""
         variances = self.expected.prod(axis=1) / self.sizes
+        if self.weights is not None:
+            variances *= self._per_bin(self.weights) / self.sizes
         varied = variances > CERTAIN
         return np.where(varied, 1.0 / np.where(varied, variances, 1.0), 0.0)
 
     def entries(self, residuals: Array, cells: Indices, classes: Indices) -> Array:
         """Return the terms of the bins, in the column of the rarer class."""
         terms = self._precisions[cells] * residuals**2
-        wrong = (self._precisions[cells] == 0.0) & (residuals > 0.5)
+        least = 0.5 if self.weights is None else 0.5 * float(self.weights.min())
+        wrong = (self._precisions[cells] == 0.0) & (residuals > least)
         return np.where(classes == self._rarer[cells], np.where(wrong, np.inf, terms), 0.0)
 
     def ending(self, sums: Array) -> Array:
@@ -271,13 +313,15 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
         """Of the rows' residuals, (n,)."""
         return over_columns(np.multiply, self.probs)
 
-    def _per_bin(self, values: Array) -> Array:
-        return np.bincount(self.cells, weights=values).astype(np.float64)
+    def _summed(self, values: Array, power: int) -> Array:
+        """Sum cumulants of rows over every bin: the k-th of w d is w^k times that of d."""
+        each = values if self.weights is None else self.weights**power * values
+        return np.bincount(self.cells, weights=each).astype(np.float64)
 
     @cached_property
     def chi_square(self) -> ChiSquare:
         """As many degrees of freedom as bins that can vary."""
-        return ChiSquare(int(np.count_nonzero(self._per_bin(self._variances) > CERTAIN)))
+        return ChiSquare(int(np.count_nonzero(self._summed(self._variances, 2) > CERTAIN)))
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0, exactly.
@@ -286,11 +330,12 @@ class PearsonGroups(HasMoments, HasChiSquare, Binned):
         κ₂, κ₄ + 2κ₂² and κ₆ + 12κ₄κ₂ + 10κ₃² + 8κ₂³; bins are independent.
         """
         v, w = self._variances, self._precisions
-        k2, k3 = self._per_bin(v), self._per_bin(v * (self.probs[:, 0] - self.probs[:, 1]))
-        k4, k6 = self._per_bin(v * (1 - 6 * v)), self._per_bin(v * (1 - 30 * v * (1 - 4 * v)))
+        k2, k3 = self._summed(v, 2), self._summed(v * (self.probs[:, 0] - self.probs[:, 1]), 3)
+        k4, k6 = self._summed(v * (1 - 6 * v), 4), self._summed(v * (1 - 30 * v * (1 - 4 * v)), 6)
         third = k6 + 12 * k4 * k2 + 10 * k3**2 + 8 * k2**3
         # Row i's share: its own S² and its pairs with the others of its bin.
-        shares = w[self.cells] ** 2 * v * (1 - 6 * v + 2 * k2[self.cells])
+        own = self.counts_squared
+        shares = w[self.cells] ** 2 * own * v * (own * (1 - 6 * v) + 2 * k2[self.cells])
         return Moments.of_cumulants(
             float(w @ k2),
             float(w**2 @ (k4 + 2 * k2**2)),

@@ -83,8 +83,8 @@ def of_events(form: Form, share: float) -> OfEvents | None:
     """
     if form.together or share > _MOST_EVENTS:
         return None
-    if type(form) is CumulativeDifference and len(form.scores) >= _FEWEST_ROWS:
-        return _Cumulative(form)
+    if type(form) is CumulativeDifference and form.weights is None:
+        return _Cumulative(form) if len(form.scores) >= _FEWEST_ROWS else None
     if type(form) is LinearSum and len(form.table) >= _FEWEST_ROWS and np.isfinite(form.table).all():
         return _Linear(form)
     return None

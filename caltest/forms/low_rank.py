@@ -19,10 +19,10 @@ from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Mome
 from caltest.forms.pairs import Entries, Pairwise, fixed_residuals, leading_sum, usual_classes
 from caltest.forms.sums import Additive, LinearSum
 from caltest.forms.weights import (
-    ComputedFeatures,
     Features,
     LowRankWeights,
     Term,
+    are_computed,
     longest,
 )
 from caltest.kernels.bandwidth import fixed_order
@@ -48,7 +48,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
     matrix: Array | None = None  #: A, (m, m), positive semi-definite; None is the identity.
     scale: float = 1.0
     diagonal: bool = True  #: Count the pairs i = j.
-    whole: int | None = None  #: Number of all rows, where these are only some of them.
+    whole: float | None = None  #: Number of all rows, where these are only some of them, or weight.
 
     @property
     def n_samples(self) -> int:
@@ -108,7 +108,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size = self.probs.shape[1] * self.features.shape[1]
-        if isinstance(self.features, ComputedFeatures):
+        if are_computed(self.features):
             evaluate, at_once = super().of_labels, max(1, _HELD // size)
         elif self.matrix is None and size > _STAYING and self.n_samples <= _MOST_ROWS:
             evaluate, at_once = self._squares, DRAWS
@@ -143,7 +143,7 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
         if self.diagonal:
             return 0.0
         probs = self.probs[rows]
-        if isinstance(self.features, ComputedFeatures):  # what is computed is not held
+        if are_computed(self.features):  # what is computed is not held
             own = diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),))
         else:
             own = self._own[rows]

@@ -54,7 +54,14 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.forms.weights import Chain, KernelWeights, Term, Weights, without_diagonal
+from caltest.forms.weights import (
+    Chain,
+    KernelWeights,
+    ScaledWeights,
+    Term,
+    Weights,
+    without_diagonal,
+)
 from caltest.kernels.bandwidth import GaussianTiles
 
 # ------------------------------------------------------------------ many label vectors
@@ -170,11 +177,11 @@ class Pairwise(HasMoments, HasLeadingSum):
     def resolution(self) -> float:
         """Rounding of the sum over all pairs."""
         sizes = [
-            np.abs(term.weights.diagonal()).max()
+            _sum_of_sizes(term.weights, len(self.probs))
             * (1.0 if term.matrix is None else np.abs(term.matrix).max())
             for term in self.kernel_terms
         ]
-        return ROUNDING * abs(self.scale) * len(self.probs) ** 2 * float(sum(sizes))
+        return ROUNDING * abs(self.scale) * float(sum(sizes))
 
     def work(self, draws: int) -> Work:
         n, m = self.probs.shape
@@ -225,7 +232,7 @@ class Pairwise(HasMoments, HasLeadingSum):
     @property
     def _chain(self) -> Chain | None:
         (weights, matrix), *others = self.kernel_terms
-        if others or matrix is not None or not isinstance(weights, KernelWeights):
+        if others or matrix is not None or not isinstance(weights, KernelWeights | ScaledWeights):
             return None
         return weights.chain
 
@@ -237,7 +244,10 @@ class Pairwise(HasMoments, HasLeadingSum):
         work = partial(chain.sums, scores)
         sums = 4.0 * np.concatenate(list(hands.map(work, tasks, "label draws")))
         if self.diagonal:
-            sums += LinearSum(2.0 * self.probs[:, ::-1] ** 2, self.probs).of_labels(labels)
+            own = 2.0 * self.probs[:, ::-1] ** 2
+            if chain.steps is not None:
+                own *= self.kernel_terms[0].weights.diagonal()[:, None]
+            sums += LinearSum(own, self.probs).of_labels(labels)
         return np.asarray(sums)
 
     def _tile_sum(self, residuals: Array, rows: slice, columns: slice) -> float:
@@ -345,8 +355,17 @@ class Pairwise(HasMoments, HasLeadingSum):
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
 
+def _sum_of_sizes(weights: Weights, n: int) -> float:
+    """Return a bound of Σ_ij |W_ij| over n rows."""
+    if isinstance(weights, ScaledWeights):
+        return float(np.abs(weights.weights.diagonal()).max() * weights.by.sum() ** 2)
+    return float(np.abs(weights.diagonal()).max() * n**2)
+
+
 def _rows_of(weights: Weights, rows: NDArray[np.intp]) -> Array:
     """Return some rows of W, whole."""
+    if isinstance(weights, ScaledWeights):
+        return weights.by[rows, None] * _rows_of(weights.weights, rows) * weights.by
     if isinstance(weights, KernelWeights):
         return weights.kernel(weights.probs[rows], weights.probs)
     every = slice(0, len(weights.diagonal()))
@@ -409,7 +428,7 @@ _AT_ONCE = 2**21  # outcomes that are held
 
 
 @dataclass(frozen=True, eq=False)
-class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
+class PairMean(HasCumulantGenerator, HasTerms):
     """T = ⌊n/2⌋⁻¹ Σ_p h_p, with h_p = D_iᵀ M_p D_j for pair p of rows i and j, and M_p = Σ_l w_lp A_l.
 
     Given the predictions, the terms are independent with mean 0, and the law of each is known under
@@ -420,7 +439,6 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
     rows: NDArray[np.intp]  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
     #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
     components: tuple[tuple[Array, Array | None], ...]
-    tail_bound: TailBound
 
     @cached_property
     def _predictions(self) -> tuple[Array, Array]:
@@ -564,6 +582,13 @@ class PairMean(HasCumulantGenerator, HasTerms, HasTailBound):
         bend = bends.sum(axis=1) / mass
         sums = np.log(mass).sum(), weights @ slope, weights**2 @ (bend - slope**2)
         return np.array(sums)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedPairMean(HasTailBound, PairMean):
+    """A mean over pairs that count alike, with a distribution-free bound."""
+
+    tail_bound: TailBound
 
 
 def sums_of_others(values: Array) -> Array:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,7 @@ class CumulativeDifference(HasBrownianLimit):
 
     scores: Array  #: The probabilities p of class 1, (n,).
     functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
+    weights: Array | None = None  #: w of w (y − p), (n,), and n their sum; None for ones.
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -112,10 +113,25 @@ class CumulativeDifference(HasBrownianLimit):
     @cached_property
     def _expected(self) -> Array:
         """Return Σ_{p_i ≤ x} p_i at every score x, (K,)."""
-        return np.cumsum(self._per_score(self._ordered))
+        return np.cumsum(self._per_score(self._ordered, 1))
 
-    def _per_score(self, ordered: Array) -> Array:
-        """Add up what depends on a row's score alone, (n,) in order, over the rows of each, (K,)."""
+    @cached_property
+    def _steps(self) -> Array | None:
+        """Return the weights in sorted order."""
+        return None if self.weights is None else self.weights.take(self._order)
+
+    @cached_property
+    def _total(self) -> float:
+        return float(len(self.scores) if self.weights is None else self.weights.sum())
+
+    def _per_score(self, ordered: Array, power: int) -> Array:
+        """Add up what depends on a row's score alone, (n,) in order, over the rows of each, (K,).
+
+        It is multiplied by a power of the weights.
+        """
+        if self._steps is not None:
+            starts = np.append(0, self._ends[:-1] + 1)
+            return np.asarray(np.add.reduceat(self._steps**power * ordered, starts))
         if len(self._ends) == len(ordered):
             return ordered
         return np.diff(self._ends, prepend=-1) * ordered[self._ends]
@@ -127,19 +143,21 @@ class CumulativeDifference(HasBrownianLimit):
         At either end of the range it is at most K + 2 units in the last place (half an epsilon each).
         """
         rounding = np.finfo(np.float64).eps * len(self._ends) * float(self._expected[-1])
-        return 2.0 * rounding / len(self.scores) + ROUNDING
+        return 2.0 * rounding / self._total + ROUNDING
 
     @property
     def brownian_limit(self) -> BrownianLimit:
-        """The scale is the standard deviation of C at its end, n⁻¹ √(Σ p_i (1 − p_i))."""
+        """The scale is the standard deviation of C at its end, n⁻¹ √(Σ w_i² p_i (1 − p_i))."""
         others = 1.0 - self._ordered
         variances = self._ordered * others
+        steps = self._per_score(variances, 2)
+        if self._steps is not None:
+            variances *= self._steps**2
         total = float(variances.sum())
-        scale = float(np.sqrt(total)) / len(self.scores)
+        scale = float(np.sqrt(total)) / self._total
         surprises = effective_surprises(variances, np.minimum(self._ordered, others))
-        steps = self._per_score(variances)
         weighted = float(np.vdot(steps, np.sqrt(steps)))
-        step = weighted / total / len(self.scores) if total > 0.0 else 0.0
+        step = weighted / total / self._total if total > 0.0 else 0.0
         return BrownianLimit(self.functional, scale, surprises, step)
 
     def work(self, draws: int) -> Work:
@@ -147,15 +165,21 @@ class CumulativeDifference(HasBrownianLimit):
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         # One path is followed sooner than a compiled loop is imported.
-        path = np.cumsum(labels.take(self._order))[self._ends] - self._expected
-        return float(strayed(path[None], self.functional)[0] / len(self.scores))
+        events = labels.take(self._order)
+        steps = events if self._steps is None else self._steps * events
+        path = np.cumsum(steps)[self._ends] - self._expected
+        return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         from caltest import _loops
 
         lowest, highest = np.empty(len(labels)), np.empty(len(labels))
-        _loops.extremes(labels, self._order, self._ends, self._expected, lowest, highest)
-        return apart(lowest, highest, self.functional) / len(self.scores)
+        if self._steps is None:
+            _loops.extremes(labels, self._order, self._ends, self._expected, lowest, highest)
+        else:
+            along = self._order, self._ends, self._steps, self._expected
+            _loops.extremes_of_steps(labels, *along, lowest, highest)
+        return apart(lowest, highest, self.functional) / self._total
 
 
 # ------------------------------------------------------------------ scan
@@ -238,10 +262,14 @@ class Intervals:
         """Which intervals hold rows, (L,): equal scores may leave some without."""
         return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
 
-    def pieces(self, labels: Labels, order: Positions) -> NDArray[np.int64]:
-        """Sum labels (B, n) over every piece of an order of theirs: (B, K)."""
+    def pieces(self, labels: Labels, order: Positions, steps: Array | None = None) -> NDArray[Any]:
+        """Sum labels (B, n), times steps (n,), over every piece of an order of theirs: (B, K)."""
         from caltest import _loops
 
+        if steps is not None:
+            sums = np.empty((len(labels), len(self.edges) - 1))
+            _loops.piece_steps(labels, order, self.edges, steps, sums)
+            return sums
         counts = np.empty((len(labels), len(self.edges) - 1), dtype=np.int64)
         _loops.piece_sums(labels, order, self.edges, counts)
         return counts
@@ -269,16 +297,20 @@ class LargestError(Form):
     probs: Array  #: The predictions of two classes, (n, 2).
     intervals: Intervals  #: They depend on predictions only.
     side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
+    weights: Array | None = None  #: w ≥ 0 of w (p − y), (n,), 1 on average; None for ones.
 
     @cached_property
     def _expected(self) -> Array:
         """Return Σ_I p_i, (L,)."""
-        return self._summed(self.probs[:, 1])
+        p = self.probs[:, 1]
+        return self._summed(p if self.weights is None else self.weights * p)
 
     @cached_property
     def _scale(self) -> Array:
         """Return √(Σ_I p_i (1 − p_i)) + 1, (L,)."""
         variances = over_columns(np.multiply, self.probs)
+        if self.weights is not None:
+            variances = self.weights**2 * variances
         return np.asarray(np.sqrt(self._summed(variances).clip(min=0.0)) + 1.0)
 
     def _summed(self, values: Array) -> Array:
@@ -297,7 +329,7 @@ class LargestError(Form):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         values = np.full(len(labels), -np.inf)
         for draws in blocks(len(labels), max(1, _ORDERED // labels.shape[1])):
-            pieces = self.intervals.pieces(labels[draws], self.intervals.order)
+            pieces = self.intervals.pieces(labels[draws], self.intervals.order, self.weights)
             for level, events in self.intervals.sums(pieces):
                 errors = self._expected[level] - events
                 if self.side is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -312,6 +312,7 @@ class Gridded(Additive):
     """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid."""
 
     scores: Array  #: The probabilities p of class 1, (n,).
+    weights: Array | None = field(default=None, kw_only=True)  #: w of w (y − p), (n,); None for ones.
 
     @property
     @abstractmethod
@@ -337,7 +338,12 @@ class Gridded(Additive):
 
         scores, sums = self.scores[rows], np.zeros((len(labels), self.n_cells))
         cells = self.cells(scores)
-        _loops.cell_sums(labels, cells, sums)
+        if self.weights is None:
+            _loops.cell_sums(labels, cells, sums)
+        else:
+            steps = self.weights[rows]
+            scores = steps * scores
+            _loops.cell_steps(labels, cells, steps, sums)
         sums -= np.bincount(cells, weights=scores, minlength=self.n_cells)
         return sums
 
@@ -347,7 +353,7 @@ class _Edged(Gridded):
     """Cells between edges."""
 
     edges: Array  #: The inner ones, increasing, (K − 1,); a score on an edge is in the cell below it.
-    whole: int  #: How many rows n are in all, where these are only some of them.
+    whole: float  #: How many rows n are in all, where these are only some of them, or their weight.
 
     @property
     def n_cells(self) -> int:
@@ -364,11 +370,14 @@ class _Edged(Gridded):
 
 @dataclass(frozen=True, eq=False)
 class GriddedBins(_Edged):
-    """T = measure(R, E, sizes, n) of residuals R, expected events E and rows of every bin."""
+    """T = measure(R, E, sizes, n) of residuals R, expected events E and rows of every bin.
+
+    Where rows have weights, sizes and n are sums of these.
+    """
 
     #: Takes residuals (B, K), expected events (K,), rows (K,), all of bins that are not empty, and n;
     #: returns the (B,) statistics.
-    measure: Callable[[Array, Array, Array, int], Array]
+    measure: Callable[[Array, Array, Array, float], Array]
 
     @property
     def sums_of_a_draw(self) -> tuple[int, ...]:
@@ -377,12 +386,13 @@ class GriddedBins(_Edged):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return the sums of every bin, (B, 3, K)."""
-        scores = self.scores[rows]
+        scores, w = self.scores[rows], None if self.weights is None else self.weights[rows]
         place = self.cells(scores)
         sums = np.empty((len(labels), *self.sums_of_a_draw))
         sums[:, 0] = super().contributions(rows, labels)
-        sums[:, 1] = np.bincount(place, weights=scores, minlength=self.n_cells)
-        sums[:, 2] = np.bincount(place, minlength=self.n_cells)
+        expected = scores if w is None else w * scores
+        sums[:, 1] = np.bincount(place, weights=expected, minlength=self.n_cells)
+        sums[:, 2] = np.bincount(place, weights=w, minlength=self.n_cells)
         return sums
 
     def finish(self, sums: Array) -> Array:
@@ -400,8 +410,14 @@ class GriddedDifference(HasMoments, _Edged):
         return strayed(np.cumsum(sums, axis=1), self.functional) / self.whole
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return the moments under H0 of ``whole`` rows like these, nearly: a Brownian path's."""
-        variance = float(np.mean(self.scores * (1.0 - self.scores)))
+        """Return the moments under H0 of ``whole`` rows like these, nearly: a Brownian path's.
+
+        Weights are 1 on average.
+        """
+        variances = self.scores * (1.0 - self.scores)
+        if self.weights is not None:
+            variances *= self.weights**2
+        variance = float(np.mean(variances))
         scale = float(np.sqrt(variance / self.whole))
         return BrownianLimit(self.functional, scale, float(self.whole)).moments
 

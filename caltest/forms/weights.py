@@ -10,7 +10,7 @@ rounded is the kernel, by a few 1e-5 of its values. Any kernel makes an exact te
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
 from typing import Any, NamedTuple, Protocol
@@ -109,6 +109,21 @@ class FourierFeatures(ComputedFeatures):
         return fourier_features(self.kernel, probs, self.directions)
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledFeatures:
+    """Features of which those of row i count s_i times."""
+
+    features: Features  #: (n, F).
+    by: Array  #: s, (n,).
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.features.shape
+
+    def __getitem__(self, rows: Any) -> Array:
+        return self.features[rows] * self.by[rows, None]
+
+
 def rounded(features: Array, largest: float) -> Array:
     """Round features of at most ``largest`` to multiples of a power of two, in single precision."""
     unit = 2.0 ** ceil(log2(largest)) / _STEPS
@@ -119,8 +134,16 @@ def rounded(features: Array, largest: float) -> Array:
     return np.asarray(multiples, dtype=np.float32)
 
 
+def are_computed(features: Features) -> bool:
+    """Say whether features are computed when they are needed."""
+    inner = features.features if isinstance(features, ScaledFeatures) else features
+    return isinstance(inner, ComputedFeatures)
+
+
 def longest(features: Features) -> float:
     """Return a bound of the squared length of a row's features."""
+    if isinstance(features, ScaledFeatures):
+        return longest(features.features) * float(features.by.max()) ** 2
     if isinstance(features, ComputedFeatures):  # that of k(g, g), and what rounding adds
         return features.kernel.bound * (1.0 + 1.0 / 64.0)
     return float(LowRankWeights(features).diagonal().max())
@@ -171,6 +194,7 @@ class Chain:
 
     order: NDArray[np.intp]  #: The rows along the line.
     decay: Array  #: W of each, in that order, and the row before it; 0 for the first.
+    steps: Array | None = None  #: In that order, s of s_i s_j W_ij; None for ones.
 
     @classmethod
     def of(cls, line: Array) -> Chain:
@@ -182,8 +206,12 @@ class Chain:
         """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1."""
         from caltest import _loops
 
-        sums = np.empty(len(labels))
-        _loops.chain_sums(labels, self.order, scores[self.order], self.decay, sums)
+        steps, expected, sums = self.steps, scores[self.order], np.empty(len(labels))
+        if steps is None:
+            steps = np.ones(len(expected))
+        else:
+            expected *= steps
+        _loops.chain_sums(labels, self.order, steps, expected, self.decay, sums)
         return sums
 
 
@@ -227,6 +255,34 @@ class ProductWeights:
 
     def diagonal(self) -> Array:
         return np.asarray(np.prod([factor.diagonal() for factor in self.factors], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledWeights:
+    """s_i s_j W_ij: of rows that count differently."""
+
+    weights: Weights  #: W.
+    by: Array  #: s, (n,).
+
+    @cached_property
+    def chain(self) -> Chain | None:
+        """The same as one pass along a line, where W is."""
+        found = self.weights.chain if isinstance(self.weights, KernelWeights) else None
+        return None if found is None else replace(found, steps=self.by[found.order])
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        block = self.weights(rows, columns)
+        block *= self.by[rows, None]
+        block *= self.by[columns]
+        return block
+
+    def diagonal(self) -> Array:
+        return self.weights.diagonal() * self.by**2
+
+
+def scaled(weights: Weights, by: Array | None) -> Weights:
+    """Return s_i s_j W_ij; None stands for ones."""
+    return weights if by is None else ScaledWeights(weights, by)
 
 
 @dataclass(frozen=True, eq=False)

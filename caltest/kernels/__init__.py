@@ -5,7 +5,7 @@ is a function of two sets of predictions. Sums, products and positive multiples 
 kernels: ``Linear() + 2 * Gaussian()``.
 """
 
-from caltest.kernels.base import AnyKernel, Kernel, MatrixKernel, Product, Scaled, Sum
+from caltest.kernels.base import AnyKernel, Kernel, MatrixKernel, Product, Scaled, Sum, fitted
 from caltest.kernels.radial import Exponential, Gaussian, Linear, LinearGaussian, Matern
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "Product",
     "Scaled",
     "Sum",
+    "fitted",
 ]

@@ -16,6 +16,8 @@ from caltest._arguments import anything, arguments, as_float, closest, real_arra
 from caltest._tiles import Array, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.kernels.weighted import WeightedPairs
+from caltest.kernels.weighted import representatives as equal_shares
 
 __all__ = ["RULES", "Bandwidth", "fixed_order", "mean_tv_dirichlet", "resolve"]
 
@@ -263,7 +265,9 @@ def checked(rule: float | str) -> float | str:
     return number
 
 
-def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwidth:
+def resolve(
+    rule: float | str, probs: ArrayLike, distance: str = "tv", weights: Array | None = None
+) -> Bandwidth:
     """Turn a bandwidth rule into a number.
 
     Parameters
@@ -285,6 +289,9 @@ def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwi
         Predictions (n, m), rows on the simplex.
     distance
         The distance: ``"tv"`` (default, as in [1]_), ``"euclidean"`` or ``"hellinger"``.
+    weights
+        What every row counts, (n,), positive; a pair counts the product of both. Representative rows
+        are then at equal shares of the weight. Default None: all rows count alike.
 
     Returns
     -------
@@ -314,6 +321,8 @@ def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwi
         return Bandwidth(rule)
     check_distance(rule, distance)
     unordered = np.asarray(probs, dtype=np.float64)
+    if weights is not None:
+        return _resolve_weighted(rule, unordered, weights, distance_named(distance))
     rows = np.ascontiguousarray(unordered[fixed_order(unordered)])
     if rule not in EVERY_ROW and len(rows) > ALL_PAIRS_UP_TO:
         rows = rows[_midpoints(len(rows))]
@@ -325,14 +334,40 @@ def resolve(rule: float | str, probs: ArrayLike, distance: str = "tv") -> Bandwi
     for block in distances():
         positive = block[block > ROUNDING]
         total, count = total + float(positive.sum()), count + positive.size
-    if count == 0:
+    return _of_positive(total / count if count else 0.0, rule)
+
+
+def _of_positive(mean: float, rule: str) -> Bandwidth:
+    """Return the bandwidth where a rule gives 0, from the mean of the positive distances."""
+    if mean == 0.0:
         note = "All predictions are equal, so the bandwidth does not matter and is set to 1."
         return Bandwidth(1.0, rule, (note,))
     note = (
         f"The {rule.partition('_')[0]} distance of the predictions is 0, so the bandwidth is the mean "
         "of their positive distances."
     )
-    return Bandwidth(total / count, rule, (note,))
+    return Bandwidth(mean, rule, (note,))
+
+
+def _resolve_weighted(rule: str, probs: Array, weights: Array, metric: Distance) -> Bandwidth:
+    """Read a bandwidth off rows that count differently."""
+    order: NDArray[np.intp] = fixed_order(probs)
+    if rule not in EVERY_ROW and len(probs) > ALL_PAIRS_UP_TO:
+        order, counted = equal_shares(order, weights, REPRESENTATIVES)
+    else:
+        counted = weights[order]
+    rows = np.ascontiguousarray(probs[order])
+    pairs = WeightedPairs(rows, counted, metric.condensed, metric.tiles(rows))
+    if rule == "mean_tv_dirichlet":
+        value = _mean_of_fitted_dirichlet(rows, tuple, counted)
+    elif rule == "mean":
+        value = pairs.mean()
+    else:  # of the whole matrix, whose zero diagonal counts Σ w²
+        zeros = 0.5 * float(counted @ counted) if rule == "median_full" else 0.0
+        value = pairs.quantile(0.5 * (pairs.total - zeros))
+    if value > ROUNDING:
+        return Bandwidth(value, rule)
+    return _of_positive(pairs.mean(above=ROUNDING), rule)
 
 
 def _distances(rows: Array, metric: Distance) -> Blocks:
@@ -438,8 +473,11 @@ def mean_tv_dirichlet(alpha: ArrayLike) -> float:
     return float(2 / total * np.exp(logs).sum())
 
 
-def _mean_of_fitted_dirichlet(rows: Array, _: Blocks) -> float:
+def _mean_of_fitted_dirichlet(rows: Array, _: Blocks, weights: Array | None = None) -> float:
     mean, variance = rows.mean(axis=0), float(rows.var(axis=0).sum())
+    if weights is not None:
+        mean = np.average(rows, axis=0, weights=weights)
+        variance = float(np.average(np.sum((rows - mean) ** 2, axis=1), weights=weights))
     if variance <= ROUNDING**2:
         return 0.0
     # Var(G_i) = μ_i (1 − μ_i) / (α₀ + 1), summed over i. One-hot rows give α₀ = 0: a limit.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from numbers import Real
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from caltest._visible import quoted
 from caltest.exceptions import InputError
 
 Parameters: TypeAlias = dict[str, float | str]
+K = TypeVar("K", bound="Kernel | MatrixKernel")
 Terms: TypeAlias = "tuple[tuple[Kernel, Array | None], ...]"
 
 
@@ -71,8 +72,11 @@ class Kernel(ABC):
     def bound(self) -> float:
         """An upper bound of the absolute value of k(s, t) over the simplex."""
 
-    def fitted(self, probs: ArrayLike) -> Kernel:
-        """Replace bandwidth rules by numbers read off the predictions ``probs`` (n, m)."""
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Kernel:
+        """Replace bandwidth rules by numbers read off the predictions ``probs`` (n, m).
+
+        Rows count as ``weights`` (n,) say, all alike by default.
+        """
         return self
 
     @property
@@ -164,8 +168,8 @@ class _Composite(Kernel):
     def paired(self, x: Array, y: Array) -> Array:
         return reduce(self._join, (kernel.paired(x, y) for kernel in self.kernels))
 
-    def fitted(self, probs: ArrayLike) -> Self:
-        return type(self)(tuple(kernel.fitted(probs) for kernel in self.kernels))
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
+        return type(self)(tuple(fitted(kernel, probs, weights) for kernel in self.kernels))
 
     @property
     def parameters(self) -> Parameters:
@@ -255,8 +259,8 @@ class Scaled(Kernel):
     def bound(self) -> float:
         return self.scale * self.kernel.bound
 
-    def fitted(self, probs: ArrayLike) -> Scaled:
-        return Scaled(self.kernel.fitted(probs), self.scale)
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Scaled:
+        return Scaled(fitted(self.kernel, probs, weights), self.scale)
 
     @property
     def parameters(self) -> Parameters:
@@ -278,6 +282,12 @@ def _scaled(values: Array, scale: float) -> Array:
 
 def _in_product(kernel: Kernel) -> str:
     return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
+
+
+def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
+    """Fit a kernel, perhaps one of the user's that knows no weights."""
+    found = kernel.fitted(probs) if weights is None else kernel.fitted(probs, weights)
+    return cast("K", found)
 
 
 def _merged_parameters(kernels: Iterable[Kernel]) -> Parameters:
@@ -360,11 +370,11 @@ class MatrixKernel:
                 _check_size(kernel.bound * float(np.abs(matrix).max()))
         object.__setattr__(self, "parts", tuple(zip(kernels, matrices, strict=True)))
 
-    def fitted(self, probs: ArrayLike) -> MatrixKernel:
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> MatrixKernel:
         """Replace bandwidth rules by numbers read off the predictions ``probs`` (n, m)."""
         probs = np.asarray(probs, dtype=np.float64)
         self._check_classes(probs.shape[1])
-        return MatrixKernel((kernel.fitted(probs), matrix) for kernel, matrix in self.parts)
+        return MatrixKernel((fitted(kernel, probs, weights), matrix) for kernel, matrix in self.parts)
 
     @property
     def terms(self) -> Terms:

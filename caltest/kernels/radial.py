@@ -48,10 +48,10 @@ class _WithBandwidth(Kernel):
     def _check(self, metric: Distance) -> None:
         """Refuse distances for which this is no kernel."""
 
-    def fitted(self, probs: ArrayLike) -> Self:
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
         if not isinstance(self.bandwidth, str):
             return self
-        fit = resolve(self.bandwidth, probs, self.distance)
+        fit = resolve(self.bandwidth, probs, self.distance, weights)
         # Every subclass is a dataclass with these fields.
         return replace(self, bandwidth=fit.value, _fit=fit)  # type: ignore[type-var]
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from caltest._arguments import arguments, check_takes
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._arguments import arguments, check_takes, takes
 from caltest._visible import quoted
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import Additive, Combined, Form, LabelFunction, Side
 from caltest.predictive import Predictive
@@ -76,13 +79,13 @@ class Statistic(ABC):
     def given(self, predictions: Rows) -> Form:
         """Do all the work that depends on the predictions only; return a function of the labels."""
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Do it for very many rows, which are then given a part at a time.
 
         Parameters
         ----------
         whole
-            Number of rows n.
+            How many rows there are, and how they count.
         glimpse
             Returns some of the rows, to fit options to.
 
@@ -126,6 +129,10 @@ class Statistic(ABC):
         """Return the statistic with what it leaves to chance drawn from the seed of a test."""
         return self
 
+    def at(self, places: NDArray[np.intp]) -> Statistic:
+        """Return the statistic of some of the rows, where an option has an entry for each."""
+        return self
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
@@ -147,16 +154,31 @@ class RowSum(Statistic):
     """A statistic that is a sum over rows, with nothing to fit: any part of the rows has its own."""
 
     @abstractmethod
-    def of_rows(self, rows: Rows, whole: int) -> Additive:
-        """Return the form of some rows of ``whole``, in units of all."""
+    def of_rows(self, rows: Rows, whole: float) -> Additive:
+        """Return the form of some rows of ``whole`` in all, or of that weight, in units of all."""
 
     def given(self, predictions: Rows) -> Additive:
         """Fix the predictions."""
-        return self.of_rows(predictions, predictions.n_samples)
+        return self.of_rows(predictions, predictions.total)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit."""
-        return Partwise(self, partial(self.of_rows, whole=whole))
+        return Partwise(self, partial(self.of_rows, whole=whole.total))
+
+
+@dataclass(frozen=True, eq=False)
+class _Counting:
+    """A function that gets the weights of all rows, a copy, each time."""
+
+    function: Callable[..., float]
+    weights: NDArray[np.float64]
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, probs: Any, labels: Any) -> float:
+        return self.function(probs, labels, self.weights.copy())
 
 
 @arguments()
@@ -167,7 +189,8 @@ class FunctionStatistic(Statistic):
     Attributes
     ----------
     function
-        Takes predictions (n, m) and labels (n,), returns a number.
+        Takes predictions (n, m) and labels (n,), returns a number. One with a third argument is given
+        the weights of the rows there, (n,), 1 on average.
     """
 
     function: Callable[[Any, Any], float]
@@ -177,7 +200,8 @@ class FunctionStatistic(Statistic):
             raise InputError(
                 f"function is {quoted(self.function)}; give a function f(probs, labels) -> float."
             )
-        check_takes("function", self.function, "probs", "labels")
+        if not takes("probs", "labels", "weights", of=self.function):
+            check_takes("function", self.function, "probs", "labels")
 
     measures: ClassVar[str] = "the value of your function"
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
@@ -188,8 +212,20 @@ class FunctionStatistic(Statistic):
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def given(self, predictions: Rows) -> LabelFunction:
-        """Fix the predictions."""
-        return LabelFunction(self.function, predictions.probs)
+        """Fix the predictions, and the weights where there are any."""
+        if predictions.weights is None and takes("probs", "labels", of=self.function):
+            return LabelFunction(self.function, predictions.probs)
+        if not takes("probs", "labels", "weights", of=self.function):
+            raise InputError(
+                "{argument} takes {found} and no weights; write it as def f(probs, labels, weights), "
+                "or leave the weights out.",
+                argument="function",
+                found="two arguments",
+            )
+        weights = predictions.weights
+        if weights is None:
+            weights = np.ones(predictions.n_samples)
+        return LabelFunction(_Counting(self.function, weights), predictions.probs)
 
     def given_densities(self, predictive: Predictive) -> LabelFunction:
         """Fix the predicted distributions: the function is called with them and the outcomes."""

@@ -27,8 +27,10 @@ from caltest.forms import (
     Term,
     Weights,
     incomplete_cholesky,
+    scaled,
 )
 from caltest.kernels import Gaussian, Kernel, LinearGaussian, MatrixKernel
+from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.statistics.base import Statistic
@@ -129,10 +131,14 @@ class Groups:
 #
 # With a kernel matrix K and K_c = K + c I, c = λ n, the CKCE is Σ_ij W_ij ⟨D_i, D_j⟩ for
 # W = K_c⁻¹ K K_c⁻¹. From features with K = ΦΦᵀ, W = ΨΨᵀ for Ψ = Φ (ΦᵀΦ + c I)⁻¹.
+#
+# Where rows count w, n in all, the regression that minimises Σ w_i ‖d_i − f(g_i)‖² + λ n ‖f‖² is
+# f = Σ_i α_i k(g_i, ·) with α = S (SKS + c I)⁻¹ S D, S² = diag(w). So CKCE = αᵀKα has W = S V S, V as
+# above for the kernel matrix SKS.
 
 
-#: Rules for λ, as functions of the number of rows; cross-validation is none.
-RULES: dict[str, Callable[[int], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
+#: Rules for λ, as functions of the (effective) number of rows; cross-validation is none.
+RULES: dict[str, Callable[[float], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
 
 LARGEST = 1e6  # λ; beyond, the CKCE is SKCE_b over λ² but for rounding
 BYTES_A_PAIR = 17  # peak of `dense_weights`: two n×n matrices; measured 16.3 at n = 10 000
@@ -396,6 +402,12 @@ class CKCE(Statistic):
     def _options(self) -> tuple[Any, ...]:
         return self.kernel, self.regularization, self.method, self.features, self.groups, self.seed
 
+    def at(self, places: NDArray[np.intp]) -> CKCE:
+        """Return the statistic of the groups at these places."""
+        if not isinstance(self.groups, Groups):
+            return self
+        return replace(self, groups=replace(self.groups, values=self.groups.values[places]))
+
     def fitted(self, predictions: Rows) -> Self:
         """Replace the rules for bandwidth, λ and method by what they give here."""
         if self._fit is not None and self._fit.predictions is predictions:
@@ -405,12 +417,22 @@ class CKCE(Statistic):
         method = self._method_for(n)
         if method == "exact":
             check_memory(n)
-        fitted = replace(self, kernel=self.kernel.fitted(predictions.probs), method=method)
+        kernel = fitted_kernel(self.kernel, predictions.probs, predictions.weights)
+        fitted = replace(self, kernel=kernel, method=method)
         factor, trace_error = fitted._factor(predictions)
         regularization, rule = self.regularization, "given"
         if isinstance(regularization, str):
             rule, explicit = regularization, RULES[regularization]
-            regularization = explicit(n) if explicit else fitted._cross_validated(predictions, factor)
+            if explicit is None and predictions.weights is not None:
+                raise InputError(
+                    "regularization='cv' counts all rows alike; with weights give a number, or "
+                    "'n^-1/4'."
+                )
+            regularization = (
+                explicit(predictions.effective)
+                if explicit
+                else fitted._cross_validated(predictions, factor)
+            )
         elif self._fit is not None:
             rule = self._fit.rule
         fitted = replace(fitted, regularization=regularization)
@@ -421,13 +443,16 @@ class CKCE(Statistic):
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, its weights a matrix or of low rank."""
         fitted = self.fitted(predictions)
-        n, probs = predictions.n_samples, predictions.probs
+        n, probs, roots = predictions.n_samples, predictions.probs, _roots(predictions)
         _, label_kernel = fitted.kernel.terms[0]
         c = cast("float", fitted.regularization) * n
         factor = cast("_Fit", fitted._fit).factor
         if factor is not None:
-            return FeatureSquares(probs, feature_weights(factor, c), label_kernel)
-        weights = DenseWeights(dense_weights(fitted._kernel_matrix(predictions), n, c))
+            features = feature_weights(factor if roots is None else factor * roots[:, None], c)
+            features = features if roots is None else features * roots[:, None]
+            return FeatureSquares(probs, features, label_kernel)
+        kernel_matrix = scaled(fitted._kernel_matrix(predictions), roots)
+        weights = scaled(DenseWeights(dense_weights(kernel_matrix, n, c)), roots)
         return Pairwise(probs, (Term(weights, label_kernel),), scale=1.0, diagonal=True)
 
     @property
@@ -490,7 +515,7 @@ class CKCE(Statistic):
         if self.features is None:
             m, n = predictions.n_classes, predictions.n_samples  # the inner product takes m columns
             rule = RULES.get(str(self.regularization))
-            strength = rule(n) if rule else self.regularization
+            strength = rule(predictions.effective) if rule else self.regularization
             left = 0.0 if isinstance(strength, str) else _ENOUGH * strength * n
             enough = left / self._trace(predictions)
             return self._incomplete(predictions, m + _MOST_COLUMNS, m + FEATURES, enough)
@@ -544,6 +569,12 @@ class JKCE(UnbiasedSKCE):
 
 
 # ------------------------------------------------------------------ checks
+
+
+def _roots(predictions: Rows) -> Array | None:
+    """Return the roots of weights that add up to the number of rows."""
+    w = predictions.weights
+    return None if w is None else np.sqrt(w / w.mean())
 
 
 def _check_kernel(kernel: Kernel | MatrixKernel) -> None:

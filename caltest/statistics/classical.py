@@ -14,9 +14,16 @@ from scipy.special import xlogy
 from caltest._arguments import arguments, choose, positive_integer
 from caltest._narrow import over_columns
 from caltest.binning import EqualMass
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.exceptions import Argument, Phrase
-from caltest.forms import LabelFunction, LinearSum, LogisticRecalibration, PearsonGroups, Standardised
+from caltest.forms import (
+    LabelFunction,
+    LinearSum,
+    LogisticRecalibration,
+    PearsonGroups,
+    Standardised,
+    WeightedRecalibration,
+)
 from caltest.forms.base import CERTAIN, Array, Labels
 from caltest.pvalues import Alternative
 from caltest.statistics.base import SIGNED, Partwise, Statistic
@@ -81,7 +88,8 @@ class HosmerLemeshow(Statistic):
     def given(self, predictions: Rows) -> PearsonGroups:
         """Fix the predictions and their groups."""
         two_classes(self, predictions)
-        return PearsonGroups(predictions.probs, EqualMass(self.groups).cells(predictions.probs))
+        probs, weights = predictions.probs, predictions.weights
+        return PearsonGroups(probs, EqualMass(self.groups).cells_of(predictions), weights=weights)
 
 
 @arguments()
@@ -118,19 +126,20 @@ class CalibrationInTheLarge(Statistic):
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
         two_classes(self, predictions)
-        probs = predictions.probs
-        variance = float(over_columns(np.multiply, probs).sum())
+        probs, weights = predictions.probs, predictions.weights
+        variances = over_columns(np.multiply, probs)
+        variance = float(variances.sum() if weights is None else weights**2 @ variances)
         if variance <= CERTAIN:
-            return _AllCertain(_errors_of_certainty(probs), probs)
-        return LinearSum(_errors(probs) / np.sqrt(variance), probs)
+            return _AllCertain(predictions.weighted(_errors_of_certainty(probs)), probs)
+        return LinearSum(predictions.weighted(_errors(probs)) / np.sqrt(variance), probs)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
         return Partwise(self, self._of_part)
 
     def _of_part(self, predictions: Rows) -> Standardised:
         two_classes(self, predictions)
-        return Standardised(_errors(predictions.probs), predictions.probs)
+        return Standardised(predictions.weighted(_errors(predictions.probs)), predictions.probs)
 
 
 def _errors(probs: Array) -> Array:
@@ -214,10 +223,11 @@ class CoxRecalibration(Statistic):
         """Which test."""
         return {"test": self.test}
 
-    def given(self, predictions: Rows) -> LogisticRecalibration:
+    def given(self, predictions: Rows) -> WeightedRecalibration:
         """Fix the predictions."""
         two_classes(self, predictions)
-        return LogisticRecalibration(predictions.probs, _TESTS[self.test])
+        kind = LogisticRecalibration if predictions.weights is None else WeightedRecalibration
+        return kind(predictions.probs, _TESTS[self.test], predictions.weights)
 
 
 # ------------------------------------------------------------------ corp
@@ -231,8 +241,9 @@ class _MCB(Statistic):
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, tied ones pooled."""
         scores, group = np.unique(two_classes(self, predictions), return_inverse=True)
-        sizes = np.bincount(group).astype(np.float64)
-        evaluate = partial(_miscalibration, self.score, scores, group.reshape(-1), sizes)
+        group, weights = group.reshape(-1), predictions.weights
+        sizes = np.bincount(group, weights=weights).astype(np.float64)
+        evaluate = partial(_miscalibration, self.score, scores, group, sizes, weights)
         return LabelFunction(evaluate, predictions.probs)
 
 
@@ -286,20 +297,29 @@ class LogMCB(_MCB):
 
 
 def _miscalibration(
-    score: str, scores: Array, group: Any, sizes: Array, probs: Array, labels: Labels
+    score: str,
+    scores: Array,
+    group: Any,
+    sizes: Array,
+    weights: Array | None,
+    probs: Array,
+    labels: Labels,
 ) -> float:
-    positives = np.bincount(group, weights=labels, minlength=len(sizes)).astype(np.float64)
+    count = partial(np.bincount, group, minlength=len(sizes))
+    positives = count(weights=labels if weights is None else weights * labels).astype(np.float64)
+    negatives = sizes - positives
+    if weights is not None:  # without rounding, which a logarithm of 0 would make much of
+        negatives = count(weights=weights * (labels == 0)).astype(np.float64)
     recalibrated = isotonic_regression(positives / sizes, weights=sizes).x
     if score == "brier":
         # Σ (y − p)² − Σ (y − q)² with y² = y.
         gain = scores**2 - recalibrated**2
         return float((sizes @ gain - 2.0 * positives @ (scores - recalibrated)) / sizes.sum())
     recalibrated = np.clip(recalibrated, 0.0, 1.0)
-    return float(
-        (_log_loss(scores, positives, sizes) - _log_loss(recalibrated, positives, sizes)) / sizes.sum()
-    )
+    before, after = (_log_loss(q, positives, negatives) for q in (scores, recalibrated))
+    return float((before - after) / sizes.sum())
 
 
-def _log_loss(q: Array, positives: Array, sizes: Array) -> float:
+def _log_loss(q: Array, positives: Array, negatives: Array) -> float:
     with np.errstate(divide="ignore"):
-        return float(-np.sum(xlogy(positives, q) + xlogy(sizes - positives, 1.0 - q)))
+        return float(-np.sum(xlogy(positives, q) + xlogy(negatives, 1.0 - q)))

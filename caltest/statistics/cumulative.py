@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, choose
 from caltest.binning import Binning, EqualMass
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
 from caltest.forms.base import Array
 from caltest.forms.paths import BrownianFunctional
@@ -33,16 +33,19 @@ class _PathStatistic(Statistic):
 
     def given(self, predictions: Rows) -> CumulativeDifference:
         """Fix the predictions and their order."""
-        return CumulativeDifference(two_classes(self, predictions), self.functional)
+        return CumulativeDifference(
+            two_classes(self, predictions), self.functional, predictions.weights
+        )
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Look at C at quantiles of a glimpse of the scores only: all are too many to sort."""
         shares = np.arange(1, GRID) / GRID
         edges = np.unique(np.quantile(two_classes(self, glimpse()), shares, method="inverted_cdf"))
-        return Partwise(self, partial(self._on_grid, whole, edges))
+        return Partwise(self, partial(self._on_grid, whole.total, edges))
 
-    def _on_grid(self, whole: int, edges: Array, predictions: Rows) -> GriddedDifference:
-        return GriddedDifference(two_classes(self, predictions), edges, whole, self.functional)
+    def _on_grid(self, whole: float, edges: Array, predictions: Rows) -> GriddedDifference:
+        scores, weights = two_classes(self, predictions), predictions.weights
+        return GriddedDifference(scores, edges, whole, self.functional, weights=weights)
 
 
 @arguments()
@@ -143,7 +146,9 @@ class _LargestSigned(Statistic):
     def given_shifted(self, predictions: Rows, shifted: Rows) -> LargestError:
         """Fix the intervals by the predictions, and what is expected in them by shifted ones."""
         two_classes(self, predictions)
-        return LargestError(shifted.probs, self._intervals(predictions), self._side)
+        w = predictions.weights  # the 1 under the sum is a row that counts as rows do on average
+        counted = None if w is None else w / w.mean()
+        return LargestError(shifted.probs, self._intervals(predictions), self._side, counted)
 
     def _intervals(self, predictions: Rows) -> Intervals:
         raise NotImplementedError
@@ -240,7 +245,7 @@ class LargestBinError(_LargestSigned):
     measures: ClassVar[str] = "largest standardised error of a bin"
 
     def _intervals(self, predictions: Rows) -> Intervals:
-        cells: NDArray[np.intp] = self.binning.cells(predictions.probs)
+        cells: NDArray[np.intp] = self.binning.cells_of(predictions)
         return Intervals.of_cells(cells)
 
     @property

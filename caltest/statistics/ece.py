@@ -12,7 +12,7 @@ from scipy.fft import dct, idct
 
 from caltest._arguments import Whole, arguments, choose
 from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.exceptions import InputError
 from caltest.forms import BinnedDistance, BinnedSquares, Gridded, GriddedBins, LinearSum
 from caltest.forms.base import Array
@@ -24,6 +24,7 @@ from caltest.statistics.base import SIGNED, AllRowsNeededError, Partwise, RowSum
 # ------------------------------------------------------------------ ece
 
 
+_ALONE = 1.0 + 1e-9  # effective rows of a bin that holds one
 _DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 
 
@@ -39,21 +40,22 @@ class _BinnedStatistic(Statistic):
         return replace(self, binning=default)
 
     def _cells(self, predictions: Rows) -> Any:
-        return cast("Binning", self.fitted(predictions).binning).cells(predictions.probs)
+        return cast("Binning", self.fitted(predictions).binning).cells_of(predictions)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Bin one probability; the bins of equal mass are those of a glimpse of the rows."""
         rows = glimpse()
         fitted = self.fitted(rows)
         if rows.n_classes > 2 or not isinstance(fitted.binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(fitted.binning).__name__} are found in all rows.")
-        edges = fitted.binning.edges_of(rows.probs[:, 1])
-        return Partwise(fitted, partial(fitted._on_grid, whole, edges[1:-1]))
+        edges = fitted.binning.edges_of_rows(rows)
+        return Partwise(fitted, partial(fitted._on_grid, whole.total, edges[1:-1]))
 
-    def _on_grid(self, whole: int, edges: Array, predictions: Rows) -> GriddedBins:
-        return GriddedBins(two_classes(self, predictions), edges, whole, self._measure)
+    def _on_grid(self, whole: float, edges: Array, predictions: Rows) -> GriddedBins:
+        scores, weights = two_classes(self, predictions), predictions.weights
+        return GriddedBins(scores, edges, whole, self._measure, weights=weights)
 
-    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: float) -> Array:
         """Return the values of bins of one probability, see :class:`GriddedBins`."""
         raise NotImplementedError
 
@@ -78,9 +80,11 @@ class _DistanceStatistic(_BinnedStatistic):
     def given(self, predictions: Rows) -> BinnedDistance:
         """Fix the predictions and their bins."""
         cells = self._cells(predictions)
-        return BinnedDistance(predictions.probs, cells, self.distance, self.maximum)
+        return BinnedDistance(
+            predictions.probs, cells, self.distance, self.maximum, weights=predictions.weights
+        )
 
-    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: float) -> Array:
         # Both classes have the same error, in size.
         errors = np.abs(residuals) / sizes
         factor = {"tv": 1.0, "l1": 2.0, "l2": np.sqrt(2.0), "sqeuclidean": 2.0 * errors}[self.distance]
@@ -215,13 +219,13 @@ class SquaredECE(_BinnedStatistic):
 
     def given(self, predictions: Rows) -> BinnedSquares:
         """Fix the predictions and their bins."""
-        cells = self._cells(predictions)
-        sizes = np.bincount(cells).astype(np.float64)
-        quadratic = _share(predictions) / (sizes * predictions.n_samples)
+        cells, weights = self._cells(predictions), predictions.weights
+        sizes = np.bincount(cells, weights=weights).astype(np.float64)
+        quadratic = _share(predictions) / (sizes * predictions.total)
         linear = np.zeros((len(sizes), predictions.n_classes))
-        return BinnedSquares(predictions.probs, cells, quadratic, linear, 0.0)
+        return BinnedSquares(predictions.probs, cells, quadratic, linear, 0.0, weights=weights)
 
-    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: float) -> Array:
         return np.asarray((residuals**2 / sizes).sum(axis=1) / n)
 
 
@@ -256,24 +260,37 @@ class DebiasedECE(_BinnedStatistic):
         """Fix the predictions and their bins.
 
         With S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/|b|², a bin's term is
-        ‖S‖²/(|b| − 1) + (2 S·E + ‖E‖²)/(|b| (|b| − 1)) − |b|/(|b| − 1), over n.
+        ‖S‖²/(|b| − 1) + (2 S·E + ‖E‖²)/(|b| (|b| − 1)) − |b|/(|b| − 1), over n. Of rows of weights w,
+        |b| and n are their sums, and |b| − 1 is (Σ w)²/Σ w² − 1: a mean label's variance is
+        Σ_k ȳ_k (1 − ȳ_k) over that, without bias.
         """
-        cells, n = self._cells(predictions), predictions.n_samples
-        sizes = np.bincount(cells).astype(np.float64)
-        expected = np.stack([np.bincount(cells, weights=p) for p in predictions.probs.T], axis=1)
-        many = sizes > 1
+        cells, n, weights = self._cells(predictions), predictions.total, predictions.weights
+        sizes = np.bincount(cells, weights=weights).astype(np.float64)
+        columns = predictions.weighted(predictions.probs).T
+        expected = np.stack([np.bincount(cells, weights=p) for p in columns], axis=1)
+        effective = sizes
+        if weights is not None:
+            effective = sizes**2 / np.bincount(cells, weights=weights**2)
+        many = effective > _ALONE
         per_pair = np.zeros_like(sizes)
-        np.divide(_share(predictions), sizes * (sizes - 1.0) * n, out=per_pair, where=many)
+        np.divide(_share(predictions), sizes * (effective - 1.0) * n, out=per_pair, where=many)
         constant = per_pair @ (np.einsum("bk,bk->b", expected, expected) - sizes**2)
         return BinnedSquares(
             predictions.probs,
             cells,
-            sizes * per_pair,
+            effective * per_pair,
             2.0 * per_pair[:, None] * expected,
             float(constant),
+            weights=weights,
         )
 
-    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: int) -> Array:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
+        """Bin one probability of rows that count alike."""
+        if whole.total != whole.rows or whole.pairs != whole.rows * (whole.rows - 1.0):
+            raise AllRowsNeededError(f"{self.name!r} needs all rows at once, where they have weights.")
+        return super().in_parts(whole, glimpse)
+
+    def _measure(self, residuals: Array, expected: Array, sizes: Array, n: float) -> Array:
         residuals, expected, sizes = (each[..., sizes > 1] for each in (residuals, expected, sizes))
         share = (residuals + expected) / sizes
         debiased = (residuals / sizes) ** 2 - share * (1.0 - share) / (sizes - 1.0)
@@ -307,10 +324,10 @@ class ESCE(RowSum):
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
     default_lens: ClassVar[str | None] = "top_label"
 
-    def of_rows(self, rows: Rows, whole: int) -> LinearSum:
+    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
         """Return T = Σ_i (y_i − p_i)/n."""
         p = two_classes(self, rows)
-        return LinearSum(np.column_stack([-p, 1.0 - p]) / whole, rows.probs)
+        return LinearSum(rows.weighted(np.column_stack([-p, 1.0 - p])) / whole, rows.probs)
 
 
 def _share(predictions: Rows) -> float:
@@ -377,9 +394,9 @@ class SmoothECE(RowSum):
         """The grid."""
         return {"grid": self.grid}
 
-    def of_rows(self, rows: Rows, whole: int) -> SmoothedResiduals:
+    def of_rows(self, rows: Rows, whole: float) -> SmoothedResiduals:
         """Put the rows on the grid."""
-        return SmoothedResiduals(two_classes(self, rows), self.grid, whole)
+        return SmoothedResiduals(two_classes(self, rows), self.grid, whole, weights=rows.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,11 +408,12 @@ class SmoothedResiduals(Gridded):
     grid
         Cells of the grid.
     whole
-        How many rows there are in all, where these are only some of them. Default None: these.
+        How many rows there are in all, where these are only some of them, or of what weight. Default
+        None: these.
     """
 
     grid: int
-    whole: int | None = None
+    whole: float | None = None
 
     @property
     def n_cells(self) -> int:

@@ -15,7 +15,7 @@ from caltest._arguments import OneOf, arguments, as_float
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import generator
 from caltest._visible import quoted
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, Form, GriddedDifference
 from caltest.forms.base import ROUNDING, Labels, Moments
@@ -101,7 +101,8 @@ def _as_of_pairs(form: FeatureSquares, rows: Any, whole: int, workers: Workers) 
     k = len(probs)
     some = replace(form, probs=probs, features=features, scale=1.0 / (k * (k - 1)), whole=None)
     found = some.moments(workers)
-    return replace(found, variance=k * (k - 1) / (whole * (whole - 1)) * found.variance)
+    scaling = form.scale / (1.0 / (whole * (whole - 1.0)))  # 1, but for rows that count differently
+    return replace(found, variance=scaling**2 * k * (k - 1) / (whole * (whole - 1)) * found.variance)
 
 
 def _as_of_all(form: Any, whole: int) -> Moments:
@@ -114,6 +115,10 @@ def _as_of_all(form: Any, whole: int) -> Moments:
     share = form.n_samples / whole
     skewness = found.skewness * float(np.sqrt(share))
     return replace(found, variance=found.variance / share, skewness=skewness)
+
+
+def _fitted(kernel: Exponential, rows: Rows) -> Exponential:
+    return kernel.fitted(rows.probs, rows.weights)
 
 
 def _same(rows: Rows) -> Rows:
@@ -208,7 +213,7 @@ class Omnibus(Statistic):
         """Fit the kernel's bandwidth to the predictions, and decide on the approximation."""
         return replace(
             self,
-            kernel=self.kernel.fitted(fitting_rows(predictions).probs),
+            kernel=_fitted(self.kernel, fitting_rows(predictions)),
             approximation=chosen(self.approximation, self.kernel, predictions),
         )
 
@@ -234,19 +239,19 @@ class Omnibus(Statistic):
         n = predictions.n_samples
         known = chosen(self.approximation, self.kernel, predictions)
         if n > HELD_UP_TO and known is not None:
-            return _combined(self._looks(fitting_rows(predictions), n), predictions)
+            return _combined(self._looks(fitting_rows(predictions), predictions.whole), predictions)
         return _combined(self.fitted(predictions)._looks(predictions), predictions)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Fit every part, and what its values are standardised by, to a glimpse of the rows."""
         rows = glimpse()
         method = "nystrom" if self.approximation in (None, "auto") else self.approximation
-        fitted = replace(self, kernel=self.kernel.fitted(rows.probs), approximation=method)
+        fitted = replace(self, kernel=_fitted(self.kernel, rows), approximation=method)
         return Partwise(fitted, partial(_combined, fitted._looks(rows, whole)))
 
-    def _looks(self, rows: Rows, whole: int | None = None) -> list[_Look]:
-        """Return the parts; of very many rows, ``whole`` of them, they are fitted to ``rows``."""
-        kernel, lens = self.kernel.fitted(rows.probs), None if rows.n_classes == 2 else TopLabel()
+    def _looks(self, rows: Rows, whole: Extent | None = None) -> list[_Look]:
+        """Return the parts; of very many rows, of ``whole``, they are fitted to ``rows``."""
+        kernel, lens = _fitted(self.kernel, rows), None if rows.n_classes == 2 else TopLabel()
         widths = [multiple * float(kernel.bandwidth) for multiple in self.multiples]
         parts: list[tuple[str, Statistic, Alternative, float, Lens | None]] = [
             (
@@ -270,6 +275,6 @@ class Omnibus(Statistic):
                 continue
             view = rows if through is None else through.reduce(rows)
             given = statistic.in_parts(whole, partial(_same, view)).given
-            known = _as_of_all(given(view), whole)
+            known = _as_of_all(given(view), whole.rows)
             looks.append(_Look(name, given, side, rounding, through, known))
         return looks

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, MeanSquare, MeanSurprise, Standardised
 from caltest.forms.base import CERTAIN, Array
@@ -65,9 +65,9 @@ class ECD(RowSum):
     measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def of_rows(self, rows: Rows, whole: int) -> LinearSum:
+    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
         """Return a sum of one entry a row."""
-        table = rows.surprises(self.clip)
+        table = rows.weighted(rows.surprises(self.clip))
         table /= whole
         return LinearSum(table, rows.probs)
 
@@ -160,9 +160,9 @@ class Brier(RowSum):
     measures: ClassVar[str] = "Brier score less its expectation if calibrated, over-confident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def of_rows(self, rows: Rows, whole: int) -> LinearSum:
+    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
         """Return the mean over the rows of score less expected score."""
-        table = _brier_deviations(rows.probs)
+        table = rows.weighted(_brier_deviations(rows.probs))
         table /= whole
         return LinearSum(table, rows.probs)
 
@@ -223,17 +223,19 @@ class Spiegelhalter(Statistic):
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
-        probs = predictions.probs
-        table = _brier_deviations(probs)
-        variance = float(np.vdot(probs * table, table))
+        probs, table = predictions.probs, _brier_deviations(predictions.probs)
+        counted = predictions.weighted(table)
+        variance = float(np.vdot(probs * counted, counted))
         if variance > CERTAIN:
-            table /= np.sqrt(variance)
-            return LinearSum(table, probs)
+            counted /= np.sqrt(variance)
+            return LinearSum(counted, probs)
         return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
-        return Partwise(self, lambda rows: Standardised(_brier_deviations(rows.probs), rows.probs))
+        return Partwise(
+            self, lambda rows: Standardised(rows.weighted(_brier_deviations(rows.probs)), rows.probs)
+        )
 
 
 def _brier_deviations(probs: Array) -> Array:

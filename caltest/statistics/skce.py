@@ -14,9 +14,10 @@ from caltest._arguments import Whole, arguments, choose, real_kernel
 from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data import Rows, glimpse
+from caltest.data import Extent, Rows, glimpse
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import (
+    BoundedPairMean,
     BoundedPairwise,
     ComputedFeatures,
     Features,
@@ -25,13 +26,17 @@ from caltest.forms import (
     KernelWeights,
     LandmarkFeatures,
     PairMean,
+    Pairwise,
     RoundedFeatures,
+    ScaledFeatures,
     TailBound,
     Term,
     UStatistic,
     incomplete_cholesky,
+    rounded,
+    scaled,
 )
-from caltest.kernels import Exponential, Kernel, MatrixKernel
+from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.statistics.base import AllRowsNeededError, Partwise, Statistic
@@ -59,6 +64,7 @@ Those of more rows are fitted to some, evenly spaced in an order that hangs on t
 and rounded, to be added up fast.
 """
 
+_EVEN = 8.0  # times the mean weight: with larger ones, features are not rounded
 FULL_ROWS, FULL_SIZE = 5000, 4e8
 """Rows n, and n² m, up to which "auto" takes the kernel itself: 999 draws take some two seconds.
 
@@ -137,12 +143,30 @@ class LowRank:
         scale: float,
         *,
         diagonal: bool,
-        whole: int | None = None,
+        whole: float | None = None,
     ) -> FeatureSquares:
-        """Return scale · Σ_ij ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j."""
+        """Return scale · Σ_ij w_i w_j ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or those with i ≠ j."""
         _, matrix = kernel.terms[0]
-        probs = self.predictions.probs
-        return FeatureSquares(probs, self.features, matrix, scale, diagonal, whole)
+        features, weights = self.features, self.predictions.weights
+        if weights is not None:
+            features = _counted(features, weights)
+        return FeatureSquares(self.predictions.probs, features, matrix, scale, diagonal, whole)
+
+
+def _counted(features: Features, weights: NDArray[np.float64]) -> Features:
+    """Return features of rows that count differently.
+
+    Those that were rounded are rounded anew, unless a few rows count so much that little would be left
+    of the others; what is computed later is not rounded.
+    """
+    if isinstance(features, RoundedFeatures):
+        values = features.values * weights[:, None]
+        if weights.max() <= _EVEN * weights.mean():
+            return RoundedFeatures(rounded(values, float(np.abs(values).max())))
+        return values
+    if isinstance(features, np.ndarray):
+        return features * weights[:, None]
+    return ScaledFeatures(features, weights)
 
 
 def _directions(rank: int) -> int:
@@ -153,7 +177,10 @@ def fitting_rows(predictions: Rows) -> Rows:
     """Return the rows that bandwidths and features are fitted to: all, or a glimpse of very many."""
     if predictions.n_samples <= HELD_UP_TO:
         return predictions
-    return glimpse(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
+    if predictions.weights is None:
+        return glimpse(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
+    numbers = np.arange(predictions.n_samples, dtype=np.float64)[:, None]
+    return predictions.take(glimpse([numbers]).probs[:, 0].astype(np.intp))
 
 
 def chosen(
@@ -201,7 +228,7 @@ class _SKCE(Statistic):
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
-        return replace(self, kernel=self.kernel.fitted(predictions.probs))
+        return replace(self, kernel=fitted(self.kernel, predictions.probs, predictions.weights))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -214,9 +241,22 @@ class _SKCE(Statistic):
         return self.kernel.notes
 
     def _terms(self, predictions: Rows) -> tuple[Term, ...]:
-        probs = predictions.probs
-        kernel = self.kernel.fitted(probs)
-        return tuple(Term(KernelWeights(part, probs), matrix) for part, matrix in kernel.terms)
+        probs, by = predictions.probs, predictions.weights
+        kernel = fitted(self.kernel, probs, by)
+        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in kernel.terms)
+
+    def _bounded(
+        self,
+        kind: type[BoundedPairwise],
+        form: Pairwise,
+        predictions: Rows,
+        inequality: Literal["mcdiarmid", "hoeffding"],
+    ) -> Pairwise:
+        """Return a form with its bound, and its Gram matrix, if all rows count alike."""
+        if predictions.weights is not None:
+            return form
+        bound = self._tail_bound(predictions, inequality)
+        return kind(form.probs, form.kernel_terms, form.scale, form.diagonal, bound)
 
     def _tail_bound(
         self, predictions: Rows, inequality: Literal["mcdiarmid", "hoeffding"]
@@ -243,33 +283,34 @@ class _AllPairs(_SKCE):
         """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
         method = self._chosen(predictions)
         if method is None:
-            fitted = super().fitted(predictions)
-            return fitted if fitted.approximation is None else replace(fitted, approximation=None)
-        fitted = replace(super().fitted(fitting_rows(predictions)), approximation=method)
-        return replace(fitted, _fit=LowRank.of(fitted.kernel, predictions, method, self.rank))
+            found = super().fitted(predictions)
+            return found if found.approximation is None else replace(found, approximation=None)
+        found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
+        return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Fit the kernel's bandwidth and features to a glimpse of the rows."""
         if self.approximation is None:
             raise AllRowsNeededError(f"{self.name!r} looks at all pairs of rows.")
         method = "nystrom" if self.approximation == "auto" else self.approximation
         rows = glimpse()
-        fitted = replace(super().fitted(rows), approximation=method)
-        known = LowRank.fitted_to(fitted.kernel, rows, method, self.rank)
-        fitted = replace(fitted, _fit=known)
-        return Partwise(fitted, partial(fitted._of_part, whole))
+        found = replace(super().fitted(rows), approximation=method)
+        known = LowRank.fitted_to(found.kernel, rows, method, self.rank)
+        found = replace(found, _fit=known)
+        return Partwise(found, partial(found._of_part, whole))
 
-    def _of_part(self, whole: int, part: Rows) -> FeatureSquares:
+    def _of_part(self, whole: Extent, part: Rows) -> FeatureSquares:
         if self._fit is None:
             raise TypeError("a part needs features that were fitted")
         return self._form(self._fit.of_rows(part), self.kernel, whole)
 
-    def _form(self, features: LowRank, kernel: Kernel | MatrixKernel, whole: int) -> FeatureSquares:
+    def _form(self, features: LowRank, kernel: Kernel | MatrixKernel, whole: Extent) -> FeatureSquares:
         """Return the form of the features' rows, which are some or all of ``whole``."""
-        return features.form(kernel, self._scale(whole), diagonal=self.counts_own, whole=whole)
+        own = self.counts_own
+        return features.form(kernel, self._scale(whole), diagonal=own, whole=whole.total)
 
-    def _scale(self, n: int) -> float:
-        return n**-2.0 if self.counts_own else 1.0 / (n * (n - 1.0))
+    def _scale(self, whole: Extent) -> float:
+        return whole.total**-2.0 if self.counts_own else 1.0 / whole.pairs
 
     def _chosen(self, predictions: Rows) -> Approximation | None:
         return chosen(self.approximation, self.kernel, predictions)
@@ -279,8 +320,8 @@ class _AllPairs(_SKCE):
         if self._chosen(predictions) is None:
             return self.kernel, None
         known = self._fit is not None and self._fit.predictions is predictions
-        fitted = self if known else self.fitted(predictions)
-        return fitted.kernel, fitted._fit
+        found = self if known else self.fitted(predictions)
+        return found.kernel, found._fit
 
     @property
     def faster(self) -> Phrase:
@@ -346,18 +387,18 @@ class BiasedSKCE(_AllPairs):
     name: ClassVar[str] = "skce_b"
     counts_own: ClassVar[bool] = True
 
-    def given(self, predictions: Rows) -> BoundedPairwise | FeatureSquares:
+    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form with its diagonal."""
         kernel, low_rank = self._low_rank(predictions)
         if low_rank is not None:
-            return self._form(low_rank, kernel, predictions.n_samples)
-        return BoundedPairwise(
+            return self._form(low_rank, kernel, predictions.whole)
+        form = Pairwise(
             probs=predictions.probs,
             kernel_terms=self._terms(predictions),
-            scale=self._scale(predictions.n_samples),
+            scale=self._scale(predictions.whole),
             diagonal=True,
-            tail_bound=self._tail_bound(predictions, "mcdiarmid"),
         )
+        return self._bounded(BoundedPairwise, form, predictions, "mcdiarmid")
 
 
 @arguments()
@@ -387,18 +428,18 @@ class UnbiasedSKCE(_AllPairs):
 
     name: ClassVar[str] = "skce_uq"
 
-    def given(self, predictions: Rows) -> UStatistic | FeatureSquares:
+    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a U-statistic of degree two."""
         kernel, low_rank = self._low_rank(predictions)
         if low_rank is not None:
-            return self._form(low_rank, kernel, predictions.n_samples)
-        return UStatistic(
+            return self._form(low_rank, kernel, predictions.whole)
+        form = Pairwise(
             probs=predictions.probs,
             kernel_terms=self._terms(predictions),
-            scale=self._scale(predictions.n_samples),
+            scale=self._scale(predictions.whole),
             diagonal=False,
-            tail_bound=self._tail_bound(predictions, "hoeffding"),
         )
+        return self._bounded(UStatistic, form, predictions, "hoeffding")
 
 
 @arguments(seed=Whole(0))
@@ -475,17 +516,16 @@ class LinearSKCE(_SKCE):
 
     def given(self, predictions: Rows) -> PairMean:
         """Fix the predictions: a mean of independent terms."""
-        probs = predictions.probs
-        kernel = self.kernel.fitted(probs)
+        probs, weights = predictions.probs, predictions.weights
+        kernel = fitted(self.kernel, probs, weights)
         rows = self._pairs(probs)
-        return PairMean(
-            probs=probs,
-            rows=rows,
-            components=tuple(
-                (part.paired(probs[rows[0]], probs[rows[1]]), matrix) for part, matrix in kernel.terms
-            ),
-            tail_bound=self._tail_bound(predictions, "hoeffding"),
-        )
+        values = [(part.paired(probs[rows[0]], probs[rows[1]]), A) for part, A in kernel.terms]
+        if weights is None:
+            bound = self._tail_bound(predictions, "hoeffding")
+            return BoundedPairMean(probs, rows, tuple(values), bound)
+        counts = weights[rows[0]] * weights[rows[1]]
+        counts /= counts.mean()
+        return PairMean(probs, rows, tuple((each * counts, A) for each, A in values))
 
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
@@ -541,15 +581,15 @@ class MMCE(_SKCE):
     measures: ClassVar[str] = "squared maximum mean calibration error"
     default_lens: ClassVar[str | None] = "top_label"
 
-    def given(self, predictions: Rows) -> BoundedPairwise:
+    def given(self, predictions: Rows) -> Pairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
         two_classes(self, predictions)
-        whole = replace(self, kernel=self.kernel.fitted(predictions.probs))
-        half = replace(whole, kernel=0.5 * whole.kernel)
-        return BoundedPairwise(
+        whole = self.fitted(predictions)
+        form = Pairwise(
             probs=predictions.probs,
             kernel_terms=whole._terms(predictions),  # not the half of it: of two classes one pass does
-            scale=0.5 * predictions.n_samples**-2,
+            scale=0.5 * predictions.total**-2.0,
             diagonal=True,
-            tail_bound=half._tail_bound(predictions, "mcdiarmid"),
         )
+        half = replace(whole, kernel=0.5 * whole.kernel)
+        return half._bounded(BoundedPairwise, form, predictions, "mcdiarmid")

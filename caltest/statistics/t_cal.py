@@ -14,7 +14,7 @@ from caltest._arguments import arguments
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.binning import EqualMass
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.forms import Additive
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.statistics.base import Partwise, Statistic
@@ -84,22 +84,28 @@ class TCal(Statistic):
 
     def given(self, predictions: Rows) -> MultiscaleBins:
         """Fix the predictions and their bins."""
-        scores = two_classes(self, predictions)
-        return MultiscaleBins(scores, self._edges(scores, len(scores), _HALVINGS))
+        scores, weights = two_classes(self, predictions), predictions.weights
+        edges = self._edges(scores, len(scores), _HALVINGS, weights)
+        return MultiscaleBins(scores, edges, weights=weights)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Take bins of equal mass of a glimpse of the scores: all are too many to sort."""
-        edges = self._edges(two_classes(self, glimpse()), whole, _HALVINGS_IN_PARTS)
-        return Partwise(self, partial(self._of_part, whole, edges))
+        rows = glimpse()
+        scores = two_classes(self, rows)
+        edges = self._edges(scores, whole.rows, _HALVINGS_IN_PARTS, rows.weights)
+        return Partwise(self, partial(self._of_part, whole.rows, edges))
 
     def _of_part(self, whole: int, edges: tuple[Array, ...], part: Rows) -> MultiscaleBins:
-        return MultiscaleBins(two_classes(self, part), edges, whole)
+        return MultiscaleBins(two_classes(self, part), edges, whole, part.weights)
 
-    def _edges(self, scores: Array, n: int, most: int) -> tuple[Array, ...]:
+    def _edges(
+        self, scores: Array, n: int, most: int, weights: Array | None = None
+    ) -> tuple[Array, ...]:
         """Return the inner edges of the bins of n rows, scale by scale, the finest first."""
         halvings = min(max((n // self.min_rows).bit_length() - 1, 0), most)
-        ordered = np.sort(scores)
-        return tuple(EqualMass(2**s).edges_of(ordered)[1:-1] for s in range(halvings, -1, -1))
+        order = np.argsort(scores, kind="stable")
+        ordered = scores[order], None if weights is None else weights[order]
+        return tuple(EqualMass(2**s).edges_of(*ordered)[1:-1] for s in range(halvings, -1, -1))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -118,6 +124,7 @@ class MultiscaleBins(Additive):
     scores: Array  #: The probabilities p of class 1, (n,).
     edges: tuple[Array, ...]  #: Inner edges of each scale, the finest first, which has all of them.
     whole: int | None = None  #: How many rows there are in all, where these are only some of them.
+    weights: Array | None = None  #: w of w r, (n,); None for ones.
 
     @property
     def n_samples(self) -> int:
@@ -155,26 +162,43 @@ class MultiscaleBins(Additive):
     @cached_property
     def _slopes(self) -> Array:
         """What a label 1 adds to r², 1 − 2p, of the rows in order."""
-        return np.asarray(1.0 - 2.0 * self.scores[self._order])
+        return self._counted(1.0 - 2.0 * self.scores[self._order], 2)
+
+    def _counted(self, ordered: Array, power: int) -> Array:
+        """Multiply what is of rows in order by a power of their weights."""
+        if self.weights is None:
+            return ordered
+        return np.asarray(self.weights[self._order] ** power * ordered)
 
     @cached_property
     def _without_labels(self) -> Array:
         """Σ r and Σ r² of the bins that hold rows if all labels are 0, (2, bins)."""
         scores = self.scores[self._order]
-        return np.add.reduceat(np.stack([-scores, scores**2]), self._starts, axis=1)
+        without = np.stack([self._counted(-scores, 1), self._counted(scores**2, 2)])
+        return np.add.reduceat(without, self._starts, axis=1)
 
     def _of_draws(self, labels: Labels) -> Array:
         """Return Σ r and Σ r² of the bins that hold rows, (2, B, bins)."""
         ordered = labels.take(self._order, axis=1)
-        events = np.add.reduceat(ordered, self._starts, axis=1, dtype=np.int32)
+        if self.weights is None:
+            events = np.add.reduceat(ordered, self._starts, axis=1, dtype=np.int32)
+        else:
+            events = np.add.reduceat(ordered * self._steps, self._starts, axis=1)
         slopes = np.add.reduceat(ordered * self._slopes, self._starts, axis=1)
         return np.stack([events, slopes]) + self._without_labels[:, None]
 
     @cached_property
+    def _steps(self) -> Array:
+        """What a label 1 adds to r, of the rows in order."""
+        return self._counted(np.ones(self.n_samples), 1)
+
+    @cached_property
     def _of_scores(self) -> Array:
-        """Rows, Σ v and Σ v² of all bins, (3, K)."""
+        """Rows (or their weights), Σ v and Σ v² of all bins, (3, K)."""
         cells, variances = self.cells(self.scores), self.scores * (1.0 - self.scores)
-        of_rows = (None, variances, variances**2)
+        if self.weights is not None:
+            variances *= self.weights**2
+        of_rows = (self.weights, variances, variances**2)
         return np.stack([np.bincount(cells, each, self.n_cells) for each in of_rows]).astype(float)
 
     @cached_property
@@ -190,7 +214,7 @@ class MultiscaleBins(Additive):
             if starts is not None:
                 of_scores = np.add.reduceat(of_scores, starts, axis=1)
             sizes, variances, squares = of_scores
-            shares, whole = 1.0 / np.maximum(sizes, 1.0), variances**2
+            shares, whole = 1.0 / np.where(sizes > 0.0, sizes, 1.0), variances**2
             pairs = np.where(whole - squares > _CANCELLED * whole, whole - squares, 0.0)
             found.append((shares, float(np.sqrt(2.0 * np.sum(pairs * shares**2)))))
         return found
@@ -222,7 +246,8 @@ class MultiscaleBins(Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return Σ r, Σ r², rows, Σ v and Σ v² of every bin, (B, 5, K)."""
-        some = replace(self, scores=self.scores[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        some = replace(self, scores=self.scores[rows], weights=weights)
         sums = np.zeros((len(labels), 5, self.n_cells))
         filled = np.flatnonzero(some._of_scores[0])
         sums[:, :2, filled] = some._of_draws(labels).transpose(1, 0, 2)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, choose, real_kernel
 from caltest._sampling import generator
-from caltest.data import Rows
+from caltest.data import Extent, Rows
 from caltest.forms import Additive, FeatureSquares
 from caltest.forms.base import ROUNDING, Array, Labels
-from caltest.kernels import Exponential, Kernel
+from caltest.kernels import Exponential, Kernel, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.statistics.base import Partwise, Statistic
 
@@ -86,23 +86,24 @@ class UCME(Statistic):
         order = order[fixed_order(np.sort(probs[order], axis=1))]
         count = min(self.locations, len(probs))
         chosen = order[generator(self.seed).choice(len(probs), count, replace=False)]
-        return replace(self, kernel=self.kernel.fitted(probs), _points=probs[chosen])
+        kernel = fitted(self.kernel, probs, predictions.weights)
+        return replace(self, kernel=kernel, _points=probs[chosen])
 
     def given(self, predictions: Rows) -> FeatureSquares | SquaresAtTargets:
         """Fix the predictions: sums of features, a feature a location."""
-        fitted = self.fitted(predictions) if self._points is None else self
-        return fitted._of_rows(predictions, predictions.n_samples)
+        found = self.fitted(predictions) if self._points is None else self
+        return found._of_rows(predictions, predictions.total)
 
-    def in_parts(self, whole: int, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Fit to a glimpse of the rows, and take the locations from it."""
-        fitted = self.fitted(glimpse())
-        return Partwise(fitted, partial(fitted._of_rows, whole=whole))
+        found = self.fitted(glimpse())
+        return Partwise(found, partial(found._of_rows, whole=whole.total))
 
-    def _of_rows(self, rows: Rows, whole: int) -> FeatureSquares | SquaresAtTargets:
+    def _of_rows(self, rows: Rows, whole: float) -> FeatureSquares | SquaresAtTargets:
         points = self._points
         if points is None:
             raise TypeError("rows need locations that were chosen")
-        features, scale = self.kernel(rows.probs, points), float(whole) ** -2
+        features, scale = rows.weighted(self.kernel(rows.probs, points)), float(whole) ** -2
         if self.targets == "every":
             return FeatureSquares(rows.probs, features, None, scale, True, whole)
         # Classes from the likeliest to the least likely, so that their order does not matter.
@@ -137,7 +138,7 @@ class SquaresAtTargets(Additive):
     features: Array  #: Ψ, (n, J), which depend on the predictions only.
     targets: NDArray[np.intp]  #: The class c_j of every feature, (J,).
     scale: float
-    whole: int  #: Number of all rows, where these are only some of them.
+    whole: float  #: Number of all rows, where these are only some of them, or their weight.
 
     @property
     def n_samples(self) -> int:

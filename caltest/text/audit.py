@@ -628,8 +628,16 @@ def summary(audit: Audit) -> str:
         skipped += row("", f"and {more:,} more, in skipped")
     sure = [*paragraph(certainty(audit)), *paragraph(assumes(audit))]
     answer = [*paragraph(headline(audit)), *paragraph(size(audit))]
+    p = pvalue(audit.pvalue, audit.alpha)
+    brief = f"{name.lower()}, p = {p}, n = {audit.n_samples:,}, {counted(audit.n_checks, 'check')}"
+    blocks = answer, _table(audit), todo, sure, skipped
     return page(
-        "Calibration audit", rows, answer, _table(audit), todo, sure, skipped, notes=audit.warnings
+        "Calibration audit",
+        rows,
+        *blocks,
+        notes=audit.warnings,
+        headline=headline(audit),
+        brief=brief,
     )
 
 

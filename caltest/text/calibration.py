@@ -32,8 +32,12 @@ def summary(result: CalibrationResult) -> str:
         ("tested", tested),
         ("statistic", f"{shown(result.name)} = {statistic(result):.6g}  ({result.measures})"),
     ]
-    if result.parameters:
-        rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in result.parameters.items())))
+    options = {k: v for k, v in result.parameters.items() if k != "effective_n"}
+    if options:
+        rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in options.items())))
+    if "effective_n" in result.parameters:
+        effective = f"effective n = {result.parameters['effective_n']:,.0f} of {result.n_samples:,}"
+        rows.append(("weights", effective))
     if "rounding" in result.parameters:
         rows.append(("stated", rounded(result.parameters["rounding"], result.parameters["summed"])))
     rows.append(("null", f"{result.null}, {result.guarantee}: {GUARANTEES[result.guarantee]}"))

@@ -145,6 +145,39 @@ def _cell_sums(m: int, n: int) -> Both:
     return Both(_filled(sums, _loops.cell_sums, labels, cells, sums), plain, labels.size)
 
 
+def _steps(n: int) -> Array:
+    """Return what rows count."""
+    return np.random.default_rng(1).random(n)
+
+
+def _bin_steps(m: int, n: int) -> Both:
+    labels, cells, steps = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n), _steps(n)
+    sums = np.empty((DRAWS, BINS, m))
+
+    def plain() -> Array:
+        keys = (np.bincount(cells * m + y, steps, BINS * m) for y in labels)
+        return np.array(list(keys)).reshape(sums.shape)
+
+    return Both(_filled(sums, _loops.bin_steps, labels, cells, steps, sums), plain, labels.size)
+
+
+def _piece_steps(m: int, n: int) -> Both:
+    labels, order, steps = _labels(n, m), np.argsort(_probs(n, m)[:, 1]), _steps(n)
+    edges = np.linspace(0, n, BINS + 1).astype(np.intp)
+    sums = np.empty((DRAWS, BINS))
+    plain = lambda: np.add.reduceat((steps * labels)[:, order], edges[:-1], axis=1)  # noqa: E731
+    return Both(
+        _filled(sums, _loops.piece_steps, labels, order, edges, steps, sums), plain, labels.size
+    )
+
+
+def _cell_steps(m: int, n: int) -> Both:
+    labels, cells, steps = _labels(n, m), np.random.default_rng(0).integers(0, BINS, n), _steps(n)
+    sums = np.empty((DRAWS, BINS))
+    plain = lambda: np.array([np.bincount(cells, steps * y, BINS) for y in labels])  # noqa: E731
+    return Both(_filled(sums, _loops.cell_steps, labels, cells, steps, sums), plain, labels.size)
+
+
 def _count_shifted(m: int, n: int) -> Both:
     uniforms, chances = np.random.default_rng(0).random((DRAWS, n)), _probs(n, m)[:, 1]
     unit, pieces = 100.0, np.arange(n) * BINS // n
@@ -189,6 +222,19 @@ def _extremes(m: int, n: int) -> Both:
         return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
 
     loop = _filled(found, _loops.extremes, labels, order, ends, expected, *found)
+    return Both(loop, plain, labels.size)
+
+
+def _extremes_of_steps(m: int, n: int) -> Both:
+    labels, scores, steps = _labels(n, m), _probs(n, m)[:, 1], _steps(n)
+    order, ends = np.argsort(scores), np.arange(n)
+    expected, found = np.cumsum(steps * scores[order]), np.empty((2, DRAWS))
+
+    def plain() -> Array:
+        paths = np.cumsum(steps * labels[:, order], axis=1) - expected
+        return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
+
+    loop = _filled(found, _loops.extremes_of_steps, labels, order, ends, steps, expected, *found)
     return Both(loop, plain, labels.size)
 
 
@@ -323,7 +369,8 @@ def _chain_sums(m: int, n: int) -> Both:
         residuals = labels - x
         return np.einsum("bi,bi->b", residuals @ upper, residuals)
 
-    return Both(_filled(sums, _loops.chain_sums, labels, order, x, decay, sums), plain, labels.size)
+    loop = _filled(sums, _loops.chain_sums, labels, order, np.ones(n), x, decay, sums)
+    return Both(loop, plain, labels.size)
 
 
 def _chain_pairs(m: int, n: int) -> Both:
@@ -358,9 +405,13 @@ LOOPS: dict[str, Loop] = {
     "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
     "piece_sums": Loop("label added", "reduceat", (2,), _piece_sums),
     "cell_sums": Loop("label added", "bincount a draw", (2,), _cell_sums),
+    "bin_steps": Loop("label counted", "bincount a draw", (2, 10), _bin_steps),
+    "piece_steps": Loop("label added", "reduceat", (2,), _piece_steps),
+    "cell_steps": Loop("label added", "bincount a draw", (2,), _cell_steps),
     "count_shifted": Loop("row and draw", "bincount a draw", (2,), _count_shifted),
     "largest_shifted": Loop("interval and tolerance", "cumsum, max", (2,), _largest_shifted),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
+    "extremes_of_steps": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_steps),
     "rows_by_class": Loop("label sorted", "argsort a draw", (10, 100, 1000), _rows_by_class),
     "sums_of_events": Loop("event added", "where, sum", (10, 100), _sums_of_events),
     "extremes_of_events": Loop("event", "cumsum, min, max", (10, 100), _extremes_of_events),

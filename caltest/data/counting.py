@@ -1,0 +1,95 @@
+"""Weights of rows that count differently: read, checked, and recognised where they are all equal."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._visible import quoted
+from caltest.data.containers import read_table, shape_of
+from caltest.exceptions import InputError
+from caltest.text.numbers import counted
+
+Array = NDArray[np.float64]
+
+
+class Extent(NamedTuple):
+    """What of all rows a part of them needs to know.
+
+    Attributes
+    ----------
+    rows
+        Number of rows n.
+    total
+        The sum of their weights; n if all count alike.
+    pairs
+        Σ_{i≠j} w_i w_j; n (n − 1) if all count alike.
+    """
+
+    rows: int
+    total: float
+    pairs: float
+
+    @classmethod
+    def alike(cls, n: int) -> Extent:
+        """Return that of rows that count alike."""
+        return cls(n, float(n), n * (n - 1.0))
+
+
+def row_weights(given: object, n: int) -> Array | None:
+    """Return what every one of n rows counts, 1 on average; None if all count alike.
+
+    Raises
+    ------
+    InputError
+        If these are not n numbers that are finite and not negative, at least two of them positive.
+
+    Examples
+    --------
+    >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0], 2)
+    ([0.5, 0.5, 2.0], None)
+    """
+    table = read_table(given, "weights")
+    values = table.values
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(
+            f"weights has shape {shape_of(values)}; give one number a row, as an array of shape (n,)."
+        )
+    if table.is_text:
+        raise InputError(
+            "weights holds text ({found} comes first), not numbers; give one number a row.",
+            argument="weights",
+            found=quoted(values[0]) if len(values) else "nothing",
+        )
+    if len(values) != n:
+        raise InputError(
+            f"weights has {counted(len(values), 'entry', 'entries')}, and there are "
+            f"{counted(n, 'row')}; give one weight for every row."
+        )
+    weights = values.astype(np.float64)
+    wrong = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
+    if len(wrong):
+        raise InputError(
+            "{argument} has {found} in {row}; give finite numbers, 0 or more.",
+            argument="weights",
+            found=f"{weights[wrong[0]]:g}",
+            row=int(wrong[0]),
+        )
+    return on_average_one(weights)
+
+
+def on_average_one(weights: Array) -> Array | None:
+    """Return weights that were checked, divided by their mean; None if all are equal."""
+    largest = float(weights.max(initial=0.0))
+    positive = int(np.count_nonzero(weights))
+    if positive < 2:
+        what = "all are 0" if positive == 0 else "all but one are 0"
+        raise InputError(f"weights leaves nothing to test, as {what}; two rows at least must count.")
+    if weights.min() == largest:
+        return None
+    weights = weights / largest  # whose sum is a number
+    return np.asarray(weights / weights.mean())

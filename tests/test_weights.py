@@ -1,0 +1,425 @@
+"""Rows that count differently: every statistic, against the rows that their weights stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+from support import binomial_limits, dirichlet, labels_from
+
+import caltest
+from caltest import InputError, binning
+from caltest.data import Rows, sample
+from caltest.forms import HasMoments, LinearSum
+from caltest.kernels import Exponential, Gaussian, LinearGaussian
+from caltest.kernels.bandwidth import RULES, distance_named, resolve
+from caltest.lenses import find_lens
+from caltest.nulls import NULLS
+from caltest.statistics import (
+    ACE,
+    CKCE,
+    ECE,
+    MCE,
+    STATISTICS,
+    UCME,
+    BiasedSKCE,
+    LargestBinError,
+    LinearSKCE,
+    Omnibus,
+    SquaredECE,
+    UnbiasedSKCE,
+)
+
+PROBS = dirichlet(60, 3, 0, 0.7)
+LABELS = labels_from(PROBS, np.random.default_rng(1))
+WEIGHTS = np.random.default_rng(2).exponential(size=60)
+P = PROBS[:, 1]
+Y = (LABELS == 1).astype(int)
+
+
+def estimate(statistic, probs=PROBS, labels=LABELS, weights=None, **options):
+    return caltest.estimate(probs, labels, statistic, weights=weights, **options)
+
+
+# ------------------------------------------------------------------ every statistic
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_weights_change_the_value(statistic):
+    lens = {"lens": "top_label"} if statistic == "mce" else {}  # else each bin holds one row
+    found = estimate(statistic, weights=WEIGHTS, **lens)
+    assert found != pytest.approx(estimate(statistic, **lens), rel=1e-6)
+    assert estimate(statistic, weights=7.3 * WEIGHTS, **lens) == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_equal_weights_change_no_bit(statistic):
+    plain, equal = (
+        caltest.test(PROBS, LABELS, statistic, weights=w, n_resamples=39, rng=3)
+        for w in (None, np.full(60, 2.5))
+    )
+    assert plain.to_dict(draws=True) == equal.to_dict(draws=True)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_a_weight_of_0_leaves_the_row_out(statistic):
+    some = np.append(np.ones(59), 0.0)
+    assert estimate(statistic, weights=some) == estimate(statistic, PROBS[:59], LABELS[:59])
+    result = caltest.test(PROBS, LABELS, statistic, weights=some, n_resamples=19, rng=0)
+    without = caltest.test(PROBS[:59], LABELS[:59], statistic, n_resamples=19, rng=0)
+    assert (result.pvalue, result.n_samples) == (without.pvalue, 60)
+
+
+#: Means and V-statistics, with whatever is fitted to the rows given.
+MEANS = ["ecd", "log_score", "brier", "esce", "smooth_ece", "mcb_brier", "mcb_log", "ks", "kuiper"]
+COPIED = {
+    **{name: name for name in [*MEANS, "ece", "mce", "ece_squared", "mmce"]},
+    "ace": ACE(binning.FromEdges([0, 0.3, 0.6, 1.0])),
+    "ece of bins": ECE(binning.FromEdges([0, 0.4, 1.0]), "l2"),
+    "mce of bins": MCE(binning.FromEdges([0, 0.4, 1.0]), "sqeuclidean"),
+    "skce_b": BiasedSKCE(Exponential(0.3)),
+    "skce_b, gaussian": BiasedSKCE(Gaussian(0.3)),
+    "skce_b, low rank": BiasedSKCE(Gaussian(0.3), "nystrom", 60),
+    "ckce": CKCE(LinearGaussian(0.5), regularization=0.1),
+    "ckce, low rank": CKCE(LinearGaussian(0.5), regularization=0.1, method="nystrom", features=60),
+    "ucme": UCME(Gaussian(0.3), locations=60),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_a_weight_of_2_is_a_row_twice(name):
+    statistic = COPIED[name]
+    counts = np.where(np.arange(60) % 3 == 0, 2, 1)
+    if name == "ucme":  # the same locations
+        statistic = statistic.fitted(Rows(PROBS))
+    again = np.repeat(np.arange(60), counts)
+    lens = {} if name not in ("ace", "ece of bins", "mce of bins") else {"lens": "top_label"}
+    if name == "ucme":
+        form = statistic.given(sample(PROBS, LABELS, weights=counts).rows)
+        copies = statistic.given(Rows(PROBS[again]))
+        assert form.value(LABELS) == pytest.approx(copies.value(LABELS[again]), rel=1e-9)
+        return
+    found = estimate(statistic, weights=counts, **lens)
+    assert found == pytest.approx(estimate(statistic, PROBS[again], LABELS[again], **lens), rel=1e-7)
+
+
+# ------------------------------------------------------------------ by hand
+
+
+def test_means_by_hand():
+    w, p, y = WEIGHTS, P, Y
+    total = w.sum()
+    r = y - p
+    assert estimate("esce", p, y, w) == pytest.approx(w @ r / total)
+    assert estimate("brier", p, y, w) == pytest.approx(w @ ((y - p) ** 2 - p * (1 - p)) / total)
+    deviation = np.sqrt(w**2 @ (p * (1 - p)))
+    assert estimate("citl", p, y, w) == pytest.approx(w @ r / deviation)
+    z = w @ (r * (1 - 2 * p)) / np.sqrt(w**2 @ (p * (1 - p) * (1 - 2 * p) ** 2))
+    assert estimate("spiegelhalter", p, y, w) == pytest.approx(
+        -z if z * estimate("spiegelhalter", p, y, w) < 0 else z
+    )
+    order = np.argsort(p)
+    path = np.cumsum((w * r)[order]) / total
+    assert estimate("ks", p, y, w) == pytest.approx(np.abs(path).max())
+    span = max(path.max(), 0) - min(path.min(), 0)
+    assert estimate("kuiper", p, y, w) == pytest.approx(span)
+
+
+def test_pairs_by_hand():
+    for probs, labels, kernel in ((PROBS, LABELS, Gaussian(0.4)), (P, Y, Exponential(0.4))):
+        rows = sample(probs, labels).rows.probs
+        K, w, n = kernel(rows, rows), WEIGHTS, len(rows)
+        D = np.eye(rows.shape[1])[labels] - rows
+        h = K * (D @ D.T) * np.outer(w, w)
+        apart = h[~np.eye(n, dtype=bool)].sum()
+        pairs = w.sum() ** 2 - w @ w
+        assert estimate(UnbiasedSKCE(kernel), probs, labels, w) == pytest.approx(apart / pairs)
+        assert estimate(BiasedSKCE(kernel), probs, labels, w) == pytest.approx(h.sum() / w.sum() ** 2)
+        linear = estimate(LinearSKCE(kernel, pairing="rows"), probs, labels, w)
+        i, j = np.arange(0, n, 2), np.arange(1, n, 2)
+        assert linear == pytest.approx(h[i, j].sum() / (w[i] * w[j]).sum())
+
+
+def test_bins_by_hand():
+    edges = [0.0, 0.2, 0.5, 1.0]
+    cells = np.digitize(P, edges[1:-1], right=True)
+    errors, shares, squares = [], [], []
+    for b in range(3):
+        own = cells == b
+        w, r = WEIGHTS[own], (Y - P)[own]
+        errors.append(abs(w @ r) / w.sum())
+        shares.append(w.sum() / WEIGHTS.sum())
+        mean = w @ Y[own] / w.sum()
+        squares.append(errors[-1] ** 2 - mean * (1 - mean) / (w.sum() ** 2 / (w @ w) - 1))
+    rule = binning.FromEdges(edges)
+    assert estimate(ECE(rule), P, Y, WEIGHTS) == pytest.approx(np.dot(shares, errors))
+    assert estimate(MCE(rule), P, Y, WEIGHTS) == pytest.approx(max(errors))
+    assert estimate(SquaredECE(rule), P, Y, WEIGHTS) == pytest.approx(np.dot(shares, np.square(errors)))
+    found = estimate(caltest.statistics.DebiasedECE(rule), P, Y, WEIGHTS)
+    assert found == pytest.approx(np.dot(shares, squares))
+    w = WEIGHTS / WEIGHTS.mean()
+    terms = [
+        abs((w * (Y - P))[cells == b].sum()) / (np.sqrt((w**2 * P * (1 - P))[cells == b].sum()) + 1)
+        for b in range(3)
+    ]
+    assert estimate(LargestBinError(binning=rule), P, Y, WEIGHTS) == pytest.approx(max(terms))
+
+
+def test_bins_of_equal_mass_hold_equal_weight():
+    rows = Rows(np.column_stack([1 - P, P]), weights=WEIGHTS)
+    cells = binning.EqualMass(4).cells_of(rows)
+    shares = np.bincount(cells, WEIGHTS) / WEIGHTS.sum()
+    assert np.abs(shares - 0.25).max() < 0.5 * WEIGHTS.max() / WEIGHTS.sum() + 1e-12
+    alike = Rows(rows.probs, weights=np.full(60, 3.0))
+    assert (binning.EqualMass(7).cells_of(alike) == binning.EqualMass(7).cells(rows.probs)).all()
+    halves = binning.MedianVariance(5).cells_of(Rows(PROBS, weights=np.ones(60)))
+    assert (halves == binning.MedianVariance(5).cells(PROBS)).all()
+
+
+@pytest.mark.parametrize("distance", ["tv", "euclidean"])
+@pytest.mark.parametrize("rule", RULES)
+def test_bandwidths_of_weights(rule, distance):
+    if rule == "mean_tv_dirichlet" and distance != "tv":
+        return
+    ones = resolve(rule, PROBS, distance, np.ones(60)).value
+    assert ones == pytest.approx(resolve(rule, PROBS, distance).value, rel=1e-9)
+    found = resolve(rule, PROBS, distance, WEIGHTS).value
+    d = distance_named(distance).pairwise(PROBS, PROBS)
+    above = np.triu_indices(60, 1)
+    if rule == "median":
+        counts, values = np.outer(WEIGHTS, WEIGHTS)[above], d[above]
+        below, upto = counts[values < found].sum(), counts[values <= found].sum()
+        assert below <= 0.5 * counts.sum() <= upto + 1e-9
+    if rule == "mean":
+        assert found == pytest.approx(np.average(d[above], weights=np.outer(WEIGHTS, WEIGHTS)[above]))
+
+
+def test_bandwidth_of_many_rows():
+    probs = dirichlet(6000, 3, 5)
+    w = np.where(np.arange(6000) < 3000, 1.0, 1e-9)
+    assert resolve("median", probs, "tv", w).value == pytest.approx(
+        resolve("median", probs[:3000], "tv").value, rel=0.02
+    )
+
+
+# ------------------------------------------------------------------ p-values
+
+
+SMALL = dirichlet(6, 3, 4)
+
+
+def all_labels(n, m):
+    return np.array(np.meshgrid(*[np.arange(m)] * n)).reshape(n, -1).T
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_moments_are_those_of_all_labels(statistic):
+    """Mean, variance and skewness, where a form knows them, by enumeration."""
+
+    w = np.array([0.2, 1.5, 0.7, 1.1, 2.0, 0.5])
+    lens = find_lens(STATISTICS[statistic].default_lens)
+    rows = Rows(SMALL, weights=w)
+    rows = lens.reduce(rows) if lens else rows
+    form = STATISTICS[statistic]().fitted(rows).given(rows)
+    if not isinstance(form, HasMoments):
+        return
+    labels = all_labels(6, rows.n_classes)
+    chances = np.prod(rows.probs[np.arange(6), labels], axis=1)
+    values = form.of_labels(labels.astype(np.uint8))
+    mean = chances @ values
+    variance = chances @ (values - mean) ** 2
+    third = chances @ (values - mean) ** 3
+    found = form.moments()
+    assert found.mean == pytest.approx(mean, abs=1e-9)
+    assert found.variance == pytest.approx(variance, rel=1e-6)
+    if variance > 1e-20:
+        assert found.skewness == pytest.approx(third / variance**1.5, rel=1e-5, abs=1e-6)
+    if isinstance(form, LinearSum):
+        assert form.cumulant_generator(0.3)[0] == pytest.approx(np.log(chances @ np.exp(0.3 * values)))
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_values_of_blocks_are_those_of_one_vector(statistic):
+
+    lens = find_lens(STATISTICS[statistic].default_lens)
+    rows = Rows(PROBS, weights=WEIGHTS)
+    rows = lens.reduce(rows) if lens else rows
+    form = STATISTICS[statistic]().fitted(rows).given(rows)
+    labels = np.random.default_rng(0).integers(0, rows.n_classes, (40, 60)).astype(np.uint8)
+    single = [form.value(each.astype(np.intp)) for each in labels]
+    assert form.of_labels(labels) == pytest.approx(np.array(single), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_every_null_answers_or_says_what_does(statistic, null):
+    options = {"null": null, "n_resamples": 19, "rng": 0, "weights": WEIGHTS}
+    lens = find_lens(STATISTICS[statistic].default_lens)
+    rows = Rows(PROBS, weights=WEIGHTS)
+    rows = lens.reduce(rows) if lens else rows
+    if not NULLS[null].fits(STATISTICS[statistic]().given(rows)):
+        refused = "of rows with weights is not; possible here: monte_carlo"
+        with pytest.raises(InputError, match=refused):
+            caltest.test(PROBS, LABELS, statistic, **options)
+        return
+    result = caltest.test(PROBS, LABELS, statistic, **options)
+    assert 0.0 < result.pvalue <= 1.0
+    assert null not in ("bound", "bootstrap", "wild_bootstrap", "spectral")
+    assert result.statistic == estimate(statistic, weights=WEIGHTS)
+
+
+FAST = ["ecd", "ece", "kuiper", "skce_uq", "scan"]
+
+
+def rejections(statistic, null, data_sets, design=3):
+    found = []
+    for seed in range(data_sets):
+        probs = dirichlet(80, design, seed, 0.7)
+        labels = labels_from(probs, np.random.default_rng([1, seed]))
+        w = np.random.default_rng([2, seed]).exponential(size=80)
+        found.append(
+            caltest.test(
+                probs, labels, statistic, null=null, weights=w, n_resamples=39, rng=seed
+            ).pvalue
+        )
+    return np.array(found)
+
+
+@pytest.mark.parametrize("statistic", FAST)
+def test_the_exact_null_is_exact(statistic):
+    found = rejections(statistic, "monte_carlo", 200)
+    for level in (0.05, 0.2):
+        low, high = binomial_limits(200, level)
+        assert low <= np.mean(found <= level + 1e-12) <= high
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_level_of_every_statistic(statistic):
+    found = rejections(statistic, "monte_carlo", 400)
+    for level in (0.05, 0.1, 0.2):
+        assert np.mean(found <= level + 1e-12) <= binomial_limits(400, level)[1]
+
+
+@pytest.mark.level
+@pytest.mark.parametrize(
+    ("statistic", "null"),
+    [
+        ("skce_uq", "moments"),
+        ("skce_b", "moments"),
+        ("ecd", "moments"),
+        ("ece_squared", "moments"),
+        ("citl", "normal"),
+        ("kuiper", "brownian"),
+        ("hosmer_lemeshow", "chi2"),
+        ("skce_ul", "normal"),
+    ],
+)
+def test_level_of_analytic_nulls(statistic, null):
+    found = rejections(statistic, null, 400, 2)
+    assert np.mean(found <= 0.05) <= 0.1
+    if null == "moments":
+        assert kstest(found, "uniform").pvalue > 1e-4
+
+
+# ------------------------------------------------------------------ the door
+
+
+BAD = {
+    "negative": ([1.0, -0.5, 1.0], r"weights has -0\.5 in row 1"),
+    "not a number": ([1.0, 1.0, np.nan], "weights has nan in row 2"),
+    "infinite": ([np.inf, 1.0, 1.0], "weights has inf in row 0"),
+    "all 0": ([0, 0, 0], "all are 0"),
+    "one": ([0, 3, 0], "all but one are 0"),
+    "too few": ([1.0, 2.0], "weights has 2 entries, and there are 3 rows"),
+    "text": (["a", "b", "c"], "weights holds text"),
+    "a table": (np.ones((3, 2)), r"weights has shape \(3, 2\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_wrong_weights_are_refused(case):
+    weights, says = BAD[case]
+    for call in (caltest.test, caltest.estimate):
+        with pytest.raises(InputError, match=says):
+            call([0.2, 0.5, 0.9], [0, 1, 1], "brier", weights=weights)
+
+
+def test_containers_of_weights():
+    import pandas as pd
+
+    found = estimate("brier", weights=WEIGHTS)
+    assert estimate("brier", weights=WEIGHTS.tolist()) == found
+    assert estimate("brier", weights=pd.Series(WEIGHTS)) == found
+    assert estimate("brier", weights=WEIGHTS[:, None]) == found
+    frame, labels = pd.DataFrame(PROBS), pd.Series(LABELS)
+    with pytest.raises(InputError, match="pandas indexes of probs and weights differ"):
+        estimate("brier", frame, labels, pd.Series(WEIGHTS, index=np.arange(60)[::-1]))
+
+
+def test_the_result_shows_the_effective_number_of_rows():
+    result = caltest.test(PROBS, LABELS, "brier", weights=WEIGHTS, n_resamples=9, rng=0)
+    effective = WEIGHTS.sum() ** 2 / (WEIGHTS @ WEIGHTS)
+    assert result.parameters["effective_n"] == pytest.approx(effective)
+    assert f"effective n = {effective:.0f} of 60" in " ".join(result.summary().split())
+
+
+def test_functions_of_ones_own():
+    def mean(probs, labels, weights):
+        return abs(np.average((labels == 0) - probs[:, 0], weights=weights))
+
+    def plain(probs, labels):
+        return abs(np.mean((labels == 0) - probs[:, 0]))
+
+    result = caltest.test(PROBS, LABELS, mean, weights=WEIGHTS, n_resamples=19, rng=0)
+    other = caltest.test(PROBS, LABELS, "esce", lens="class:0", weights=WEIGHTS, n_resamples=19, rng=0)
+    assert result.statistic == pytest.approx(abs(other.statistic))
+    assert result.name == "mean"
+    with pytest.raises(InputError, match="no weights"):
+        caltest.test(PROBS, LABELS, plain, weights=WEIGHTS)
+    assert estimate(mean) == pytest.approx(estimate(plain))
+    assert estimate(plain, weights=np.ones(60)) == estimate(plain)
+
+
+def test_impossible_labels_are_named_by_their_places():
+    p = np.array([0.5, 0.5, 0.0, 0.4])
+    weights = [0, 1, 2, 1]
+    result = caltest.test(p, [0, 1, 1, 0], "ecd", weights=weights, n_resamples=9, rng=0)
+    assert any("counting from 0: 2" in note for note in result.warnings)
+    result = caltest.test(p, [0, 1, 1, 0], "ecd", weights=[1, 1, 0, 2], n_resamples=9, rng=0)
+    assert np.isfinite(result.statistic)
+
+
+def test_distributions_of_numbers_take_no_weights():
+    predicted = caltest.predictive.GaussianPredictions([0.0, 1.0], [1.0, 1.0])
+    with pytest.raises(InputError, match="weights go with probabilities of classes"):
+        caltest.test(predicted, [0.0, 1.0], "nees", weights=[1, 2])
+
+
+def test_groups_of_rows_that_count():
+    groups = np.arange(60) % 2
+    weights = np.append(np.ones(59), 0.0)
+    found = estimate(CKCE(groups=groups), weights=weights)
+    assert found == estimate(CKCE(groups=groups[:59]), PROBS[:59], LABELS[:59])
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "skce_b", "omnibus", "ucme"])
+@pytest.mark.parametrize("spread", [1.0, 4.0])
+def test_low_rank_is_near_the_kernel(statistic, spread):
+    probs = dirichlet(4500, 3, 9)
+    labels = labels_from(probs, np.random.default_rng(0))
+    w = np.random.default_rng(1).exponential(size=4500) ** spread
+    if statistic in ("skce_uq", "skce_b"):
+        kind = {"skce_uq": UnbiasedSKCE, "skce_b": BiasedSKCE}[statistic]
+        low, whole = (
+            caltest.test(probs, labels, kind(approximation=by), null="moments", weights=w)
+            for by in ("nystrom", None)
+        )
+        assert low.statistic == pytest.approx(whole.statistic, rel=0.12, abs=2e-6)
+        assert low.pvalue == pytest.approx(whole.pvalue, abs=0.03)
+    if statistic == "omnibus":
+        result = caltest.test(
+            probs, labels, Omnibus(approximation="nystrom"), weights=w, n_resamples=99, rng=0
+        )
+        for part in result.parts:
+            assert 0.0 < part.pvalue <= 1.0
