@@ -28,6 +28,7 @@ from caltest.plots.display import (
     is_narrow,
     legend_below,
     lettering,
+    refuse_weights,
     tidy,
 )
 from caltest.results import CalibrationResult
@@ -163,6 +164,7 @@ class CumulativeDisplay(Display):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         whole = sample(probs, labels)
+        refuse_weights(whole.rows)
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole
         if view.rows.n_classes != 2:

@@ -196,6 +196,15 @@ class ResultDisplay(Display):
         return cls(result).plot(ax)
 
 
+def refuse_weights(rows: Rows) -> None:
+    """Raise if rows count differently: bands and bars of a picture count them alike."""
+    if rows.weights is not None:
+        raise InputError(
+            "the rows have weights, and this picture counts all rows alike; give predictions without "
+            "weights, or test with caltest.test."
+        )
+
+
 # ------------------------------------------------------------------ axes
 
 

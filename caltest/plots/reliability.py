@@ -35,6 +35,7 @@ from caltest.plots.display import (
     event_labels,
     is_narrow,
     legend_below,
+    refuse_weights,
     rows_of,
 )
 from caltest.plots.panel import Panel, draw_panel
@@ -187,6 +188,7 @@ class ReliabilityDisplay(Display):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         whole = sample(probs, labels)
+        refuse_weights(whole.rows)
         lenses = _lenses(lens, classes, whole.rows)
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
