@@ -181,11 +181,11 @@ def audit(
     *Sizes.* Every view of one probability (an event on all rows or in a group) has its mean error,
     predicted less observed, with an exact interval; so have tenths and halves of all rows and fifths of
     every group. All intervals hold together with confidence 1 − alpha, whatever is found and shown (see
-    :class:`caltest.auditing.Audit`). A direction is told only where the interval excludes 0.
+    :class:`caltest.Audit`). A direction is told only where the interval excludes 0.
 
     *Which group.* What a group leaves of the groups that contain it is checked too
-    (:class:`caltest.auditing.Rest`): ``worst`` is the smallest group that is found and whose rest, in
-    every group with one condition less, is not.
+    (:class:`caltest.auditing.views.Rest`): ``worst`` is the smallest group that is found and whose
+    rest, in every group with one condition less, is not.
 
     *Bounds* say how wrong some predictions are at least (:func:`caltest.miscalibration_bounds`): of the
     probability on all rows and in the 30 largest groups, and of the ten classes with the most events.

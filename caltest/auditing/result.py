@@ -184,13 +184,15 @@ class Audit(Result):
     def worst(self) -> View | None:
         """The view that explains the finding; None if nothing is found, or it has no direction.
 
-        Of each lens it is the smallest view with a finding and a proved direction whose rest in every
-        parent has neither a finding nor a larger error (ties: the larger proved error), and of these
-        that with the largest proved error.
+        Of each lens it is the smallest view whose mean is found to be wrong, with a proved direction,
+        and whose rest in every parent has neither a finding nor a larger error (ties: the larger
+        proved error), and of these that with the largest proved error.
         """
         if not self.rejected:
             return None
-        found = {check.view.key for check in self.found}
+        # Where the mean itself was checked, that is the check which has to find the error.
+        means = {check.view.key: check.found for check in self.checks if check.statistic == "citl"}
+        found = {check.view.key for check in self.found if means.get(check.view.key, True)}
         rests: dict[tuple[str, Group | None], list[Rest]] = {}
         for rest in self.rests:
             rests.setdefault((rest.lens, rest.group), []).append(rest)

@@ -12,6 +12,7 @@ from caltest.auditing.views import Part, View
 from caltest.report import axes, charts
 from caltest.text import audit as words
 from caltest.text import report as captions
+from caltest.text.advice import advice
 from caltest.text.numbers import counted
 from caltest.text.vocabulary import event_name, group_name, lens_name, view_name
 
@@ -65,7 +66,7 @@ def first_screen(
         slices=slices,
         figure=_chance(audit) if subject is None else _figure(audit, subject),
         table_leads=slices is not None and subject is not None and _is_slice(subject),
-        advice=[sentence(text) for text in words.advice(audit)],
+        advice=[sentence(text) for text in advice(audit)],
         evidence=[(sentence(term), sentence(value)) for term, value in words.evidence(audit)],
         evidence_note=sentence(words.evidence_note(audit)),
         assumes=sentence(words.assumes(audit)),
@@ -167,6 +168,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             rows = [*named, *rows[: _ROWS - len(named)]]
     if groups:
         rows.sort(key=lambda row: not _told(audit, row[1]))
+        rows.sort(key=lambda row: row[1].group is None if isinstance(row[1], View) else False)
     noun, nouns = ("class", "classes") if by_class else ("group", "groups")
     if not by_class and not groups:
         noun, nouns = "part", "parts"
@@ -196,7 +198,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         title = captions.slices_title(audit, pool, audit.worst, noun)
     return SimpleNamespace(
         title=sentence(title),
-        note=sentence(captions.slices_note(audit, unit, nouns)),
+        note=sentence(captions.slices_note(audit, unit)),
         marked=audit.rejected,
         limit=captions.shaded(audit),
         head=head,
@@ -204,7 +206,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         by_class=by_class,
         axis=scale,
         rows=[_row(audit, called, of, bar, rare) for (called, of), bar in zip(rows, bars, strict=True)],
-        more=len(pool) - sum(isinstance(of, View) for _, of in rows),
+        more=len([view for view in pool if not by_class or view in classes])
+        - sum(isinstance(of, View) and (not by_class or of in classes) for _, of in rows),
         nouns=nouns,
     )
 

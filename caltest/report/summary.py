@@ -21,7 +21,7 @@ from caltest.text.numbers import (
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import group_name, narrow_name
+from caltest.text.vocabulary import group_name, limit, narrow_name
 
 _CHECKS, _VIEWS, _RESTS, _SKIPPED = 300, 200, 100, 50  # rows of tables
 _LISTED = 10  # views in a comment
@@ -87,7 +87,7 @@ def summarise(
             ("seed", str(audit.seed)),
             ("label draws", f"{audit.n_resamples:,}"),
             ("alpha", f"{audit.alpha:g}"),
-            ("limit", words.limit(audit) or "none"),
+            ("limit", limit(audit) or "none"),
             ("tolerance", tolerance or "none"),
             ("correction", audit.correction),
             ("lenses", sentence(", ".join(audit.lenses))),

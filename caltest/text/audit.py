@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from caltest._visible import line, shortened, shown, shown_column, shown_value, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Group, Part, View
-from caltest.data.zeros import advice as advice_on_zeros
-from caltest.forms import Side
 from caltest.pvalues import CORRECTIONS
+from caltest.text.advice import advice
 from caltest.text.numbers import (
     about_points,
     confidence_text,
@@ -26,9 +26,12 @@ from caltest.text.numbers import (
 from caltest.text.vocabulary import (
     TENDS,
     WRONG,
+    capital,
     event_name,
     group_name,
     lens_name,
+    limit,
+    listed,
     narrow_name,
     subject,
     view_name,
@@ -41,15 +44,6 @@ RARE = 0.05  # predicted and observed rates below which an error is told as a ra
 _TOLD_RATIO = 1.25
 
 
-def limit(audit: Audit) -> str | None:
-    """Return the limit that was set, as a noun: "2 points"; None where none was."""
-    if audit.materiality is not None:
-        return points(audit.materiality)
-    if audit.materiality_ratio is not None:
-        return f"a ratio of {audit.materiality_ratio:g}"
-    return None
-
-
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own = limit(audit)
@@ -59,7 +53,7 @@ def chip(audit: Audit) -> tuple[str, str]:
     beside = {
         "material": f"larger than your limit of {own}",
         "small": f"inside your limit of {own}",
-        "found": f"it may exceed your limit of {own}" if own else beyond,
+        "found": f"not shown to exceed your limit of {own}" if own else beyond,
         "within": f"no average error can be larger than your limit of {own}",
         "not found": "which is no proof that there is none",
     }
@@ -93,14 +87,14 @@ def headline(audit: Audit) -> str:
     worst = audit.worst
     if audit.verdict == "small":
         who = subject(worst or (audit.found[0].view if audit.found else audit.views[0]))
-        return f"{_capital(who)} {_is(who)} slightly wrong, but inside your limit of {limit(audit)}."
+        return f"{capital(who)} {_is(who)} slightly wrong, but inside your limit of {limit(audit)}."
     if worst is not None:
-        return f"{_capital(subject(worst))} is {too(worst)}{where(worst.group)}."
+        return f"{capital(subject(worst))} is {too(worst)}{where(worst.group)}."
     if audit.impossible and not audit.found:
         return f"{_impossible(audit)}."
     if not audit.found:
-        view, rows = _rest(audit)
-        return f"{_capital(subject(view))} is wrong on average{rows}."
+        view, rows = left_over(audit)
+        return f"{capital(subject(view))} is wrong on average{rows}."
     strongest = audit.found[0].view
     shaped = next((check.view for check in audit.found if check.view.shape), None)
     if shaped is not None:
@@ -116,7 +110,7 @@ def headline(audit: Audit) -> str:
             "out."
         )
     return (
-        f"{_capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
+        f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
         "average it may be right."
     )
 
@@ -125,7 +119,7 @@ def _is(who: str) -> str:
     return "are" if who == "the predicted probabilities" else "is"
 
 
-def _rest(audit: Audit) -> tuple[View, str]:
+def left_over(audit: Audit) -> tuple[View, str]:
     """Return what is found where no check of a view is: a lens, and in which rows a group leaves."""
     rest = min(audit.rests, key=lambda each: each.adjusted_pvalue)
     view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
@@ -136,16 +130,13 @@ def _rest(audit: Audit) -> tuple[View, str]:
 
 def _impossible(audit: Audit) -> str:
     rows = counted(audit.impossible, "row")
-    return f"In {rows} the observed label has probability 0, which a calibrated model never has"
+    certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
+    return f"In {rows} the model {certain}gave probability 0 to what was then observed"
 
 
 def impossible(audit: Audit) -> str | None:
     """Return in how many rows a label of probability 0 was observed; None if in none."""
     return f"{_impossible(audit)}." if audit.impossible else None
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def rates(view: View) -> tuple[float, float]:
@@ -175,9 +166,15 @@ def interval(view: View | Part, confidence: float) -> str:
         ends = outward_points(*sorted((abs(low), abs(high))))
         return f"between {ends[0]} and {ends[1]} points {'too high' if low > 0.0 else 'too low'} {sure}"
     under, over = outward_points(low, high)
-    return (
-        f"anything from {under.lstrip('−')} points too low to {over} points too high is possible {sure}"
-    )
+    return f"between {under.lstrip('−')} points too low and {over} points too high {sure}"
+
+
+def times(view: View, confidence: float) -> str:
+    """Return between which multiples of the true rate a rare event's prediction lies."""
+    predicted, low, high = view.predicted or 0.0, view.low or 0.0, view.high or 0.0
+    least, most = predicted / (predicted - low), predicted / max(predicted - high, 1e-300)
+    ends = f"{math.floor(100.0 * least) / 100.0:.2f} and {math.ceil(100.0 * most) / 100.0:,.2f}"
+    return f"between {ends} times the true rate ({confidence_text(confidence)} confidence)"
 
 
 # ------------------------------------------------------------------ how large
@@ -194,7 +191,7 @@ def size(audit: Audit) -> str:
         if audit.verdict == "small":
             texts.append(f"{audit.n_samples:,} rows are enough to prove even so small an error.")
     elif view is not None:
-        texts += [_sizes(view, audit), *_elsewhere(view, audit)]
+        texts += [_sizes(view, audit), *_worst_part(view), *_elsewhere(view, audit)]
     elif audit.rejected:
         strongest = audit.found[0].view if audit.found else None
         halves = list(_halves(audit))
@@ -202,10 +199,10 @@ def size(audit: Audit) -> str:
         if strongest is not None and strongest.event is not None:
             texts.append(_sizes(strongest, audit, counts=not halves))
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
-        if limit(audit) or halves:
-            texts += _largest(audit)
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
+    if audit.verdict == "found" and limit(audit):
+        texts += _undecided(audit)
     return " ".join(texts)
 
 
@@ -219,7 +216,50 @@ def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
     events = f"Of {rows} the model expected {expected:,.0f} events; {seen:,.0f} were observed."
     if view.lens == "top_label":
         events = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
-    return f"{means}: {interval(view, audit.confidence)}. {events}"
+    told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
+    return f"{means}: {told}. {events}"
+
+
+_STRIKING = 1.5  # times the mean error, from where on a part of a view is told besides
+
+
+def _worst_part(view: View) -> Iterable[str]:
+    """Tell the tenth or fifth that is furthest off, if it is much further off than the mean."""
+    finest = [part for part in view.parts if part.of > 2]
+    part = max(finest, key=lambda each: max(each.low, -each.high), default=None)
+    if part is None or is_rare(view) or max(part.low, -part.high) < _STRIKING * abs(view.error or 0.0):
+        return
+    name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
+    predicted, observed = percents(part.predicted, part.observed)
+    noun = PARTS[part.of]
+    if name:
+        rows = f"the {noun} of these rows with the {name} predictions"
+    else:
+        rows = f"the {noun} with predictions from {' to '.join(percents(part.start, part.end))}"
+    yield f"It differs by prediction: in {rows}, predicted {predicted}, observed {observed}."
+
+
+def _undecided(audit: Audit) -> Iterable[str]:
+    """Say where an error beyond the limit remains possible, though none is shown."""
+    every: list[tuple[float, View, Part | None]] = []
+    for view in audit.views:
+        if view.low is not None and view.high is not None:
+            every.append((max(-view.low, view.high), view, None))
+            every += [(max(-part.low, part.high), view, part) for part in view.parts]
+    if not every:
+        return
+    far, view, within = max(every, key=lambda one: one[0])
+    _, most = outward_points(0.0, far)
+    part = f"a {PARTS[within.of]} of " if within else ""
+    name = group_name(view.group) if audit.n_classes == 2 else view_name(view)
+    yield (
+        f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows one of up "
+        f"to {most} points remains possible (in {part}{name})."
+    )
+
+
+#: What parts are called.
+PARTS = {10: "tenth", 5: "fifth", 2: "half"}
 
 
 def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
@@ -236,8 +276,8 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     ]
     if view.group and around:
         side = WRONG[view.direction or ""]
-        names = _names(group_name(each.group) for each in around)
-        yield f"{_capital(side)} as well, because they contain these rows: {names}."
+        names = listed(group_name(each.group) for each in around)
+        yield f"{capital(side)} only because they contain these rows: {names}."
     others = [
         each
         for each in alike
@@ -249,7 +289,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     elif worse and view.group is None:
         yield f"Errors were found in {counted(len(worse), 'group')} too."
     elif worse:
-        yield f"Also wrong on average: {_names(group_name(each.group) for each in worse)}."
+        yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
 
 def _largest(audit: Audit) -> Iterable[str]:
@@ -258,8 +298,11 @@ def _largest(audit: Audit) -> Iterable[str]:
         return
     _, most = outward_points(0.0, audit.at_most)
     sure = f"({confidence_text(audit.confidence)} confidence)"
-    parts = "tenth of the predictions" + (", group or class" if audit.n_classes > 2 else "")
-    parts = "tenth or group" if audit.groups and audit.n_classes == 2 else parts
+    parts = "tenth of the predictions"
+    if audit.groups:
+        parts += ", group or fifth of a group"
+    elif audit.n_classes > 2:
+        parts += " of any class"
     if audit.rejected or audit.verdict == "within":
         yield f"No {parts} is wrong by more than {most} points on average {sure}."
         return
@@ -268,8 +311,9 @@ def _largest(audit: Audit) -> Iterable[str]:
         return
     _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
     yield (
-        f"Errors that it could not see remain possible: up to {over_all} points in the average of all "
-        f"rows, up to {most} points in that of some {parts} {sure}."
+        f"Larger errors remain possible where rows are few: on average up to {over_all} points over "
+        "all "
+        f"rows, and up to {most} in some {parts} {sure}."
     )
 
 
@@ -279,12 +323,13 @@ def _halves(audit: Audit) -> Iterable[str]:
     halves = [part for part in (view.parts if view else ()) if part.of == 2]
     if len(halves) == 2 and all(part.low > 0.0 or part.high < 0.0 for part in halves):
         lower, upper = (
-            f"{about_points(abs(part.error))} {'too high' if part.low > 0.0 else 'too low'}"
+            f"{about_points(abs(part.error), 'point')} {'too high' if part.low > 0.0 else 'too low'} "
+            f"({' to '.join(outward_points(*sorted((abs(part.low), abs(part.high)))))})"
             for part in halves
         )
         sure = confidence_text(audit.confidence)
-        both = f"The lower half of the predictions is {lower}, the upper half {upper}"
-        yield f"{both} ({sure} confidence)."
+        both = f"The half of the rows with lower predictions is {lower}, the other half {upper}"
+        yield f"{both}, with {sure} confidence."
 
 
 def at_least(view: View | None, audit: Audit) -> str | None:
@@ -296,7 +341,7 @@ def at_least(view: View | None, audit: Audit) -> str | None:
     ]
     if not texts:
         return None
-    return f"{_capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
+    return f"{capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
 
 
 def _would_have_been_found(audit: Audit) -> Iterable[str]:
@@ -308,159 +353,6 @@ def _would_have_been_found(audit: Audit) -> Iterable[str]:
         f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
         f"throughout{where(view.group)}, this audit would have found it 4 times in 5."
     )
-
-
-# ------------------------------------------------------------------ what to do
-
-_NAMED = 3  # groups or classes in one sentence
-_LITTLE = 0.1  # an average error up to which a pass is called usable
-_HELD_OUT = "recalibrate the model on held-out rows"
-DEVIATIONS = 3.0  # standard errors from where a slope or an intercept is told from none
-
-
-def advice(audit: Audit) -> tuple[str, ...]:
-    """Return what to do next, a sentence or two each."""
-    if not audit.rejected:
-        return tuple(_after_a_pass(audit))
-    texts = []
-    told = audit.worst or (audit.found[0].view if audit.found else None)
-    if audit.impossible:
-        why = "a class that was not in the training data, a wrong label, or a lost small probability"
-        texts.append(
-            advice_on_zeros(audit.zeros, audit.n_classes)
-            if audit.zeros
-            else f"Look first at the rows whose observed label has probability 0 ({why})."
-        )
-        texts.append("Recalibration leaves probabilities of 0 and 1 as they are: remove them first.")
-    if audit.verdict == "small":
-        texts.append(
-            f"Errors up to {limit(audit)} do not matter to you? Then use the probabilities as they are."
-        )
-    if told is not None and told.group is not None:
-        rows = where(told.group).strip()
-        texts.append(f"Do not rely on these probabilities {rows} until they are corrected.")
-        texts.append(
-            "Look at the data of that group (labels, missing inputs, how it differs from the training "
-            "rows), and recalibrate it on held-out rows. One correction for all rows cannot fix an "
-            "error in one group."
-        )
-    elif not audit.found:
-        if not audit.impossible:
-            rows = _rest(audit)[1].strip()
-            texts.append(
-                f"Look at the data {rows}: labels, missing inputs, how they differ from others."
-            )
-    elif audit.zeros is not None and audit.worst is None:
-        pass  # nothing more is known until they are gone
-    elif audit.n_classes == 2:
-        texts.append(_of_two_classes(audit))
-    else:
-        texts += _of_more_classes(audit)
-    texts.append(
-        "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
-    )
-    return tuple(texts)
-
-
-def _of_two_classes(audit: Audit) -> str:
-    """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
-    fit = audit.recalibration
-    logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
-    isotonic = "isotonic regression is an alternative where there are thousands (keep it off 0 and 1)"
-    if fit is None:
-        return f"{_capital(logistic)}; {isotonic}."
-
-    def text(value: float, error: float) -> str:
-        return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
-
-    # Where the data do not tell, a number is NaN, and not beyond any.
-    bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
-    slope, intercept = text(fit.slope, fit.slope_se), text(fit.intercept, fit.intercept_se)
-    if bent and abs(fit.intercept) > DEVIATIONS * fit.intercept_se:
-        return (
-            f"{_capital(logistic)}: on the logit scale the best correction has slope {slope} and "
-            f"intercept {intercept}. Temperature scaling alone cannot fix the intercept; {isotonic}."
-        )
-    if bent:
-        extreme = "too extreme" if fit.slope < 1.0 else "not extreme enough"
-        return (
-            f"{_capital(_HELD_OUT)} by temperature scaling: the probabilities are {extreme} (the best "
-            f"correction on the logit scale has slope {slope}, and no clear intercept); {isotonic}."
-        )
-    if abs(fit.in_the_large) > DEVIATIONS * fit.in_the_large_se:
-        return (
-            f"{_capital(logistic)}: on the logit scale the best correction is an intercept of "
-            f"{text(fit.in_the_large, fit.in_the_large_se)}. Temperature scaling cannot fix that."
-        )
-    return (
-        "No slope and no intercept on the logit scale explains the error: see the pictures for where "
-        "it "
-        f"is. If there are thousands of held-out rows, {_HELD_OUT.replace(' on held-out rows', '')} by "
-        "isotonic regression."
-    )
-
-
-def _of_more_classes(audit: Audit) -> Iterable[str]:
-    """Advise one temperature only where no class is proved too high or too low."""
-    overall = [check.view for check in audit.found if check.view.group is None]
-    top: Side | None = next(
-        (each.direction for each in overall if each.lens == "top_label"), None
-    ) or next((each.shape for each in overall if each.event is None and each.shape), None)
-    classes = [each for each in overall if each.lens.startswith("class:") and each.direction]
-    sides = {
-        WRONG[side]: _names(lens_name(each) for each in classes if each.direction == side)
-        for side in ("over", "under")
-    }
-    off = "; ".join(f"{names}: {side} on average" for side, names in sides.items() if names)
-    if top and not classes:
-        yield (
-            f"{_capital(_HELD_OUT)}: the model is {TENDS[top]} in its top class. Temperature scaling "
-            "is "
-            "the first thing to try."
-        )
-    elif classes:
-        with_temperature = " and a temperature" if top else ""
-        yield (
-            f"{_capital(_HELD_OUT)} class by class ({off}): an intercept for every class"
-            f"{with_temperature}, as vector scaling has; temperature scaling alone cannot fix that. "
-            "Look "
-            "at how these classes are labelled."
-        )
-    else:
-        yield (
-            f"{_capital(_HELD_OUT)}: the error is in how probability is shared among the classes, for "
-            "which no one class stands out. caltest.witness shows near which predictions."
-        )
-
-
-def _names(names: Iterable[str]) -> str:
-    each = list(dict.fromkeys(names))
-    if len(each) > _NAMED:
-        return f"{', '.join(each[:_NAMED])} and {len(each) - _NAMED:,} more"
-    return " and ".join([", ".join(each[:-1]), each[-1]]) if len(each) > 1 else "".join(each)
-
-
-def _after_a_pass(audit: Audit) -> Iterable[str]:
-    if audit.verdict == "within":
-        yield (
-            f"Use the probabilities as they are for decisions in which average errors up to "
-            f"{limit(audit)} do not matter."
-        )
-    elif audit.at_most is not None:
-        _, most = outward_points(0.0, audit.at_most)
-        fewer = ", or with fewer groups" if audit.groups else ""
-        if audit.at_most <= _LITTLE:
-            little = f"average errors up to {most} points do not matter"
-            yield f"If {little}, use the probabilities as they are."
-            yield f"If smaller errors matter, audit again with more rows{fewer}."
-        else:
-            yield (
-                "Use the probabilities with care: this is too little data to rule out errors that "
-                f"matter. Audit again with more rows{fewer}; caltest.sample_size says how many."
-            )
-    else:
-        yield "This is no proof of calibration: an error may be too small for this many rows."
-    yield "Audit again when the model or its inputs change."
 
 
 # ------------------------------------------------------------------ how sure
@@ -517,7 +409,7 @@ def assumes(audit: Audit) -> str:
 KINDS = {
     "citl": "mean",
     "ks": "cumulative difference",
-    "ecd": "sharpness (logarithmic score)",
+    "ecd": "confidence (logarithmic score)",
     "skce_uq": "kernel statistic",
     "scan": "any stretch of predictions",
 }
@@ -533,9 +425,7 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     told = audit.worst or (audit.found[0].view if audit.found else None)
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
-        name = (
-            f"{_capital(group_name(check.view.group))}, {KINDS.get(check.statistic, check.statistic)}"
-        )
+        name = f"{capital(group_name(check.view.group))}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     around: set[tuple[str, Group | None]] = set()
     if told is not None and told.group is not None:
@@ -543,10 +433,10 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     others = [
         check.adjusted
         for check in audit.checks
-        if told is not None and check.view.key != told.key and check.view.key not in around
+        if around and check.view.group and check.view.key not in around
     ]
     if others:
-        rows.append(("Smallest of all other views", f"adjusted p = {p(min(others))}"))
+        rows.append(("Other groups, smallest", f"adjusted p = {p(min(others))}"))
     return tuple(rows)
 
 
@@ -564,7 +454,10 @@ def evidence_note(audit: Audit) -> str:
     draws = counted(audit.n_resamples, "simulated label set")
     if audit.correction != "westfall_young":
         return f"{draws} for each check, adjusted by {audit.correction!r}."
-    return f"{draws}; {smallest} is the smallest p they allow."
+    return (
+        f"p at or below {audit.alpha:g}: an error is found. Adjusted: for all checks together. From "
+        f"{draws}; {smallest} is the smallest p they allow."
+    )
 
 
 def finding(check: Check, audit: Audit) -> str:
@@ -579,7 +472,7 @@ def finding(check: Check, audit: Audit) -> str:
         parts.append("wrong, in no direction that this check can tell")
     name = view_name(view)
     return (
-        f"{_capital(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
+        f"{capital(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
         f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
     )
 

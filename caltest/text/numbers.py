@@ -50,7 +50,7 @@ def points(error: float) -> str:
     return f"{number} point{'' if number == '1' else 's'}"
 
 
-def about_points(error: float) -> str:
+def about_points(error: float, unit: str = "percentage point") -> str:
     """Write a difference of probabilities, at least 0, in as many digits as matter in a sentence.
 
     Examples
@@ -61,7 +61,7 @@ def about_points(error: float) -> str:
     size = 100.0 * error
     digits = 0 if size >= 4.95 else 1 if size >= 0.95 else 2 if size >= 0.095 else 3
     text = f"{size:.{digits}f}" if size >= 0.0005 else f"{size:.1g}"
-    return f"{text} percentage point{'' if text in ('1', '1.0') else 's'}"
+    return f"{text} {unit}{'' if text in ('1', '1.0') else 's'}"
 
 
 def outward_points(low: float, high: float) -> tuple[str, str]:
@@ -78,8 +78,8 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
         math.floor(100.0 * low * scale + 1e-9) / scale,
         math.ceil(100.0 * high * scale - 1e-9) / scale,
     )
-    first, last = (f"{end + 0.0:.{digits}f}".replace("-", "−") for end in ends)
-    return first, last
+    start, end = (f"{each + 0.0:.{digits}f}".replace("-", "−") for each in ends)
+    return start, end
 
 
 def signed_points(gap: float) -> str:

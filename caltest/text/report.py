@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Part, View
-from caltest.text.audit import RARE, limit
+from caltest.text.audit import RARE
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
-from caltest.text.vocabulary import group_name, view_name
+from caltest.text.vocabulary import group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -154,12 +154,14 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
     elif all(inside(audit, part) for part in parts):
         text = f"every {one} of the predictions is inside the limit."
     elif high and low:
-        text = f"too high in {many(high)}, too low in {many(low)} of {whole}."
+        text = f"shown too high in {many(high)}, too low in {many(low)} of {whole}."
     elif high or low:
         way, count = ("too high", high) if high else ("too low", low)
         every = "both" if len(parts) == 2 else f"all {many(len(parts))}"
-        some = f"{many(count)} of {whole}"
-        text = f"{way} in {f'{every} {several} of the predictions' if count == len(parts) else some}."
+        if count == len(parts):
+            text = f"{way} in {every} {several} of the predictions."
+        else:
+            text = f"shown {way} in {many(count)} of {whole}."
     else:
         told = [side(audit, part.low, part.high) for part in halves]
         names = [f"the {('lower', 'upper')[part.place]} half" for part in halves]
@@ -178,13 +180,13 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     """Return what the marks of a picture of parts are."""
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
-    together = f"exact {sure} intervals, all groups and parts together"
+    together = f"exact intervals, {sure} sure that all in this report hold"
     if kind == "errors":
-        text = f"Dots: {several} of the predictions, with {together}."
+        text = f"Dots: {several} of the predictions. Bars: {together}."
         if halves:
             out = [side(audit, part.low, part.high) for part in halves]
-            proof = "; neither reaches zero, and that proves the error" if all(out) else ""
-            text += f" Boxes: the lower and the upper half{proof}."
+            proof = "; neither reaches zero, which shows the error" if all(out) else ""
+            text += f" Boxes: the half of the rows with lower, and with higher predictions{proof}."
         if audit.materiality is not None:
             text += f" Shaded: your limit, {shaded(audit)}."
         return text
@@ -237,7 +239,8 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     wrong = [(view, way) for view, way in told if way]
     plural = {"class": "classes"}.get(noun, f"{noun}s")
     if not wrong:
-        return f"No {noun} stands out." if audit.rejected else f"No {noun} is shown to be wrong."
+        wrong_how = "too high or too low on average" if audit.rejected else "wrong"
+        return f"No {noun} is shown to be {wrong_how}."
     ways = {way for _, way in wrong}
     if worst is not None and worst.group is not None:
         own = set(worst.group.conditions)
@@ -247,7 +250,7 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     slices = [(view, way) for view, way in told if (view.group or view.lens.startswith("class:"))]
     found = [pair for pair in slices if pair[1]]
     if not found:
-        return f"No single {noun} stands out."
+        return f"No single {noun} is shown to be too high or too low on average."
     if len(ways) == 1 and len(found) == len(slices) > 1:
         every = "both" if len(slices) == 2 else f"all {many(len(slices))}"
         return capital(f"{ways.pop()} in {every} {plural}.")
@@ -268,7 +271,8 @@ def rows_title(audit: Audit, view: View) -> str:
     return "The mean of all rows is not shown to be wrong."
 
 
-def slices_note(audit: Audit, unit: str | None, nouns: str) -> str:
+def slices_note(audit: Audit, unit: str | None) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
-    return f"{f'{unit}. ' if unit else ''}Bars: exact {sure} intervals, all {nouns} together."
+    together = f"Bars: exact intervals, {sure} sure that all of them hold."
+    return f"{unit}. {together}" if unit else together

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from caltest._visible import shortened, shown_class, shown_column, shown_value, visible
+from caltest.text.numbers import points
 
 if TYPE_CHECKING:
     from caltest.auditing.result import Audit
@@ -20,6 +21,33 @@ WRONG: Mapping[str, str] = {"over": "too high", "under": "too low"}
 
 _WHOLE = {"canonical": "all classes together", "sorted": "the ordered probabilities"}
 _EVENT = 60  # characters of an event's name
+
+
+def capital(text: str) -> str:
+    """Return a sentence's beginning."""
+    return text[:1].upper() + text[1:]
+
+
+_NAMED = 3  # groups or classes in one sentence
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence has them, the first few of many; those with commas are kept apart."""
+    each = list(dict.fromkeys(names))
+    if len(each) > _NAMED:
+        return f"{'; '.join(each[:_NAMED])}; and {len(each) - _NAMED:,} more"
+    if len(each) > 1 and any("=" in name for name in each):
+        return "; ".join(each)
+    return " and ".join([", ".join(each[:-1]), each[-1]]) if len(each) > 1 else "".join(each)
+
+
+def limit(audit: Audit) -> str | None:
+    """Return the limit that was set, as a noun: "2 points"; None where none was."""
+    if audit.materiality is not None:
+        return points(audit.materiality)
+    if audit.materiality_ratio is not None:
+        return f"a factor of {audit.materiality_ratio:g}"
+    return None
 
 
 def event_name(audit: Audit) -> str:

@@ -40,7 +40,7 @@ FOR_ADDING = (
 
 #: What answers are made of, by the module that defines it.
 PARTS = {
-    "auditing.result": ("View", "Check", "Skipped"),
+    "auditing.views": ("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
     "bounds.result": ("ViewBounds", "SideBound", "Place"),
     "planning.result": ("Simulation",),
     "results": ("Result",),

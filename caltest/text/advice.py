@@ -1,0 +1,172 @@
+"""What to do after an audit: first for who uses the probabilities, then for who maintains the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from caltest.auditing.result import Audit
+from caltest.auditing.views import View
+from caltest.data.zeros import advice as advice_on_zeros
+from caltest.forms import Side
+from caltest.text.numbers import outward_points
+from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, where
+
+_LITTLE = 0.1  # an average error up to which a pass is called usable
+DEVIATIONS = 3.0  # standard errors from where a slope or an intercept is told from none
+
+_MAINTAINER = "For whoever maintains the model: "
+_HELD_OUT = "recalibrate it on held-out rows"
+_AGAIN = "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
+
+
+def advice(audit: Audit) -> tuple[str, ...]:
+    """Return what to do next, a sentence or two each."""
+    if not audit.rejected:
+        return tuple(_after_a_pass(audit))
+    told = audit.worst or (audit.found[0].view if audit.found else None)
+    group = told.group if told is not None else None
+    texts = list(_use(audit, told))
+    if audit.impossible:
+        why = "a class that was not in the training data, a wrong label, or a lost small probability"
+        about = (
+            advice_on_zeros(audit.zeros, audit.n_classes)
+            if audit.zeros
+            else f"Look at the rows in which probability 0 was observed ({why})."
+        )
+        texts.append(f"{_MAINTAINER}{about} No recalibration changes probabilities of 0 and 1.")
+    if group is not None:
+        texts.append(
+            f"{_MAINTAINER}look at the data of that group (labels, missing inputs, how it differs from "
+            f"the training rows), and {_HELD_OUT.replace(' it ', ' the group ')}. One correction for "
+            "all "
+            "rows cannot fix an error in one group."
+        )
+    elif told is None and not audit.impossible:
+        texts.append(
+            f"{_MAINTAINER}look at the data of these rows: labels, missing inputs, how they differ "
+            "from "
+            "others."
+        )
+    elif told is None or (audit.zeros is not None and audit.worst is None):
+        pass  # nothing more is known until the zeros are gone
+    elif audit.n_classes == 2:
+        texts.append(f"{_MAINTAINER}{_of_two_classes(audit)}")
+    else:
+        texts.append(f"{_MAINTAINER}{_of_more_classes(audit)}")
+    return (*texts, _AGAIN)
+
+
+def _use(audit: Audit, told: View | None) -> Iterable[str]:
+    """Say whether the probabilities may be used, and where."""
+    rows = where(told.group) if told is not None else ""
+    own = limit(audit)
+    if audit.verdict == "small":
+        yield (
+            f"Use the probabilities as they are where average errors up to {own} do not matter. What "
+            "follows removes even the small error."
+        )
+    elif audit.verdict == "found" and own is None:
+        yield (
+            f"Decide how large an average error would matter to you, and give it as a limit "
+            f"(materiality). If this one matters, do not rely on these probabilities{rows} until they "
+            "are corrected."
+        )
+    elif audit.verdict == "found":
+        yield (
+            f"An average error beyond your limit is not shown{rows}, nor is it ruled out everywhere: "
+            "use the probabilities with care until they are corrected, or audit more rows."
+        )
+    else:
+        yield f"Do not rely on these probabilities{rows} until they are corrected."
+
+
+def _of_two_classes(audit: Audit) -> str:
+    """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
+    fit = audit.recalibration
+    logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
+    isotonic = "With thousands of rows isotonic regression is an alternative (kept off 0 and 1)"
+    if fit is None:
+        return f"{logistic}. {isotonic}."
+
+    def text(value: float, error: float) -> str:
+        return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
+
+    # Where the data do not tell, a number is NaN, and not beyond any.
+    bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
+    slope, intercept = text(fit.slope, fit.slope_se), text(fit.intercept, fit.intercept_se)
+    if bent and abs(fit.intercept) > DEVIATIONS * fit.intercept_se:
+        return (
+            f"{logistic}: on the logit scale the best correction has slope {slope} and intercept "
+            f"{intercept}. Temperature scaling alone cannot fix the intercept. {isotonic}."
+        )
+    if bent:
+        extreme = "too extreme" if fit.slope < 1.0 else "not extreme enough"
+        return (
+            f"{_HELD_OUT} by temperature scaling: the probabilities are {extreme} (the best correction "
+            f"on the logit scale has slope {slope}, and no clear intercept). {isotonic}."
+        )
+    if abs(fit.in_the_large) > DEVIATIONS * fit.in_the_large_se:
+        shift = text(fit.in_the_large, fit.in_the_large_se)
+        return (
+            f"{_HELD_OUT} by an intercept on the logit scale, here {shift} (logistic recalibration). "
+            "Temperature scaling cannot fix that."
+        )
+    return (
+        "no slope and no intercept on the logit scale explains the error; the pictures show where it "
+        f"is. {isotonic}."
+    )
+
+
+def _of_more_classes(audit: Audit) -> str:
+    """Advise one temperature only where no class is proved too high or too low."""
+    overall = [check.view for check in audit.found if check.view.group is None]
+    top: Side | None = next(
+        (each.direction for each in overall if each.lens == "top_label"), None
+    ) or next((each.shape for each in overall if each.event is None and each.shape), None)
+    classes = [each for each in overall if each.lens.startswith("class:") and each.direction]
+    if top and not classes:
+        return (
+            f"{_HELD_OUT}. It is {TENDS[top]} in its top class; temperature scaling is the first thing "
+            "to try."
+        )
+    if not classes:
+        return (
+            f"{_HELD_OUT}. The error is in how probability is shared among the classes, and no one "
+            "class stands out; caltest.witness shows near which predictions."
+        )
+    sides = {
+        WRONG[side]: listed(lens_name(each) for each in classes if each.direction == side)
+        for side in ("over", "under")
+    }
+    off = "; ".join(f"{names}: {side} on average" for side, names in sides.items() if names)
+    with_temperature = " and a temperature" if top else ""
+    return (
+        f"{_HELD_OUT} class by class ({off}): an intercept for every class{with_temperature}, as "
+        "vector "
+        "scaling has. Temperature scaling alone cannot fix that. Look at how these classes are "
+        "labelled."
+    )
+
+
+def _after_a_pass(audit: Audit) -> Iterable[str]:
+    if audit.verdict == "within":
+        yield (
+            f"Use the probabilities as they are for decisions in which average errors up to "
+            f"{limit(audit)} do not matter."
+        )
+    elif audit.at_most is not None:
+        _, most = outward_points(0.0, audit.at_most)
+        fewer = ", or with fewer groups" if audit.groups else ""
+        if audit.at_most <= _LITTLE:
+            yield (
+                f"Use the probabilities as they are where average errors up to {most} points do not "
+                f"matter. If smaller ones matter, audit again with more rows{fewer}."
+            )
+        else:
+            yield (
+                "Use the probabilities with care: there are too few rows to rule out errors that "
+                f"matter. Audit again with more rows{fewer}; caltest.sample_size says how many."
+            )
+    else:
+        yield "This is no proof of calibration: an error may be too small for this many rows."
+    yield "Audit again when the model or its inputs change."
