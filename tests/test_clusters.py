@@ -14,7 +14,8 @@ from support import binomial_limits, dirichlet, h_matrix, labels_from, residuals
 import caltest
 from caltest import InputError
 from caltest._sampling import DRAWS, SignSampler
-from caltest.data import Rows, cluster_codes, sample
+from caltest.data import Rows, sample
+from caltest.data.clusters import cluster_codes
 from caltest.forms import Clusters, HasSigns
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 from caltest.data import Rows
+from caltest._arguments import arguments
 from caltest.forms import Combined, Form, HasSigns, Signed
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
 from caltest.nulls.monte_carlo import parts_of
@@ -22,6 +23,7 @@ _FEWEST = 20  # effective clusters below which p-values may be too small
 _TIED = 1e-9  # evidence of one value, computed twice
 
 
+@arguments()
 @dataclass(frozen=True)
 class ClusterSigns(Null):
     """Draw a sign for every cluster of rows, and rank the statistic among its values for these signs.
