@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from caltest.data import Rows
 from caltest._arguments import arguments
+from caltest.data import Rows
 from caltest.forms import Combined, Form, HasSigns, Signed
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
 from caltest.nulls.monte_carlo import parts_of
