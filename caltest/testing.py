@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -91,6 +92,7 @@ def test(
     rounding: float | None = None,
     weights: object = None,
     clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
     n_resamples: int = 999,
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -145,6 +147,10 @@ def test(
     clusters
         A column of n names or numbers, in any container: rows of equal entries (several a patient, a
         user, a day) may depend on each other in any way. Default None: rows are independent. See Notes.
+    sampling_rates
+        By class (its name, or its column), the share of its rows that were kept: {0: 0.01} if one row
+        of class 0 in a hundred was, and all others. Default None: rows were not sampled by their label.
+        See Notes.
     n_resamples
         Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
     rng
@@ -182,6 +188,12 @@ def test(
     number of clusters grows; "one_per_cluster" is exact, and weak. Means over pairs of rows are taken
     over pairs of different clusters.
 
+    *Sampling rates*: where a row of class k is kept with a known probability s_k, independently,
+    P(Y = k) among the rows kept is g_k s_k / Σ_l g_l s_l. Predictions are transformed like this, and
+    all that follows is about them: the top class is theirs. It is exact if rates are fixed beforehand,
+    and approximate where numbers of rows are, as in case–control studies. Weights 1/s_k would know the
+    labels.
+
     *Rounding r*: a stated value is within r/2 of what was meant, and the sum of k values (the top 5, a
     set of classes) within k r/2. That is a tolerance; one that is given besides is added to it.
 
@@ -217,6 +229,12 @@ def test(
     draws = int(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = measure.shuffled(seed)
+    if sampling_rates is not None and tolerant:
+        raise InputError(
+            "a tolerance is about probabilities of all rows, and {argument} makes them those of the "
+            "rows kept; leave one of them out.",
+            argument="sampling_rates",
+        )
     if clusters is not None and isinstance(probs, Stored):
         raise InputError(
             "clusters go with rows in memory; read the file with caltest.files.read, and give the "
@@ -224,13 +242,15 @@ def test(
         )
     stored = None if clustered else _stored(probs, labels)
     if stored is not None:
-        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None and weights is None
+        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
+        exact = exact and weights is None and sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
         probs, labels = read.rows, read.labels
-    looked = _view(probs, labels, lens, measure.default_lens, rounding, weights, clusters)
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    looked = _view(probs, labels, lens, measure.default_lens, rounding, counting)
     view, lens_label, rounded, places = looked.view, looked.lens, looked.rounded, looked.places
     if places is not None:
         measure = measure.at(places)
@@ -309,7 +329,12 @@ def test(
                 *_usual(form, view, lens_label),
                 *measure.notes,
             ),
-            parameters={**measure.parameters, **_effective(view), **_clusters_of(view)},
+            parameters={
+                **measure.parameters,
+                **({} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}),
+                **_effective(view),
+                **_clusters_of(view),
+            },
         )
 
 
@@ -325,13 +350,14 @@ def estimate(
     lens: str | Lens | None = None,
     weights: object = None,
     clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
     n_jobs: int | None = None,
 ) -> float:
     """Return the value of a statistic, without a p-value.
 
     Parameters
     ----------
-    probs, labels, statistic, lens, weights, n_jobs
+    probs, labels, statistic, lens, weights, sampling_rates, n_jobs
         As in :func:`test`.
     clusters
         As in :func:`test`: means over pairs of rows are then over pairs of different clusters.
@@ -354,7 +380,8 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    looked = _view(probs, labels, lens, measure.default_lens, weights=weights, clusters=clusters)
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    looked = _view(probs, labels, lens, measure.default_lens, counting=counting)
     view = looked.view
     if looked.places is not None:
         measure = measure.at(looked.places)
@@ -581,8 +608,7 @@ def _view(
     lens: str | Lens | None,
     default: str | None,
     rounding: float | None = None,
-    weights: object = None,
-    clusters: object = None,
+    counting: Mapping[str, Any] = MappingProxyType({}),
 ) -> _Looked:
     """Check the input and see it through the lens; of more than two classes, the default one.
 
@@ -592,7 +618,7 @@ def _view(
     densities = None if numbers else recognised(probs)
     if densities is None:
         asked = find_lens(lens)  # a wrong name is found before the data are read
-        whole = sample(probs, labels, rounding=rounding, weights=weights, clusters=clusters)
+        whole = sample(probs, labels, rounding=rounding, **counting)
         kept, places = without_zeros(whole)
         n = whole.rows.n_samples
         if rounding is None:
@@ -600,16 +626,13 @@ def _view(
         rounded = rounded_view(kept, asked, rounding)
         label = None if asked is None else asked.label
         return _Looked(rounded.view, label, rounded, n, places)
-    if weights is not None:
-        raise InputError(
-            "weights go with probabilities of classes, and the predictions are distributions of "
-            "numbers; leave them out."
-        )
-    if clusters is not None:
-        raise InputError(
-            "clusters go with probabilities of classes, and the predictions are distributions of "
-            "numbers; give one row a cluster, without clusters."
-        )
+    for name, given in counting.items():
+        if given is not None:
+            raise InputError(
+                "{argument} is about probabilities of classes, and the predictions are distributions "
+                "of numbers; leave it out.",
+                argument=name,
+            )
     if lens is not None:
         raise InputError(
             f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "

@@ -162,6 +162,7 @@ def test_signature_is_the_contract():
         "rounding": (None, True),
         "weights": (None, True),
         "clusters": (None, True),
+        "sampling_rates": (None, True),
         "n_resamples": (999, True),
         "rng": (None, True),
         "n_jobs": (None, True),

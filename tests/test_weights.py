@@ -396,7 +396,7 @@ def test_impossible_labels_are_named_by_their_places():
 
 def test_distributions_of_numbers_take_no_weights():
     predicted = caltest.predictive.GaussianPredictions([0.0, 1.0], [1.0, 1.0])
-    with pytest.raises(InputError, match="weights go with probabilities of classes"):
+    with pytest.raises(InputError, match="weights is about probabilities of classes"):
         caltest.test(predicted, [0.0, 1.0], "nees", weights=[1, 2])
 
 

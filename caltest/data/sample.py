@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from caltest.data.containers import Table, listed, native_of, read_table, shape_
 from caltest.data.counting import Extent, on_average_one, row_weights
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
+from caltest.data.rates import kept_at
 from caltest.data.rounding import in_steps
 from caltest.exceptions import Argument, InputError
 from caltest.text.numbers import counted
@@ -231,7 +232,10 @@ class Rows:
         """Return what is of rows, (n,) or (n, k), as rows count."""
         if self.weights is None:
             return values
-        return values * (self.weights if values.ndim == 1 else self.weights[:, None])
+        product = values * (self.weights if values.ndim == 1 else self.weights[:, None])
+        if self.weights.min() == 0.0:  # times infinite
+            product[self.weights == 0.0] = 0.0
+        return np.asarray(product)
 
     @property
     def sums_off(self) -> float:
@@ -335,6 +339,7 @@ def sample(
     rounding: float | None = None,
     weights: object = None,
     clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
 ) -> Sample:
     """Read and check predictions and labels.
 
@@ -367,6 +372,10 @@ def sample(
     clusters
         A column of n names or numbers: rows of equal entries may depend on each other. Default None:
         those of ``probs``, if it is a :class:`Rows`, else all rows are independent.
+    sampling_rates
+        By class (its name, or its column), the share of its rows that were kept, where rows were
+        sampled by their label; 1 of others. Predictions become what they mean among the rows kept,
+        g_k s_k / Σ_l g_l s_l, and a note says so. Default None: rows were not sampled so.
 
     Returns
     -------
@@ -401,7 +410,21 @@ def sample(
             own["weights"] = row_weights(weights, found.rows.n_samples)
         if clusters is not None:
             own["clusters"] = cluster_codes(clusters, found.rows.n_samples)
-        return Sample(replace(found.rows, **own), found.labels)
+        found = Sample(replace(found.rows, **own), found.labels)
+        if sampling_rates is None:
+            return found
+        probs, labels = found.rows, found.labels
+    if sampling_rates is not None:
+        if rounding is not None:
+            raise InputError(
+                "rounding and sampling_rates do not go together: a rounded statement has no one "
+                "meaning among the rows kept; leave one of them out."
+            )
+        found = sample(probs, labels, part=part)
+        rows = found.rows
+        kept = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
+        rows = replace(rows, probs=kept.probs, notes=(*rows.notes, kept.note))
+        return Sample(rows, found.labels)
     if isinstance(probs, Rows):
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
