@@ -21,6 +21,7 @@ from caltest.data import (
     Extent,
     Rows,
     Sample,
+    copied_rows,
     impossible_labels,
     impossible_rows,
     sample,
@@ -283,6 +284,7 @@ def test(
                 warnings=(
                     *view.rows.notes,
                     *impossible_on(view, sides, error, places),
+                    *looked.copies,
                     *measure.notes,
                 ),
                 parameters={
@@ -326,6 +328,7 @@ def test(
             warnings=(
                 *view.rows.notes,
                 *impossible_labels(view, places=places),
+                *looked.copies,
                 *_usual(form, view, lens_label),
                 *measure.notes,
             ),
@@ -593,6 +596,8 @@ class _Looked(NamedTuple):
         Rows that were given.
     places
         Of the rows that count, where others have weight 0.
+    whole
+        All rows before any lens, of classes.
     """
 
     view: Sample | PredictiveSample
@@ -600,6 +605,12 @@ class _Looked(NamedTuple):
     rounded: RoundedView | None
     n_samples: int
     places: NDArray[np.intp] | None = None
+    whole: Sample | None = None
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """What is to be said of rows that look like copies."""
+        return () if self.whole is None else copied_rows(self.whole)
 
 
 def _view(
@@ -622,10 +633,10 @@ def _view(
         kept, places = without_zeros(whole)
         n = whole.rows.n_samples
         if rounding is None:
-            return _Looked(*seen(kept, asked, default), None, n, places)
+            return _Looked(*seen(kept, asked, default), None, n, places, whole)
         rounded = rounded_view(kept, asked, rounding)
         label = None if asked is None else asked.label
-        return _Looked(rounded.view, label, rounded, n, places)
+        return _Looked(rounded.view, label, rounded, n, places, whole)
     for name, given in counting.items():
         if given is not None:
             raise InputError(

@@ -83,10 +83,22 @@ class Question:
 
     @property
     def clusters(self) -> NDArray[np.intp]:
-        """The cluster of every row, (n,), 0..G−1."""
+        """The cluster of every row, (n,), 0..G−1.
+
+        Raises
+        ------
+        InputError
+            If rows of one cluster alone count.
+        """
         codes = cast("Rows", self.rows).clusters
         assert codes is not None  # a null of clusters is asked where there are some
-        return np.unique(codes, return_inverse=True)[1]
+        numbers = np.unique(codes, return_inverse=True)[1]
+        if numbers.max() == 0:
+            raise InputError(
+                "the rows of one cluster alone have weights above 0, and they may all depend on each "
+                "other, so that nothing can be tested; give two clusters that count, or more."
+            )
+        return numbers
 
 
 def observed_value(statistic: Statistic, form: Form, labels: NDArray[Any], workers: Workers) -> float:
