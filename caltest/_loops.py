@@ -132,6 +132,7 @@ def take_rows(labels: Any, rows: Any, taken: Any) -> None:
 
 
 _FEW = 512  # numbers added up by themselves, so that rounding stays small
+_AT_A_TIME = 16  # draws of signs at a time, so that none waits for itself
 
 
 @_loop
@@ -285,6 +286,34 @@ def extremes_of_steps(
             here = total - expected[e]
             low, high = min(low, here), max(high, here)
         lowest[b], highest[b] = low, high
+
+
+@_loop
+def extremes_of_signs(
+    signs: Any, clusters: Any, steps: Any, ends: Any, lowest: Any, highest: Any
+) -> None:
+    """Write the least and the largest of Σ ε_g(i) r_i along an order, 0 included.
+
+    ``signs`` (G, B); the rows' ``clusters`` and ``steps`` r in that order, looked at after the places
+    ``ends``.
+    """
+    total, low, high = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
+    of_draws = np.zeros((len(signs), _AT_A_TIME))
+    for first in range(0, signs.shape[1], _AT_A_TIME):
+        together = min(_AT_A_TIME, signs.shape[1] - first)
+        of_draws[:, :together] = signs[:, first : first + together]
+        total[:], low[:], high[:] = 0.0, 0.0, 0.0
+        place = 0
+        for e in range(len(ends)):
+            while place <= ends[e]:
+                cluster, step = clusters[place], steps[place]
+                for b in range(_AT_A_TIME):
+                    total[b] += step * of_draws[cluster, b]
+                place += 1
+            for b in range(_AT_A_TIME):
+                low[b], high[b] = min(low[b], total[b]), max(high[b], total[b])
+        for b in range(together):
+            lowest[first + b], highest[first + b] = low[b], high[b]
 
 
 @_loop
@@ -694,6 +723,36 @@ def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, s
                     before[b] = shrunk + own
         for b in range(together):
             sums[first + b] = total[b]
+
+
+@_loop
+def chain_sums_of_signs(signs: Any, clusters: Any, residuals: Any, decay: Any, sums: Any) -> None:
+    """Write Σ_{i<j} W_ij ε_g(i) d_i ε_g(j) d_j for ``signs`` (G, B); the others (n,) in order."""
+    before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
+    of_draws = np.zeros((len(signs), _TOGETHER))
+    for first in range(0, signs.shape[1], _TOGETHER):
+        together = min(_TOGETHER, signs.shape[1] - first)
+        of_draws[:, :together] = signs[:, first : first + together]
+        before[:], total[:] = 0.0, 0.0
+        for i in range(len(residuals)):
+            factor, residual, cluster = decay[i], residuals[i], clusters[i]
+            for b in range(_TOGETHER):
+                own = residual * of_draws[cluster, b]
+                shrunk = before[b] * factor
+                total[b] += shrunk * own
+                before[b] = shrunk + own
+        for b in range(together):
+            sums[first + b] = total[b]
+
+
+@_loop
+def chain_terms(decay: Any, values: Any, terms: Any) -> None:
+    """Write Σ_{j<i} W_ij v_i v_j for every i, of numbers in order."""
+    before = 0.0
+    for i in range(len(values)):
+        before *= decay[i]
+        terms[i] = before * values[i]
+        before += values[i]
 
 
 @_loop

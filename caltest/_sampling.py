@@ -179,3 +179,45 @@ class OutcomeSampler:
             for part in blocks(stop - start, self.block)
         ]
         return np.concatenate(parts)[: stop - start]
+
+
+_SIGNS = 2**26  # of a block of draws
+_MOST_BLOCKS = 8  # of DRAWS, in a block of draws of signs
+
+
+@dataclass(frozen=True, eq=False)
+class SignSampler:
+    """Draws a sign for every cluster, +1 or −1 with equal chances; or goes through all there are.
+
+    Attributes
+    ----------
+    size
+        Number of clusters G.
+    seed
+        The seed of the grid, which has blocks of draws only.
+    every
+        How many clusters have their sign turned, the first ones: draw b is then the b-th of the 2^every
+        ways to do so, of which the way that turns none is left out. None: signs are drawn.
+    """
+
+    size: int
+    seed: int
+    every: int | None = None
+
+    @property
+    def block(self) -> int:
+        """Draws in a block: fewer where clusters are many, so that memory stays bounded."""
+        return DRAWS * int(np.clip(_SIGNS // (DRAWS * self.size), 1, _MOST_BLOCKS))
+
+    def draw(self, start: int, stop: int) -> NDArray[np.int8]:
+        """Return draws ``start`` (a multiple of the block) to ``stop`` as (stop − start, G) of ±1."""
+        signs = np.ones((stop - start, self.size), dtype=np.int8)
+        if self.every is not None:
+            turned = (np.arange(start + 1, stop + 1)[:, None] >> np.arange(self.every)) & 1
+            signs[:, : self.every] -= 2 * turned.astype(np.int8)
+            return signs
+        for part in blocks(stop - start, self.block):
+            stream = generator(self.seed, (start + part.start) // self.block)
+            bits = stream.integers(0, 2, (self.block, self.size), dtype=np.int8)
+            signs[part] -= 2 * bits[: part.stop - part.start]
+        return signs

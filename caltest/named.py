@@ -47,9 +47,9 @@ def find_null(null: str | Null | None) -> Null:
     raise InputError(f"null is {quoted(null)}; give a name or an object of caltest.nulls.")
 
 
-def possible_nulls(form: Form) -> list[str]:
-    """Return the names of the nulls that fit a form."""
-    return [name for name, null in NULLS.items() if null.fits(form)]
+def possible_nulls(form: Form, of_clusters: bool = False) -> list[str]:
+    """Return the names of the nulls that fit a form, of independent rows or of rows in clusters."""
+    return [name for name, null in NULLS.items() if null.of_clusters == of_clusters and null.fits(form)]
 
 
 def check_alternative(measure: Statistic, null: Null, alternative: Alternative | None) -> Alternative:

@@ -28,10 +28,18 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import ALONE, BRANCHES, Workers, added
-from caltest._sampling import DRAWS, ROWS, LabelSampler, OutcomeSampler, child_seed, generator
+from caltest._sampling import (
+    DRAWS,
+    ROWS,
+    LabelSampler,
+    OutcomeSampler,
+    SignSampler,
+    child_seed,
+    generator,
+)
 from caltest._tiles import blocks
 from caltest.data import Rows, Sample, glimpse, merged_notes
-from caltest.forms import Additive, Combined, Form, LabelFunction
+from caltest.forms import Additive, Clusters, Combined, Form, HasSigns, LabelFunction, Signed
 from caltest.forms.base import taken
 from caltest.forms.events import Classes, OfEvents, classes, of_events
 
@@ -121,6 +129,8 @@ class _Way(Enum):
 class LabelDraws:
     """Labels drawn from the predictions, the observed ones among them.
 
+    Or signs of clusters, see `signed_columns`: ones are then what was observed.
+
     Attributes
     ----------
     sampler
@@ -135,7 +145,7 @@ class LabelDraws:
         All draws, (B, n), where they are held.
     """
 
-    sampler: LabelSampler | OutcomeSampler
+    sampler: LabelSampler | OutcomeSampler | SignSampler
     observed: Labels
     count: int
     place: int = 0
@@ -180,6 +190,50 @@ class LabelDraws:
             return values
         order = np.append(self.place, np.delete(np.arange(len(values)), self.place))
         return np.asarray(values[order])
+
+
+# ------------------------------------------------------------------ signs of clusters
+
+
+def signed_columns(
+    columns: Sequence[Column], labels: Labels, clusters: Places, weights: Array | None = None
+) -> tuple[Column, ...]:
+    """Return columns whose labels are signs of clusters, (B, G), for `table` with `sign_draws`.
+
+    Parameters
+    ----------
+    columns
+        As for draws of labels; all forms are `HasSigns`.
+    labels
+        The observed labels of the full predictions, (n,).
+    clusters
+        The cluster of every row, (n,), 0..G−1.
+    weights
+        What every row counts, (n,). Default None: all alike.
+    """
+    found = []
+    for view, form in columns:
+        places = slice(None) if view.rows is None else view.rows
+        own, counts = clusters[places], None if weights is None else weights[places]
+        here, codes = np.unique(own, return_inverse=True)
+        signed = cast("HasSigns", form).signed(
+            view.labels(labels[None])[0].astype(np.intp), Clusters(codes, len(here), counts)
+        )
+        every = len(here) == int(clusters.max()) + 1
+        found.append(Column(EVERYTHING if every else LabelView(here), signed))
+    return tuple(found)
+
+
+def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int) -> LabelDraws:
+    """Return draws of signs for columns of these: all that there are, if ``count`` reaches that.
+
+    Of columns that do not change if all signs are turned, half of them say all.
+    """
+    even = all(cast("Signed", column.form).even for column in columns)
+    free, ones = n_clusters - even, np.ones(n_clusters, dtype=np.int8)
+    if 2**free <= count + 1:
+        return LabelDraws(SignSampler(n_clusters, seed, free), ones, 2**free - 1)
+    return LabelDraws(SignSampler(n_clusters, seed), ones, count)
 
 
 # ------------------------------------------------------------------ draw by draw

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from caltest.data import (
     Extent,
     Rows,
     Sample,
+    copied_rows,
     impossible_labels,
     impossible_rows,
     sample,
@@ -27,7 +29,7 @@ from caltest.data import (
 )
 from caltest.exceptions import InputError
 from caltest.files import Stored, scan_arrays
-from caltest.forms import Binned, Combined, Form, LabelFunction, Side
+from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.named import (
     StatisticLike,
@@ -36,10 +38,26 @@ from caltest.named import (
     find_statistic,
     possible_nulls,
 )
-from caltest.nulls import Answer, Guarantee, MonteCarlo, Null, Question, answer_of, observed_value
+from caltest.nulls import (
+    Answer,
+    ClusterSigns,
+    Guarantee,
+    MonteCarlo,
+    Null,
+    Question,
+    answer_of,
+    observed_value,
+)
 from caltest.predictive import Predictive, PredictiveSample, recognised
 from caltest.pvalues import Alternative
-from caltest.resampling import Column, adds_up, columns_of, glimpse_of, table_of_blocks
+from caltest.resampling import (
+    Column,
+    adds_up,
+    columns_of,
+    glimpse_of,
+    signed_columns,
+    table_of_blocks,
+)
 from caltest.results import CalibrationResult
 from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
@@ -74,6 +92,8 @@ def test(
     tolerance: float | None = None,
     rounding: float | None = None,
     weights: object = None,
+    clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
     n_resamples: int = 999,
     rng: Rng = None,
     n_jobs: int | None = None,
@@ -103,7 +123,8 @@ def test(
         tolerance, "scan" (default), "max_bin", "citl" or "esce".
     null
         A name (``caltest.nulls.NULLS`` lists them) or an object of :mod:`caltest.nulls`. Default
-        "monte_carlo": exact for every statistic and sample size.
+        "monte_carlo": exact for every statistic and sample size. With clusters, "cluster_signs"
+        (default) or "one_per_cluster".
     lens
         "top_label", "class:3", "top:5", "sorted" or an object of :mod:`caltest.lenses`. Default
         None: the full probability vector.
@@ -124,6 +145,13 @@ def test(
         What every row counts, (n,): survey weights, or importance weights where the population is
         another one. Numbers that are not negative, fixed by anything but the labels (never by how rows
         of a class were sampled). Default None: all rows count alike. See Notes.
+    clusters
+        A column of n names or numbers, in any container: rows of equal entries (several a patient, a
+        user, a day) may depend on each other in any way. Default None: rows are independent. See Notes.
+    sampling_rates
+        By class (its name, or its column), the share of its rows that were kept: {0: 0.01} if one row
+        of class 0 in a hundred was, and all others. Default None: rows were not sampled by their label.
+        See Notes.
     n_resamples
         Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
     rng
@@ -156,6 +184,16 @@ def test(
     rows that count alike. The nulls "bound", "bootstrap", "wild_bootstrap" and "spectral" count rows
     and are refused, as is "chi2" of "cox". A function of your own takes the weights third,
     ``f(probs, labels, weights)``.
+    *Clusters*: labels drawn row by row would take rows that repeat each other for new evidence. The
+    default null then draws signs for whole clusters (:class:`caltest.nulls.ClusterSigns`), right as the
+    number of clusters grows; "one_per_cluster" is exact, and weak. Means over pairs of rows are taken
+    over pairs of different clusters.
+
+    *Sampling rates*: where a row of class k is kept with a known probability s_k, independently,
+    P(Y = k) among the rows kept is g_k s_k / Σ_l g_l s_l. Predictions are transformed like this, and
+    all that follows is about them: the top class is theirs. It is exact if rates are fixed beforehand,
+    and approximate where numbers of rows are, as in case–control studies. Weights 1/s_k would know the
+    labels.
 
     *Rounding r*: a stated value is within r/2 of what was meant, and the sum of k values (the top 5, a
     set of classes) within k r/2. That is a tolerance; one that is given besides is added to it.
@@ -185,20 +223,35 @@ def test(
     0.001
     """
     tolerant = not (tolerance is rounding is None) or alternative in ("over", "under")
-    chosen = find_null(null)
+    clustered = clusters is not None or (isinstance(probs, Rows) and probs.clusters is not None)
+    chosen = ClusterSigns() if clustered and null is None else find_null(null)
+    _check_clusters(chosen, clustered, tolerant)
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
     draws = int(n_resamples)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = measure.shuffled(seed)
-    stored = _stored(probs, labels)
+    if sampling_rates is not None and tolerant:
+        raise InputError(
+            "a tolerance is about probabilities of all rows, and {argument} makes them those of the "
+            "rows kept; leave one of them out.",
+            argument="sampling_rates",
+        )
+    if clusters is not None and isinstance(probs, Stored):
+        raise InputError(
+            "clusters go with rows in memory; read the file with caltest.files.read, and give the "
+            ".rows and .labels of what that returns."
+        )
+    stored = None if clustered else _stored(probs, labels)
     if stored is not None:
-        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None and weights is None
+        exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
+        exact = exact and weights is None and sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
         probs, labels = read.rows, read.labels
-    looked = _view(probs, labels, lens, measure.default_lens, rounding, weights)
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    looked = _view(probs, labels, lens, measure.default_lens, rounding, counting)
     view, lens_label, rounded, places = looked.view, looked.lens, looked.rounded, looked.places
     if places is not None:
         measure = measure.at(places)
@@ -231,6 +284,7 @@ def test(
                 warnings=(
                     *view.rows.notes,
                     *impossible_on(view, sides, error, places),
+                    *looked.copies,
                     *measure.notes,
                 ),
                 parameters={
@@ -258,7 +312,7 @@ def test(
         )
         answer = chosen.answer(question)
         value = question.observed if answer.statistic is None else answer.statistic
-        if isinstance(form, LabelFunction) and not isinstance(chosen, MonteCarlo):
+        if isinstance(form, LabelFunction) and not (clustered or isinstance(chosen, MonteCarlo)):
             form.check_unmoved(view.labels, value)
         return _result(
             measure,
@@ -274,10 +328,16 @@ def test(
             warnings=(
                 *view.rows.notes,
                 *impossible_labels(view, places=places),
+                *looked.copies,
                 *_usual(form, view, lens_label),
                 *measure.notes,
             ),
-            parameters={**measure.parameters, **_effective(view)},
+            parameters={
+                **measure.parameters,
+                **({} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}),
+                **_effective(view),
+                **_clusters_of(view),
+            },
         )
 
 
@@ -292,14 +352,18 @@ def estimate(
     *,
     lens: str | Lens | None = None,
     weights: object = None,
+    clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
     n_jobs: int | None = None,
 ) -> float:
     """Return the value of a statistic, without a p-value.
 
     Parameters
     ----------
-    probs, labels, statistic, lens, weights, n_jobs
+    probs, labels, statistic, lens, weights, sampling_rates, n_jobs
         As in :func:`test`.
+    clusters
+        As in :func:`test`: means over pairs of rows are then over pairs of different clusters.
 
     Returns
     -------
@@ -319,12 +383,23 @@ def estimate(
     0.14084
     """
     measure = find_statistic(statistic)
-    looked = _view(probs, labels, lens, measure.default_lens, weights=weights)
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    looked = _view(probs, labels, lens, measure.default_lens, counting=counting)
     view = looked.view
     if looked.places is not None:
         measure = measure.at(looked.places)
     with single_threaded_blas():
         fitted, form = _fixed(measure, view.rows)
+        if isinstance(view, Sample) and view.rows.clusters is not None:
+            if isinstance(form, Combined):
+                raise InputError(
+                    f"with clusters {measure.name!r} is standardised by its draws; take "
+                    "caltest.test, or estimate one of its parts."
+                )
+            if isinstance(form, HasSigns):
+                columns = columns_of(form), view.labels, view.rows.clusters, view.rows.weights
+                ((_, form),) = signed_columns(*columns)
+                return form.value(np.ones(_clusters_of(view)["clusters"], dtype=np.int8))
         workers = Workers(n_jobs)
         _announce(fitted, form.work(1), view.rows.n_samples, workers)
         return observed_value(fitted, form, view.labels, workers)
@@ -478,7 +553,32 @@ def _default(null: Null, tolerant: bool) -> str:
     """Return the statistic of a test that names none: one that the null can answer."""
     if tolerant:
         return "scan"
-    return "omnibus" if isinstance(null, MonteCarlo) else "skce_uq"
+    return "omnibus" if isinstance(null, MonteCarlo) or null.of_clusters else "skce_uq"
+
+
+def _clusters_of(view: Sample | PredictiveSample) -> dict[str, int]:
+    """Return how many clusters there are, if any, among what is in force."""
+    codes = view.rows.clusters if isinstance(view, Sample) else None
+    return {} if codes is None else {"clusters": len(np.unique(codes))}
+
+
+def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
+    """Raise unless the null is for rows like these: in clusters, or independent."""
+    if clustered and tolerant:
+        raise InputError(
+            "tolerances, and what rounding explains, are tested for independent rows only: no valid "
+            "test is known for rows in clusters; leave out the tolerance, or give one row a cluster."
+        )
+    if clustered and not null.of_clusters:
+        raise InputError(
+            f"the null {null.name!r} takes rows to be independent, and clusters are given; leave the "
+            "null out, or give 'cluster_signs' or 'one_per_cluster'."
+        )
+    if null.of_clusters and not clustered:
+        raise InputError(
+            f"the null {null.name!r} is for rows in clusters; give clusters=, with the name or number "
+            "of a cluster for every row."
+        )
 
 
 class _Looked(NamedTuple):
@@ -496,6 +596,8 @@ class _Looked(NamedTuple):
         Rows that were given.
     places
         Of the rows that count, where others have weight 0.
+    whole
+        All rows before any lens, of classes.
     """
 
     view: Sample | PredictiveSample
@@ -503,6 +605,12 @@ class _Looked(NamedTuple):
     rounded: RoundedView | None
     n_samples: int
     places: NDArray[np.intp] | None = None
+    whole: Sample | None = None
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """What is to be said of rows that look like copies."""
+        return () if self.whole is None else copied_rows(self.whole)
 
 
 def _view(
@@ -511,7 +619,7 @@ def _view(
     lens: str | Lens | None,
     default: str | None,
     rounding: float | None = None,
-    weights: object = None,
+    counting: Mapping[str, Any] = MappingProxyType({}),
 ) -> _Looked:
     """Check the input and see it through the lens; of more than two classes, the default one.
 
@@ -521,19 +629,21 @@ def _view(
     densities = None if numbers else recognised(probs)
     if densities is None:
         asked = find_lens(lens)  # a wrong name is found before the data are read
-        whole = sample(probs, labels, rounding=rounding, weights=weights)
+        whole = sample(probs, labels, rounding=rounding, **counting)
         kept, places = without_zeros(whole)
         n = whole.rows.n_samples
         if rounding is None:
-            return _Looked(*seen(kept, asked, default), None, n, places)
+            return _Looked(*seen(kept, asked, default), None, n, places, whole)
         rounded = rounded_view(kept, asked, rounding)
         label = None if asked is None else asked.label
-        return _Looked(rounded.view, label, rounded, n, places)
-    if weights is not None:
-        raise InputError(
-            "weights go with probabilities of classes, and the predictions are distributions of "
-            "numbers; leave them out."
-        )
+        return _Looked(rounded.view, label, rounded, n, places, whole)
+    for name, given in counting.items():
+        if given is not None:
+            raise InputError(
+                "{argument} is about probabilities of classes, and the predictions are distributions "
+                "of numbers; leave it out.",
+                argument=name,
+            )
     if lens is not None:
         raise InputError(
             f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
@@ -574,5 +684,5 @@ def _check_fit(measure: Statistic, null: Null, form: Form, view: Sample | Predic
         weighted = " of rows with weights" if _effective(view) else ""
         raise InputError(
             f"the null {null.name!r} needs {null.requires}, which {measure.name!r}{weighted} is not; "
-            f"possible here: {', '.join(possible_nulls(form))}."
+            f"possible here: {', '.join(possible_nulls(form, null.of_clusters))}."
         )

@@ -35,7 +35,9 @@ def form_of(statistic):
 
 
 FORMS = {statistic: form_of(statistic) for statistic in STATISTICS}
-EVERY_PAIR = [(statistic, null) for statistic in STATISTICS for null in NULLS]
+#: Those of rows in clusters are in test_clusters.py.
+OF_ROWS = [null for null in NULLS if not NULLS[null].of_clusters]
+EVERY_PAIR = [(statistic, null) for statistic in STATISTICS for null in OF_ROWS]
 PAIRS = [(statistic, null) for statistic, null in EVERY_PAIR if NULLS[null].fits(FORMS[statistic])]
 #: For each null a statistic that it is fast for.
 FAST = {
@@ -57,7 +59,7 @@ def run(statistic, null, probs=SMALL, labels=FEW, rng=0, n_resamples=49, **optio
     )
 
 
-@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("null", OF_ROWS)
 def test_other_pairs_are_refused_with_the_possible_nulls(null):
     for statistic in STATISTICS:
         if (statistic, null) not in PAIRS:
@@ -74,7 +76,7 @@ def test_every_statistic_has_the_exact_null():
         assert caltest.test(SMALL, FEW, statistic, n_resamples=9, rng=0).null == "monte_carlo"
 
 
-@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("null", OF_ROWS)
 def test_every_null_fits_some_statistic(null):
     assert any(pair[1] == null for pair in PAIRS)
 
@@ -293,7 +295,7 @@ def test_extremes(statistic, null):
 # ------------------------------------------------------------------ level
 
 
-@pytest.mark.parametrize("null", [null for null in NULLS if null != "consistency"])
+@pytest.mark.parametrize("null", [null for null in OF_ROWS if null != "consistency"])
 def test_level(null):
     """Rejections of calibrated models: by chance beyond a limit in 1 of 10 000 such tests.
 

@@ -161,6 +161,8 @@ def test_signature_is_the_contract():
         "tolerance": (None, True),
         "rounding": (None, True),
         "weights": (None, True),
+        "clusters": (None, True),
+        "sampling_rates": (None, True),
         "n_resamples": (999, True),
         "rng": (None, True),
         "n_jobs": (None, True),

@@ -254,18 +254,22 @@ def test_values_of_blocks_are_those_of_one_vector(statistic):
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_every_null_answers_or_says_what_does(statistic, null):
     options = {"null": null, "n_resamples": 19, "rng": 0, "weights": WEIGHTS}
+    if NULLS[null].of_clusters:
+        options["clusters"] = np.arange(60) // 2
     lens = find_lens(STATISTICS[statistic].default_lens)
     rows = Rows(PROBS, weights=WEIGHTS)
     rows = lens.reduce(rows) if lens else rows
     if not NULLS[null].fits(STATISTICS[statistic]().given(rows)):
-        refused = "of rows with weights is not; possible here: monte_carlo"
+        first = "one_per_cluster" if NULLS[null].of_clusters else "monte_carlo"
+        refused = f"of rows with weights is not; possible here: {first}"
         with pytest.raises(InputError, match=refused):
             caltest.test(PROBS, LABELS, statistic, **options)
         return
     result = caltest.test(PROBS, LABELS, statistic, **options)
     assert 0.0 < result.pvalue <= 1.0
     assert null not in ("bound", "bootstrap", "wild_bootstrap", "spectral")
-    assert result.statistic == estimate(statistic, weights=WEIGHTS)
+    if not NULLS[null].of_clusters:
+        assert result.statistic == estimate(statistic, weights=WEIGHTS)
 
 
 FAST = ["ecd", "ece", "kuiper", "skce_uq", "scan"]
@@ -392,7 +396,7 @@ def test_impossible_labels_are_named_by_their_places():
 
 def test_distributions_of_numbers_take_no_weights():
     predicted = caltest.predictive.GaussianPredictions([0.0, 1.0], [1.0, 1.0])
-    with pytest.raises(InputError, match="weights go with probabilities of classes"):
+    with pytest.raises(InputError, match="weights is about probabilities of classes"):
         caltest.test(predicted, [0.0, 1.0], "nees", weights=[1, 2])
 
 

@@ -53,6 +53,10 @@ _RISK_NETWORKS = of_commands(
     Command("estimation_risk", "cost", ("estimation_risk_cost.csv",), "--rows 500 --runs 1",
             reference=True),
 )  # fmt: skip
+_CLUSTERS = of_commands(
+    "size where rows of a cluster depend on each other", "20 minutes",
+    Command("clusters", "", ("clusters.csv",), "--repetitions 2 --resamples 19"),
+)  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
@@ -155,6 +159,7 @@ STUDIES: dict[str, Study] = {
     "comparison": _COMPARISON,
     "omnibus": _OMNIBUS,
     "bounds": _BOUNDS,
+    "clusters": _CLUSTERS,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }

@@ -1,5 +1,6 @@
 """Predictions, and the labels that came true: the only validation in the package."""
 
+from caltest.data.copies import copied_rows
 from caltest.data.counting import Extent
 from caltest.data.hashing import GLIMPSED, glimpse
 from caltest.data.labels import impossible_labels, impossible_rows
@@ -20,6 +21,7 @@ __all__ = [
     "Sample",
     "Extent",
     "check_index",
+    "copied_rows",
     "glimpse",
     "impossible_labels",
     "impossible_rows",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,10 +16,12 @@ from caltest._narrow import over_columns
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
+from caltest.data.clusters import cluster_codes
 from caltest.data.containers import Table, listed, native_of, read_table, shape_of
 from caltest.data.counting import Extent, on_average_one, row_weights
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices
+from caltest.data.rates import kept_at
 from caltest.data.rounding import in_steps
 from caltest.exceptions import Argument, InputError
 from caltest.text.numbers import counted
@@ -156,6 +158,9 @@ class Rows:
     weights
         What every row counts, (n,), where that differs; of :func:`sample` 1 on average. Default None:
         all rows count alike.
+    clusters
+        Numbers of clusters, (n,): rows of one may depend on each other. Default None: all rows are
+        independent.
 
     Examples
     --------
@@ -171,6 +176,7 @@ class Rows:
     notes: tuple[str, ...] = ()
     stated: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
     weights: NDArray[np.float64] | None = field(default=None, repr=False, metadata={"by_row": True})
+    clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": True})
 
     def __post_init__(self) -> None:
         probs = self.probs
@@ -183,6 +189,8 @@ class Rows:
             object.__setattr__(self, "stated", _read_only(self.stated, np.float64))
         if self.weights is not None:
             object.__setattr__(self, "weights", _read_only(self.weights, np.float64))
+        if self.clusters is not None:
+            object.__setattr__(self, "clusters", _read_only(self.clusters, np.intp))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
@@ -224,7 +232,10 @@ class Rows:
         """Return what is of rows, (n,) or (n, k), as rows count."""
         if self.weights is None:
             return values
-        return values * (self.weights if values.ndim == 1 else self.weights[:, None])
+        product = values * (self.weights if values.ndim == 1 else self.weights[:, None])
+        if self.weights.min() == 0.0:  # times infinite
+            product[self.weights == 0.0] = 0.0
+        return np.asarray(product)
 
     @property
     def sums_off(self) -> float:
@@ -327,6 +338,8 @@ def sample(
     part: bool = False,
     rounding: float | None = None,
     weights: object = None,
+    clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
 ) -> Sample:
     """Read and check predictions and labels.
 
@@ -356,6 +369,13 @@ def sample(
         What every row counts, (n,): numbers that are not negative, at least two of them positive, and
         nothing that knows the labels. They are kept in ``rows.weights``, 1 on average. Default None:
         all rows count alike, as they do if all weights are equal.
+    clusters
+        A column of n names or numbers: rows of equal entries may depend on each other. Default None:
+        those of ``probs``, if it is a :class:`Rows`, else all rows are independent.
+    sampling_rates
+        By class (its name, or its column), the share of its rows that were kept, where rows were
+        sampled by their label; 1 of others. Predictions become what they mean among the rows kept,
+        g_k s_k / Σ_l g_l s_l, and a note says so. Default None: rows were not sampled so.
 
     Returns
     -------
@@ -379,12 +399,32 @@ def sample(
     >>> checked.rows.notes
     ('One column, read as P(class 1).',)
     """
-    if weights is not None:
-        for given, name in ((probs, "probs"), (labels, "labels")):
-            check_index(given, weights, name, "weights")
+    if not (weights is None and clusters is None):
+        for column, what in ((weights, "weights"), (clusters, "clusters")):
+            for given, name in ((probs, "probs"), (labels, "labels")):
+                if column is not None:
+                    check_index(given, column, name, what)
         found = sample(probs, labels, part=part, rounding=rounding)
-        counted_so = row_weights(weights, found.rows.n_samples)
-        return Sample(replace(found.rows, weights=counted_so), found.labels)
+        own: dict[str, Any] = {}
+        if weights is not None:
+            own["weights"] = row_weights(weights, found.rows.n_samples)
+        if clusters is not None:
+            own["clusters"] = cluster_codes(clusters, found.rows.n_samples)
+        found = Sample(replace(found.rows, **own), found.labels)
+        if sampling_rates is None:
+            return found
+        probs, labels = found.rows, found.labels
+    if sampling_rates is not None:
+        if rounding is not None:
+            raise InputError(
+                "rounding and sampling_rates do not go together: a rounded statement has no one "
+                "meaning among the rows kept; leave one of them out."
+            )
+        found = sample(probs, labels, part=part)
+        rows = found.rows
+        kept = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
+        rows = replace(rows, probs=kept.probs, notes=(*rows.notes, kept.note))
+        return Sample(rows, found.labels)
     if isinstance(probs, Rows):
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None

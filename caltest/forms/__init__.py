@@ -28,6 +28,7 @@ from caltest.forms.paths import (
     LargestError,
     Side,
 )
+from caltest.forms.signs import Clusters, HasSigns, Signed, SignedSums
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import (
     Additive,
@@ -66,6 +67,7 @@ __all__ = [
     "BoundedPairwise",
     "BrownianLimit",
     "ChiSquare",
+    "Clusters",
     "Combined",
     "ComputedFeatures",
     "Component",
@@ -86,6 +88,7 @@ __all__ = [
     "HasLeadingSum",
     "HasLatticeTerms",
     "HasMoments",
+    "HasSigns",
     "HasTailBound",
     "HasTerms",
     "Intervals",
@@ -106,6 +109,8 @@ __all__ = [
     "RoundedFeatures",
     "ScaledFeatures",
     "Side",
+    "Signed",
+    "SignedSums",
     "Standardised",
     "TailBound",
     "Term",

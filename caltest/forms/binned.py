@@ -28,6 +28,7 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
+from caltest.forms.signs import Clusters, HasSigns, SignedSums
 from caltest.forms.sums import Additive, LinearSum
 from caltest.forms.weights import ConstantWeights, Term, scaled
 
@@ -42,7 +43,7 @@ _SPARSE = 16  # times the rows: with more cells times classes, only counts above
 
 
 @dataclass(frozen=True, eq=False)
-class Binned(HasLeadingSum, Additive):
+class Binned(HasSigns, HasLeadingSum, Additive):
     """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} w_i D_i."""
 
     probs: Array  #: The predictions, (n, m).
@@ -131,8 +132,27 @@ class Binned(HasLeadingSum, Additive):
         return counts
 
     def finish(self, sums: Array) -> Array:
-        cells, classes = np.ogrid[: sums.shape[1], : sums.shape[2]]
-        return self.ending(self.entries(sums - self.expected, cells, classes).sum(axis=2))
+        return self._of_residuals(sums - self.expected)
+
+    def _of_residuals(self, sums: Array) -> Array:
+        """Return the (B,) statistics from S, (B, K, m) or (B, K m)."""
+        cells, classes = np.ogrid[: self.n_cells, : self.probs.shape[1]]
+        sums = sums.reshape(len(sums), self.n_cells, -1)
+        return self.ending(self.entries(sums, cells, classes).sum(axis=2))
+
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+        residuals = -self.probs
+        residuals[np.arange(len(residuals)), labels] += 1.0
+        if self.weights is not None:
+            residuals *= self.weights[:, None]
+        observed = self.value(labels)
+        return SignedSums(
+            clusters.sums_at(self.cells, residuals, self.n_cells),
+            self._of_residuals,
+            even=False,
+            rounding=self.resolution,
+            impossible=None if np.isfinite(observed) else observed,
+        )
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         if self.expected.size > max(_TABLE, _SPARSE * self.n_samples):

@@ -16,7 +16,20 @@ from caltest._tiles import Array, blocks
 from caltest._work import Work
 from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
-from caltest.forms.pairs import Entries, Pairwise, fixed_residuals, leading_sum, usual_classes
+from caltest.forms.pairs import (
+    Entries,
+    Pairwise,
+    fixed_residuals,
+    leading_sum,
+    residuals_of,
+    usual_classes,
+)
+from caltest.forms.signs import (
+    Clusters,
+    HasSigns,
+    Signed,
+    SignedFeatures,
+)
 from caltest.forms.sums import Additive, LinearSum
 from caltest.forms.weights import (
     Features,
@@ -33,10 +46,12 @@ from caltest.kernels.bandwidth import fixed_order
 _HELD = 2**22  # sums of features held at a time: 32 MiB
 _STAYING = 2**17  # sums of a draw that stay in the second-level cache, while rows are added
 _MOST_ROWS = 2**16  # whose numbers two bytes tell apart
+_USUAL = 1000  # draws
+_MOST_HELD = 2**26  # numbers of clusters: 512 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSquares(HasMoments, HasLeadingSum, Additive):
+class FeatureSquares(HasSigns, HasMoments, HasLeadingSum, Additive):
     """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
@@ -96,6 +111,25 @@ class FeatureSquares(HasMoments, HasLeadingSum, Additive):
             return np.asarray(found if matrix is None else found @ matrix)
 
         return leading_sum(self.probs, images)
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        """Choose what takes the fewest operations: sums by cluster, or pairs of clusters."""
+        (n, m), f = self.probs.shape, self.features.shape[1]
+        count, width = clusters.count, m * f
+        sums, pairs = count * width * (_USUAL + n / count), 0.5 * n**2 * (m + f) + count**2 * _USUAL
+        if pairs < sums and count**2 <= _MOST_HELD and not are_computed(self.features):
+            return self.pairs.signed(labels, clusters)
+        scale = self.scale
+        if not self.diagonal:  # the mean is over pairs of different clusters
+            scale *= clusters.share_between
+        residuals = residuals_of(self.probs, labels)
+        if self.matrix is not None:
+            values, vectors = np.linalg.eigh(self.matrix)
+            residuals = residuals @ (vectors * np.sqrt(values.clip(min=0.0)))
+        whole = SignedFeatures(
+            residuals, self.features, clusters, scale, self.diagonal, self.resolution
+        )
+        return whole.held() if count * width <= _MOST_HELD else whole
 
     @cached_property
     def _own(self) -> Array:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from caltest._parallel import ALONE, Workers
 from caltest._sampling import DRAWS, generator
@@ -36,6 +37,7 @@ from caltest._tiles import (
     sum_over_tiles,
 )
 from caltest._work import Work
+from caltest.exceptions import InputError
 from caltest.forms._pair_moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
@@ -52,6 +54,14 @@ from caltest.forms.base import (
     TailBound,
     effective_surprises,
     repeats,
+)
+from caltest.forms.signs import (
+    Clusters,
+    HasSigns,
+    Signed,
+    SignedChain,
+    SignedPairs,
+    chained,
 )
 from caltest.forms.sums import LinearSum, tilted_cumulants
 from caltest.forms.weights import (
@@ -146,7 +156,7 @@ class _LabelSums:
 # ------------------------------------------------------------------ pairwise
 
 
-def _residuals(probs: Array, labels: Labels) -> Array:
+def residuals_of(probs: Array, labels: Labels) -> Array:
     """Return D = e_y − g, (rows, m)."""
     found = -probs
     found[np.arange(len(found)), labels] += 1.0
@@ -156,6 +166,7 @@ def _residuals(probs: Array, labels: Labels) -> Array:
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
 _FEW = 64  # classes, up to which products with residuals take less time than looking labels up
 _ROUNDS = 4  # of the power method
+_FAR = 800.0  # distance at which exp(−x) is 0
 _LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
 # What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
 # unlikely labels.
@@ -163,7 +174,7 @@ _OF_ROWS, _OF_PAIRS = 1.6, 0.33
 
 
 @dataclass(frozen=True, eq=False)
-class Pairwise(HasMoments, HasLeadingSum):
+class Pairwise(HasSigns, HasMoments, HasLeadingSum):
     """T = scale · Σ_ij D_iᵀ M_ij D_j with M_ij = Σ_l W_l,ij A_l, over i ≠ j or over all pairs."""
 
     probs: Array  #: The predictions, (n, m).
@@ -199,7 +210,7 @@ class Pairwise(HasMoments, HasLeadingSum):
             y = labels[0].astype(np.intp)
             one = partial(self._tile_sum_of_many, y)
             if m <= _FEW:
-                one = partial(self._tile_sum, _residuals(self.probs, y))
+                one = partial(self._tile_sum, residuals_of(self.probs, y))
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
         for draws in blocks(len(labels), max(1, _SORTED // n)):
@@ -208,6 +219,24 @@ class Pairwise(HasMoments, HasLeadingSum):
                 sums = _LabelSums(self._counted(weights), matrix, labels[draws], usual, m)
                 total[draws] += sum_over_strips(sums, n, hands, size=TILE, description="label draws")
         return self.scale * total
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        residuals, scale = residuals_of(self.probs, labels), self.scale
+        if not self.diagonal:  # the mean is over pairs of different clusters
+            scale *= clusters.share_between
+        if self._chain is None:
+            images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
+            tile = partial(_gram_tile, self.kernel_terms, images, residuals)
+            return SignedPairs.of(clusters.pairs(tile), scale, self.diagonal, self.resolution)
+        order, decay, steps = self._chain.order, self._chain.decay, self._chain.steps
+        d, codes = residuals[order, 1], clusters.codes[order]
+        if steps is not None:
+            d *= steps
+        with np.errstate(divide="ignore"):
+            places = np.cumsum(np.minimum(-np.log(decay), _FAR))
+        own = chained(d, places, codes, clusters.count)
+        constant = 2.0 * scale * float(own.sum()) * self.diagonal
+        return SignedChain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
 
     def _counted(self, tile: Tile) -> Tile:
         """Return the tiles of the pairs that count."""
@@ -428,7 +457,7 @@ _AT_ONCE = 2**21  # outcomes that are held
 
 
 @dataclass(frozen=True, eq=False)
-class PairMean(HasCumulantGenerator, HasTerms):
+class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     """T = ⌊n/2⌋⁻¹ Σ_p h_p, with h_p = D_iᵀ M_p D_j for pair p of rows i and j, and M_p = Σ_l w_lp A_l.
 
     Given the predictions, the terms are independent with mean 0, and the law of each is known under
@@ -477,6 +506,23 @@ class PairMean(HasCumulantGenerator, HasTerms):
 
     def terms(self, labels: Labels) -> Array:
         return np.asarray(self._values(labels[None, :])[0])
+
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedPairs:
+        (first, second), values = clusters.codes[self.rows], self.terms(labels)
+        counts = (
+            np.ones(len(first)) if clusters.weights is None else clusters.weights[self.rows].prod(0)
+        )
+        between = float(counts[first != second].sum() / counts.mean())
+        if between == 0.0:
+            raise InputError(
+                "every pair of rows that 'skce_ul' looks at is of one cluster; take 'skce_uq', or "
+                "pairing='random'."
+            )
+        places = np.concatenate([first, second]), np.concatenate([second, first])
+        apart = np.tile(np.where(first != second, values, 0.0), 2)
+        pairs = sparse.csr_array((apart, places), shape=(clusters.count,) * 2)
+        sizes = np.bincount(places[0], apart**2, clusters.count).astype(np.float64)
+        return SignedPairs(pairs, sizes, 0.5 / between, 0.0, self.resolution)
 
     def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:
         """Yield the m² values of h of every pair and their probabilities, each (pairs, m²)."""

@@ -18,6 +18,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest._work import Work
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
+from caltest.forms.signs import Clusters, HasSigns, SignedPath, SignedSums
 
 # ------------------------------------------------------------------ brownian
 
@@ -85,7 +86,7 @@ def apart(lowest: Array, highest: Array, functional: BrownianFunctional) -> Arra
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeDifference(HasBrownianLimit):
+class CumulativeDifference(HasSigns, HasBrownianLimit):
     """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
 
     All rows of one score are one step of C, so their order cannot matter. Given the predictions and
@@ -163,6 +164,20 @@ class CumulativeDifference(HasBrownianLimit):
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.scores)}
 
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedPath:
+        residuals = (labels - self.scores)[self._order]
+        return SignedPath(
+            residuals if self._steps is None else self._steps * residuals,
+            clusters.codes[self._order],
+            self._ends,
+            self._finished,
+            clusters.count,
+            self.resolution,
+        )
+
+    def _finished(self, lowest: Array, highest: Array) -> Array:
+        return apart(lowest, highest, self.functional) / self._total
+
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         # One path is followed sooner than a compiled loop is imported.
         events = labels.take(self._order)
@@ -179,7 +194,7 @@ class CumulativeDifference(HasBrownianLimit):
         else:
             along = self._order, self._ends, self._steps, self._expected
             _loops.extremes_of_steps(labels, *along, lowest, highest)
-        return apart(lowest, highest, self.functional) / self._total
+        return self._finished(lowest, highest)
 
 
 # ------------------------------------------------------------------ scan
@@ -286,7 +301,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, eq=False)
-class LargestError(Form):
+class LargestError(HasSigns):
     """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
 
     For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
@@ -326,17 +341,39 @@ class LargestError(Form):
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.probs)}
 
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+        intervals = self.intervals
+        sizes = np.diff(intervals.edges)
+        pieces = np.empty(len(labels), dtype=np.intp)
+        pieces[intervals.order] = np.repeat(np.arange(len(sizes)), sizes)
+        residuals = labels - self.probs[:, 1]
+        if self.weights is not None:
+            residuals *= self.weights
+        sums = clusters.sums_at(pieces, residuals, len(sizes))
+        return SignedSums(sums, self._of_pieces, even=self.side is None, rounding=self.resolution)
+
+    def _of_pieces(self, sums: Array) -> Array:
+        """Return the (B,) values from sums of y − p over the pieces, (B, K)."""
+        values = np.full(len(sums), -np.inf)
+        for level, errors in self.intervals.sums(sums):
+            values = np.maximum(values, self._largest(level, -errors))
+        return values
+
+    def _largest(self, level: slice, errors: Array) -> Array:
+        """Return the largest of Σ_I (p_i − y_i) over the intervals of a level, standardised."""
+        if self.side is None:
+            np.abs(errors, out=errors)
+        elif self.side == "under":
+            np.negative(errors, out=errors)
+        errors /= self._scale[level]
+        errors[:, ~self.intervals.filled[level]] = -np.inf
+        return np.asarray(errors.max(axis=1))
+
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         values = np.full(len(labels), -np.inf)
         for draws in blocks(len(labels), max(1, _ORDERED // labels.shape[1])):
             pieces = self.intervals.pieces(labels[draws], self.intervals.order, self.weights)
             for level, events in self.intervals.sums(pieces):
-                errors = self._expected[level] - events
-                if self.side is None:
-                    np.abs(errors, out=errors)
-                elif self.side == "under":
-                    np.negative(errors, out=errors)
-                errors /= self._scale[level]
-                errors[:, ~self.intervals.filled[level]] = -np.inf
-                values[draws] = np.maximum(values[draws], errors.max(axis=1))
+                errors = self._largest(level, self._expected[level] - events)
+                values[draws] = np.maximum(values[draws], errors)
         return values

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -40,6 +40,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, strayed
+from caltest.forms.signs import Clusters, HasSigns, SignedSums
 from caltest.predictive import GaussianPredictions, Predictive
 
 # ------------------------------------------------------------------ additive
@@ -104,7 +105,7 @@ class _TableSum(Additive):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, _TableSum):
+class LinearSum(HasSigns, HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, _TableSum):
     """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
@@ -123,6 +124,19 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
 
     def finish(self, sums: Array) -> Array:
         return sums
+
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+        entries = self._finite[np.arange(self.n_samples), labels]
+        means = np.einsum("ik,ik->i", self.probs, self._finite)
+        observed = self.value(labels)
+        return SignedSums(
+            clusters.sums(entries - means)[:, None],
+            partial(_finished_alone, self.finish),
+            even=False,
+            rounding=self.resolution,
+            offset=float(means.sum()),
+            impossible=None if np.isfinite(observed) else observed,
+        )
 
     @cached_property
     def resolution(self) -> float:
@@ -251,6 +265,11 @@ class LinearSum(HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms
         return float(total[0]), float(total[1]), float(total[2])
 
 
+def _finished_alone(finish: Callable[[Array], Array], sums: Array) -> Array:
+    """Finish sums that are one number each, (B, 1)."""
+    return finish(sums[:, 0])
+
+
 @dataclass(frozen=True, eq=False)
 class Standardised(_TableSum):
     """T = Σ_i A[i, y_i] / √(its variance under H0), for a table A whose rows are 0 on average.
@@ -308,7 +327,7 @@ Cells: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Gridded(Additive):
+class Gridded(HasSigns, Additive):
     """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid."""
 
     scores: Array  #: The probabilities p of class 1, (n,).
@@ -346,6 +365,17 @@ class Gridded(Additive):
             _loops.cell_steps(labels, cells, steps, sums)
         sums -= np.bincount(cells, weights=scores, minlength=self.n_cells)
         return sums
+
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+        residuals = labels - self.scores
+        if self.weights is not None:
+            residuals *= self.weights
+        sums = clusters.sums_at(self.cells(self.scores), residuals, self.n_cells)
+        return SignedSums(sums, self.finish_residuals, even=True, rounding=self.resolution)
+
+    def finish_residuals(self, sums: Array) -> Array:
+        """Return the (B,) statistics from the residuals of all rows by cell, (B, K)."""
+        return self.finish(sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,6 +424,15 @@ class GriddedBins(_Edged):
         sums[:, 1] = np.bincount(place, weights=expected, minlength=self.n_cells)
         sums[:, 2] = np.bincount(place, weights=w, minlength=self.n_cells)
         return sums
+
+    def finish_residuals(self, sums: Array) -> Array:
+        cells, w = self.cells(self.scores), self.weights
+        expected, sizes = (
+            np.bincount(cells, of, self.n_cells).astype(np.float64)
+            for of in (self.scores if w is None else w * self.scores, w)
+        )
+        used = sizes > 0
+        return self.measure(sums[:, used], expected[used], sizes[used], self.whole)
 
     def finish(self, sums: Array) -> Array:
         used = sums[0, 2] > 0

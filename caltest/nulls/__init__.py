@@ -3,8 +3,10 @@
 from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
 from caltest.nulls.bootstrap import Bootstrap, Consistency, Spectral, WildBootstrap
+from caltest.nulls.cluster_signs import ClusterSigns
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo, answer_of
+from caltest.nulls.one_per_cluster import OnePerCluster
 
 NULLS: dict[str, type[Null]] = {
     null.name: null
@@ -19,6 +21,8 @@ NULLS: dict[str, type[Null]] = {
         Spectral,
         Bound,
         Consistency,
+        ClusterSigns,
+        OnePerCluster,
     )
 }
 
@@ -30,12 +34,14 @@ __all__ = [
     "Bound",
     "Brownian",
     "Chi2",
+    "ClusterSigns",
     "ConditionalMoments",
     "Consistency",
     "Guarantee",
     "MonteCarlo",
     "Normal",
     "Null",
+    "OnePerCluster",
     "Part",
     "Question",
     "Spectral",

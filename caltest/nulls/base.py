@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,25 @@ class Question:
         if self.value is not None:
             return self.value
         return observed_value(self.statistic, self.form, self.labels, self.workers)
+
+    @property
+    def clusters(self) -> NDArray[np.intp]:
+        """The cluster of every row, (n,), 0..G−1.
+
+        Raises
+        ------
+        InputError
+            If rows of one cluster alone count.
+        """
+        codes = cast("Rows", self.rows).clusters
+        assert codes is not None  # a null of clusters is asked where there are some
+        numbers = np.unique(codes, return_inverse=True)[1]
+        if numbers.max() == 0:
+            raise InputError(
+                "the rows of one cluster alone have weights above 0, and they may all depend on each "
+                "other, so that nothing can be tested; give two clusters that count, or more."
+            )
+        return numbers
 
 
 def observed_value(statistic: Statistic, form: Form, labels: NDArray[Any], workers: Workers) -> float:
@@ -175,6 +194,8 @@ class Null(ABC):
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
     #: What it needs of a form, as words.
     requires: ClassVar[str]
+    #: Whether it is for rows in clusters, inside which they may depend on each other.
+    of_clusters: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

@@ -8,6 +8,7 @@ statistic (Barnard 1963; Besag and Clifford 1991 for the sequential version).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -165,12 +166,14 @@ def answer_of(
     evidence = form.evidence(values, workers)
     whole = form.combine(evidence)
     answer = ranked(whole[1:], float(whole[0]), alternative, form.resolution)
-    return replace(answer, parts=_parts(form, values[0], evidence))
+    return replace(answer, parts=parts_of(form.names, values[0], evidence, form.resolution))
 
 
-def _parts(form: Combined, values: Array, evidence: Array) -> tuple[Part, ...]:
+def parts_of(
+    names: Sequence[str], values: Array, evidence: Array, resolution: float
+) -> tuple[Part, ...]:
     """Rank every part among the draws, alone and by Westfall and Young's step-down maxima."""
-    observed, draws, resolution = evidence[0], evidence[1:], form.resolution
+    observed, draws = evidence[0], evidence[1:]
     raw = np.array(
         [
             pvalues.pvalue(
@@ -183,5 +186,5 @@ def _parts(form: Combined, values: Array, evidence: Array) -> tuple[Part, ...]:
     adjusted = np.maximum(test.pvalues(test.count(draws), len(draws)), raw)
     return tuple(
         Part(name, float(value), float(own), float(joint))
-        for name, value, own, joint in zip(form.names, values, raw, adjusted, strict=True)
+        for name, value, own, joint in zip(names, values, raw, adjusted, strict=True)
     )

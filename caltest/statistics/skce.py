@@ -64,7 +64,7 @@ Those of more rows are fitted to some, evenly spaced in an order that hangs on t
 and rounded, to be added up fast.
 """
 
-_EVEN = 8.0  # times the mean weight: with larger ones, features are not rounded
+_EVEN = 32.0  # times the mean weight: with larger ones, features are not rounded
 FULL_ROWS, FULL_SIZE = 5000, 4e8
 """Rows n, and n² m, up to which "auto" takes the kernel itself: 999 draws take some two seconds.
 

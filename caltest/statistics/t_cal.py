@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from caltest._arguments import arguments
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.binning import EqualMass
 from caltest.data import Extent, Rows
-from caltest.forms import Additive
+from caltest.forms import Additive, Clusters, HasSigns, SignedSums
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
@@ -114,7 +115,7 @@ class TCal(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class MultiscaleBins(Additive):
+class MultiscaleBins(HasSigns, Additive):
     """The largest standardised debiased squared error, from the sums of the bins of the finest scale.
 
     Bins of a coarser scale are unions of those of the next finer one, so that all scales together cost
@@ -243,6 +244,35 @@ class MultiscaleBins(Additive):
         for draws in blocks(len(labels), max(1, _ENTRIES // self.n_samples)):
             values[draws] = self._largest(self._of_draws(labels[draws]), self._known)
         return values
+
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+        """Add up residuals by cluster and bin; U is over pairs of different clusters."""
+        residuals = labels - self.scores
+        if self.weights is not None:
+            residuals *= self.weights
+        sums = clusters.sums_at(self.cells(self.scores), residuals, self.n_cells)
+        own, merged = [], sums
+        for starts in (None, *self._merges):
+            if starts is not None:
+                coarser = np.zeros(merged.shape[1], dtype=np.intp)
+                coarser[starts[1:]] = 1
+                coarser = np.cumsum(coarser)
+                merged = merged.tocoo()
+                entries = (merged.data, (merged.row, coarser[merged.col]))
+                merged = sparse.csr_array(entries, shape=(clusters.count, len(starts)))
+            own.append(np.asarray(merged.multiply(merged).sum(axis=0)).ravel())
+        finish = partial(self._largest_between, own)
+        return SignedSums(sums, finish, even=True, rounding=self.resolution)
+
+    def _largest_between(self, own: list[Array], sums: Array) -> Array:
+        found = np.full(len(sums), -np.inf)
+        scales = zip((None, *self._merges), self._known, own, strict=True)
+        for starts, (shares, deviation), alone in scales:
+            if starts is not None:
+                sums = np.add.reduceat(sums, starts, axis=1)
+            if deviation > 0.0:
+                np.maximum(found, (sums**2 - alone) @ shares / deviation, out=found)
+        return np.where(found == -np.inf, 0.0, found)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return Σ r, Σ r², rows, Σ v and Σ v² of every bin, (B, 5, K)."""

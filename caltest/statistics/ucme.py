@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import Whole, arguments, choose, real_kernel
 from caltest._sampling import generator
 from caltest.data import Extent, Rows
-from caltest.forms import Additive, FeatureSquares
+from caltest.forms import Additive, Clusters, FeatureSquares, HasSigns, SignedSums
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.kernels import Exponential, Kernel, fitted
 from caltest.kernels.bandwidth import fixed_order
@@ -131,7 +131,7 @@ class UCME(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class SquaresAtTargets(Additive):
+class SquaresAtTargets(HasSigns, Additive):
     """T = scale · Σ_j (Σ_i ψ_ij (1[y_i = c_j] − g_ic_j))²: of every feature one class's residuals."""
 
     probs: Array  #: The predictions, (n, m).
@@ -165,6 +165,12 @@ class SquaresAtTargets(Additive):
             sums[:, own] = (labels == target).astype(np.float64) @ features[:, own]
         sums -= np.einsum("ij,ij->j", features, self.probs[rows][:, self.targets])
         return sums
+
+    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+        """Add up the residuals of the features' classes by cluster."""
+        residuals = (labels[:, None] == self.targets) - self.probs[:, self.targets]
+        sums = clusters.sums(residuals * self.features)
+        return SignedSums(sums, self.finish, even=True, rounding=self.resolution)
 
     def finish(self, sums: Array) -> Array:
         """Return the sum of squares."""

@@ -11,7 +11,7 @@ from caltest.cox import ChiSquareTest, Interval, Recalibration
 from caltest.nulls import GUARANTEES
 from caltest.pvalues import Alternative
 from caltest.results import CalibrationResult
-from caltest.text.numbers import page, paragraph, points, short, through, without_rounding
+from caltest.text.numbers import counted, page, paragraph, points, short, through, without_rounding
 from caltest.text.vocabulary import TENDS
 
 _UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
@@ -25,14 +25,17 @@ _COUNTS_AGAINST: dict[Alternative, str] = {
 
 def summary(result: CalibrationResult) -> str:
     """Return the result in plain language: what was tested, found, and may be concluded."""
+    clusters = result.parameters.get("clusters")
     tested = f"{result.n_samples} predictions of {result.n_classes} classes{through(result.lens)}"
+    if clusters is not None:
+        tested += f", in {counted(clusters, 'cluster')}"
     if result.n_classes is None:
         tested = f"{result.n_samples} predicted distributions of numbers"
     rows = [
         ("tested", tested),
         ("statistic", f"{shown(result.name)} = {statistic(result):.6g}  ({result.measures})"),
     ]
-    options = {k: v for k, v in result.parameters.items() if k != "effective_n"}
+    options = {k: v for k, v in result.parameters.items() if k not in ("effective_n", "clusters")}
     if options:
         rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in options.items())))
     if "effective_n" in result.parameters:
@@ -40,7 +43,10 @@ def summary(result: CalibrationResult) -> str:
         rows.append(("weights", effective))
     if "rounding" in result.parameters:
         rows.append(("stated", rounded(result.parameters["rounding"], result.parameters["summed"])))
-    rows.append(("null", f"{result.null}, {result.guarantee}: {GUARANTEES[result.guarantee]}"))
+    worth = GUARANTEES[result.guarantee]
+    if clusters is not None and result.guarantee == "asymptotic":
+        worth = "valid only as the number of clusters grows"
+    rows.append(("null", f"{result.null}, {result.guarantee}: {worth}"))
     p = f"{result.pvalue:.4g}"
     if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
         p = f"below {_UNRESOLVED:g}"
@@ -119,10 +125,11 @@ def _reading(result: CalibrationResult) -> str:
     claim, truth = "the probabilities mean what they say", "labels"
     if result.n_classes is None:
         claim, truth = "outcomes are draws from the predicted distributions", "outcomes"
+    independent = "clusters" if "clusters" in result.parameters else "rows"
     return (
         f"The claim tested (H0): {claim}. If that were so, a value "
         f"{_COUNTS_AGAINST[cast('Alternative', result.alternative)]} would occur with probability "
-        f"{p} (rows independent, {truth} not used "
+        f"{p} ({independent} independent, {truth} not used "
         "to fit the model). If p is at or below the level chosen beforehand, the model is "
         "miscalibrated, at that risk of a false alarm; p does not say by how much. "
         "If p is above, the data do not show it, which is no proof of calibration: "

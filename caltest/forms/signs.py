@@ -1,0 +1,373 @@
+"""Signs: a statistic as a function of a sign for every cluster of rows, the labels as they came true.
+
+Rows of one cluster may depend on each other in any way. A statistic sees the labels through centred
+scores s_i, which are 0 on average under H0, and so are their sums S_g over clusters. Turning the sign
+of any S_g leaves mean and covariance of all of them as they are: what a statistic would be, had the
+errors of a cluster pointed the other way. Scores are added up by cluster once; a draw of signs then
+costs as many operations as there are clusters, not rows. Only paths go over the rows.
+
+Quadratic forms have εᵀCε, C_gh = Σ_{i∈g, j∈h} W_ij ⟨D_i, D_j⟩. The diagonal of C does not depend on the
+signs; of a statistic that leaves out the pairs i = j it is left out, since it is unknown what pairs of
+one cluster add under H0.
+"""
+
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from caltest._memory import check_fits
+from caltest._parallel import ALONE, Workers
+from caltest._tiles import WIDE_TILE, Tile, blocks
+from caltest._work import Work
+from caltest.forms.base import Array, Form, Labels
+
+_HELD = 2**22  # numbers of a block of draws that are held at a time: 32 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Which rows belong together."""
+
+    codes: NDArray[np.intp]  #: The cluster of every row, (n,), 0..G−1.
+    count: int  #: Number of clusters G.
+    weights: Array | None = None  #: What rows count, (n,); None for ones.
+
+    @cached_property
+    def _members(self) -> Any:
+        return _membership(self.codes, self.count)
+
+    @cached_property
+    def share_between(self) -> float:
+        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        weights = np.ones(len(self.codes)) if self.weights is None else self.weights
+        sums, total = np.bincount(self.codes, weights), float(weights.sum())
+        return (total**2 - float(weights @ weights)) / (total**2 - float(sums @ sums))
+
+    def sums(self, values: Array) -> Array:
+        """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
+        return np.asarray(self._members @ values)
+
+    def sums_at(self, places: NDArray[np.intp], values: Array, size: int) -> Any:
+        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size) or so by m."""
+        width = 1 if values.ndim == 1 else values.shape[1]
+        rows, columns = np.repeat(self.codes, width), np.repeat(places * width, width)
+        columns += np.tile(np.arange(width), len(places))
+        entries = (values.ravel(), (rows, columns))
+        return sparse.csr_array(entries, shape=(self.count, size * width))
+
+    def pairs(self, tile: Tile) -> Array:
+        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
+        check_fits(
+            16.0 * self.count**2,
+            f"a number for every pair of {self.count} clusters",
+            "take a kernel of low rank (approximation='nystrom')",
+        )
+        found = np.zeros((self.count, self.count))
+        cut = blocks(len(self.codes), WIDE_TILE)
+        known = []
+        for rows in cut:
+            clusters, codes = np.unique(self.codes[rows], return_inverse=True)
+            known.append((clusters, _membership(codes, len(clusters))))
+        for first, rows in enumerate(cut):
+            g, of_g = known[first]
+            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
+                sums = of_h @ (of_g @ tile(rows, columns)).T
+                found[np.ix_(h, g)] += sums
+                if columns != rows:
+                    found[np.ix_(g, h)] += sums.T
+        return found
+
+
+def _membership(codes: NDArray[np.intp], count: int) -> Any:
+    """Say which rows are in which cluster, (G, rows) of 0 and 1."""
+    n = len(codes)
+    return sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))
+
+
+class HasSigns(Form):
+    """A form that knows its values for signs of clusters, the labels fixed."""
+
+    @abstractmethod
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        """Return the form of signs for the observed labels (n,)."""
+
+
+class Signed(Form):
+    """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are what came true."""
+
+    even: bool  #: Whether T is the same if all signs are turned.
+
+    @property
+    @abstractmethod
+    def squares(self) -> Array:
+        """|S_g|², the size of what every cluster adds, (G,)."""
+
+    @property
+    def effective(self) -> float:
+        """Effective number of clusters, (Σ |S_g|²)² / Σ |S_g|⁴."""
+        largest = float(self.squares.max(initial=0.0))
+        if largest <= 0.0:
+            return 0.0
+        shares = self.squares / largest
+        return float(shares.sum() ** 2 / (shares @ shares))
+
+    @abstractmethod
+    def of_signs(self, signs: Array) -> Array:
+        """Return the (b,) values of some signs (b, G)."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Numbers that are held a draw."""
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for signs (B, G)."""
+        size = max(1, _HELD // max(self.width, labels.shape[1]))
+        parts = [self.of_signs(labels[b].astype(np.float64)) for b in blocks(len(labels), size)]
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedSums(Signed):
+    """T = finish(offset + Σ_g ε_g S_g): sums over the rows, any number of them."""
+
+    sums: Any  #: S, (G, K), dense or sparse.
+    finish: Callable[[Array], Array]  #: Takes (B, K), returns the (B,) statistics.
+    even: bool
+    rounding: float
+    offset: Any = 0.0  #: (K,) or one number: what sums are under H0 on average.
+    impossible: float | None = None  #: The observed value, if a label that cannot be makes it infinite.
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
+
+    @property
+    def width(self) -> int:
+        return int(self.sums.shape[1])
+
+    def work(self, draws: int) -> Work:
+        dense = isinstance(self.sums, np.ndarray)
+        return {"feature": float(draws) * (self.sums.size if dense else self.sums.nnz)}
+
+    @cached_property
+    def squares(self) -> Array:
+        if isinstance(self.sums, np.ndarray):
+            return np.asarray(np.einsum("gk,gk->g", self.sums, self.sums))
+        return np.asarray(self.sums.multiply(self.sums).sum(axis=1), dtype=np.float64).ravel()
+
+    def of_signs(self, signs: Array) -> Array:
+        values = self.finish(np.asarray(signs @ self.sums) + self.offset)
+        if self.impossible is None:
+            return values
+        # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
+        values = np.where(np.isfinite(values), values, 0.0)
+        return np.where((signs > 0.0).all(axis=1), self.impossible, values)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedPath(Signed):
+    """How far the path of Σ ε_g(i) r_i along an order strays from 0."""
+
+    steps: Array  #: r, (n,), in order.
+    codes: NDArray[np.intp]  #: Clusters of the rows in that order.
+    ends: NDArray[np.intp]  #: Where the path is looked at: the last row of every score.
+    finish: Callable[[Array, Array], Array]  #: Takes the least and largest values of paths, (B,) each.
+    count: int  #: Number of clusters G.
+    rounding: float
+
+    even: ClassVar[bool] = True  # type: ignore[misc]
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.steps)}
+
+    @cached_property
+    def squares(self) -> Array:
+        return np.asarray(np.bincount(self.codes, self.steps, self.count) ** 2, dtype=np.float64)
+
+    def of_signs(self, signs: Array) -> Array:
+        from caltest import _loops
+
+        lowest, highest = np.empty(len(signs)), np.empty(len(signs))
+        by_cluster = np.ascontiguousarray(signs.T)
+        _loops.extremes_of_signs(by_cluster, self.codes, self.steps, self.ends, lowest, highest)
+        return self.finish(lowest, highest)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedPairs(Signed):
+    """T = scale · Σ_{g≠h} ε_g ε_h C_gh + constant."""
+
+    between: Any  #: C, (G, G), symmetric, 0 on its diagonal; dense or sparse.
+    sizes: Array  #: Of what every cluster adds, squared, (G,).
+    scale: float
+    constant: float
+    rounding: float
+
+    even: ClassVar[bool] = True  # type: ignore[misc]
+
+    @classmethod
+    def of(cls, pairs: Array, scale: float, keeps_own: bool, rounding: float) -> SignedPairs:
+        """Take C with its diagonal, which is a constant of T or no part of it."""
+        own = pairs.diagonal().copy()
+        np.fill_diagonal(pairs, 0.0)
+        return cls(pairs, own.clip(min=0.0), scale, scale * float(own.sum()) * keeps_own, rounding)
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
+
+    @property
+    def width(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def squares(self) -> Array:
+        return self.sizes
+
+    def work(self, draws: int) -> Work:
+        dense = isinstance(self.between, np.ndarray)
+        return {"feature": float(draws) * (self.between.size if dense else self.between.nnz)}
+
+    def of_signs(self, signs: Array) -> Array:
+        products = np.einsum("bg,bg->b", np.asarray(signs @ self.between), signs)
+        return np.asarray(self.scale * products + self.constant)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedChain(Signed):
+    """The same where C is of exp(−|x_i − x_j|) along a line: one pass over the rows a draw."""
+
+    residuals: Array  #: d, (n,), along the line.
+    codes: NDArray[np.intp]  #: Clusters of the rows along the line.
+    decay: Array  #: Of each row from the one before it.
+    own: Array  #: The sums of pairs inside every cluster, i = j among them, (G,).
+    scale: float
+    constant: float
+    rounding: float
+
+    even: ClassVar[bool] = True  # type: ignore[misc]
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def work(self, draws: int) -> Work:
+        return {"label": float(draws) * len(self.residuals)}
+
+    @property
+    def squares(self) -> Array:
+        return self.own.clip(min=0.0)
+
+    def of_signs(self, signs: Array) -> Array:
+        from caltest import _loops
+
+        sums, by_cluster = np.empty(len(signs)), np.ascontiguousarray(signs.T)
+        _loops.chain_sums_of_signs(by_cluster, self.codes, self.residuals, self.decay, sums)
+        alone = float(self.own.sum() - self.residuals @ self.residuals)
+        return np.asarray(self.scale * (2.0 * sums - alone) + self.constant)
+
+
+def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
+    """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (G,), of rows along a line at ``positions``."""
+    from caltest import _loops
+
+    order = np.lexsort((positions, codes))
+    grouped, place = codes[order], positions[order]
+    first = np.diff(grouped, prepend=-1) > 0
+    inside = np.exp(-np.diff(place, prepend=place[:1]).clip(min=0.0))
+    terms = np.empty(len(order))
+    _loops.chain_terms(np.where(first, 0.0, inside), residuals[order], terms)
+    own = 2.0 * terms + residuals[order] ** 2
+    return np.bincount(grouped, own, count).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedFeatures(Signed):
+    """T = scale · |Σ_i ε_g(i) D_i ⊗ ψ_i|², perhaps without pairs of one cluster: blocks of rows."""
+
+    residuals: Array  #: D, (n, m), in the metric of the classes.
+    features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
+    clusters: Clusters
+    scale: float
+    keeps_own: bool
+    rounding: float
+
+    even: ClassVar[bool] = True  # type: ignore[misc]
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
+
+    @property
+    def width(self) -> int:
+        return int(self.residuals.shape[1] * self.features.shape[1])
+
+    def work(self, draws: int) -> Work:
+        return {"feature": float(draws) * len(self.residuals) * self.width}
+
+    def _joint(self, rows: Any) -> Array:
+        """Return D ⊗ ψ of some rows, (rows, mF)."""
+        features = np.asarray(self.features[rows], dtype=np.float64)
+        joint = self.residuals[rows][:, :, None] * features[:, None, :]
+        return np.asarray(joint.reshape(len(features), -1))
+
+    def held(self) -> SignedSums:
+        """Return the same with the sums of all clusters held."""
+        sums = np.zeros((self.clusters.count, self.width))
+        for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
+            codes = self.clusters.codes[rows]
+            sums += _membership(codes, self.clusters.count) @ self._joint(rows)
+        own = 0.0 if self.keeps_own else float(np.vdot(sums, sums))
+        finish = partial(_squared_norms, self.scale, own)
+        return SignedSums(sums, finish, even=True, rounding=self.rounding)
+
+    @cached_property
+    def squares(self) -> Array:
+        codes = self.clusters.codes
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=self.clusters.count))
+        found, start, at_once = np.zeros(self.clusters.count), 0, max(1, _HELD // self.width)
+        while start < self.clusters.count:  # as many whole clusters as there is room for
+            first = 0 if start == 0 else int(ends[start - 1])
+            stop = max(start + 1, int(np.searchsorted(ends, first + at_once, side="right")))
+            total = np.zeros((stop - start, self.width))
+            for part in blocks(int(ends[stop - 1]) - first, at_once):
+                rows = order[first + part.start : first + part.stop]
+                total += _membership(codes[rows] - start, len(total)) @ self._joint(rows)
+            found[start:stop] = np.einsum("gk,gk->g", total, total)
+            start = stop
+        return found
+
+    def of_signs(self, signs: Array) -> Array:
+        total = np.zeros((len(signs), self.width))
+        for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
+            total += signs[:, self.clusters.codes[rows]] @ self._joint(rows)
+        return _squared_norms(self.scale, 0.0 if self.keeps_own else float(self.squares.sum()), total)
+
+
+def _squared_norms(scale: float, own: float, sums: Array) -> Array:
+    """Return |Σ|² of sums (B, K), less what does not count."""
+    return np.asarray(scale * (np.einsum("bk,bk->b", sums, sums) - own))

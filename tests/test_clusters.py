@@ -1,0 +1,440 @@
+"""Rows that depend on each other: signs of clusters against their definition, one row a cluster."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import ndtr
+from support import binomial_limits, dirichlet, h_matrix, labels_from, residuals
+
+import caltest
+from caltest import InputError
+from caltest._sampling import DRAWS, SignSampler
+from caltest.data import Rows, sample
+from caltest.data.clusters import cluster_codes
+from caltest.forms import Clusters, HasSigns
+from caltest.kernels import Exponential
+from caltest.lenses import find_lens
+from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
+from caltest.statistics import ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
+
+
+def clustered(clusters, size, classes, correlation, seed, temperature=1.0):
+    """Rows of a cluster share the centre of their predictions, and a latent cause of their labels."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(clusters), size)
+    centres = rng.dirichlet(np.full(classes, 0.7), clusters)
+    gammas = rng.standard_gamma(0.001 + 5.0 * centres[codes])
+    probs = gammas / gammas.sum(axis=1, keepdims=True)
+    shared, own = rng.standard_normal(clusters)[codes], rng.standard_normal(len(codes))
+    chances = ndtr(np.sqrt(correlation) * shared + np.sqrt(1.0 - correlation) * own)
+    truth = probs ** (1.0 / temperature)
+    sums = np.cumsum(truth / truth.sum(axis=1, keepdims=True), axis=1)
+    return probs, (sums[:, :-1] < chances[:, None]).sum(axis=1), codes
+
+
+PROBS, LABELS, CODES = clustered(30, 4, 3, 0.5, 0)
+WEIGHTS = np.random.default_rng(9).uniform(0.5, 2.0, len(LABELS))
+GOES = [name for name in STATISTICS if name not in ("cox", "mcb_brier", "mcb_log")]
+#: One statistic for each kind of form.
+KINDS = ("ecd", "ece", "ks", "scan", "skce_uq", "skce_ul", "ucme", "t_cal", "smooth_ece")
+
+
+def run(statistic, probs=PROBS, labels=LABELS, clusters=CODES, **options):
+    options = {"rng": 0, "n_resamples": 199, **options}
+    return caltest.test(probs, labels, statistic, clusters=clusters, **options)
+
+
+# ------------------------------------------------------------------ every statistic
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_a_statistic_goes_with_signs_or_says_what_does(statistic):
+    if statistic not in GOES:
+        with pytest.raises(InputError, match=r"every statistic but .*possible here: one_per_cluster"):
+            run(statistic)
+        return
+    found = run(statistic)
+    assert (found.null, found.guarantee) == ("cluster_signs", "asymptotic")
+    assert 0.0 < found.pvalue <= 1.0
+    assert found.parameters["clusters"] == 30
+    assert len(found.null_distribution) == found.n_resamples == 199
+    assert "clusters grows" in found.summary()
+    assert "in 30 clusters" in found.summary()
+    if statistic == "omnibus":
+        assert len(found.parts) == 4
+        with pytest.raises(InputError, match="standardised by its draws"):
+            caltest.estimate(PROBS, LABELS, statistic, clusters=CODES)
+    else:
+        value = caltest.estimate(PROBS, LABELS, statistic, clusters=CODES)
+        assert found.statistic == pytest.approx(value, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weights"])
+@pytest.mark.parametrize("statistic", [name for name in GOES if name != "omnibus"])
+def test_signs_of_ones_give_the_value(statistic, weights):
+    """What is no mean over pairs of rows is what it is without clusters."""
+    value = caltest.estimate(PROBS, LABELS, statistic, clusters=CODES, weights=weights)
+    plain = caltest.estimate(PROBS, LABELS, statistic, weights=weights)
+    if statistic not in ("skce_uq", "skce_ul", "jkce", "t_cal"):
+        assert value == pytest.approx(plain, rel=1e-9, abs=1e-13)
+    every = np.arange(len(LABELS))
+    alone = caltest.estimate(PROBS, LABELS, statistic, clusters=every, weights=weights)
+    assert alone == pytest.approx(plain, rel=1e-9, abs=1e-13)  # every row a cluster of its own
+
+
+def flipped_sums(probs, labels, codes, signs):
+    return signs[:, codes, None] * residuals(probs, labels)
+
+
+def test_values_are_those_of_turned_residuals():
+    """By definition, one draw after another: bins, all pairs, a kernel's features, a path."""
+    signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
+    turned = flipped_sums(PROBS, LABELS, CODES, signs.astype(float))
+    whole = sample(PROBS, LABELS)
+    clusters = Clusters(CODES, 30)
+
+    def values(statistic, lens=None):
+        view = find_lens(lens).view(whole) if lens else whole
+        form = statistic.fitted(view.rows).given(view.rows)
+        return form.signed(view.labels, clusters).of_labels(signs)
+
+    binned = ECE(caltest.binning.Uniform(4))
+    cells = binned.binning.cells(PROBS)
+    expected = []
+    for draw in turned:
+        sums = np.array([np.bincount(cells, column) for column in draw.T])
+        expected.append(0.5 * np.abs(sums).sum() / len(LABELS))
+    assert values(binned) == pytest.approx(expected, rel=1e-9)
+
+    h = h_matrix(Exponential(), PROBS, LABELS)
+    other = CODES[:, None] != CODES
+    expected = [(h * np.outer(e[CODES], e[CODES]) * other).sum() / other.sum() for e in signs]
+    assert values(UnbiasedSKCE()) == pytest.approx(expected, rel=1e-9)
+    features = values(UnbiasedSKCE(approximation="nystrom", rank=120))
+    assert features == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+    top = find_lens("top_label").view(whole)
+    p, error = top.rows.probs[:, 1], top.labels - top.rows.probs[:, 1]
+    order = np.argsort(p)
+    paths = np.cumsum((signs[:, CODES] * error)[:, order], axis=1) / len(p)
+    expected = np.abs(paths).max(axis=1)
+    assert values(STATISTICS["ks"](), "top_label") == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+def test_pairs_of_different_clusters_count_as_their_weights_say(approximation):
+    found = caltest.estimate(
+        PROBS,
+        LABELS,
+        UnbiasedSKCE(Exponential(0.5), approximation=approximation, rank=120),
+        weights=WEIGHTS,
+        clusters=CODES,
+    )
+    h, w = h_matrix(Exponential(0.5), PROBS, LABELS), np.outer(WEIGHTS, WEIGHTS)
+    w[CODES[:, None] == CODES] = 0.0
+    assert found == pytest.approx((h * w).sum() / w.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_two_classes_go_along_the_line(diagonal):
+    """The kernel of exponential distances on a line, one pass a draw, is that of all pairs."""
+    probs = np.column_stack([1.0 - PROBS[:, 0], PROBS[:, 0]])
+    labels = (LABELS == 0).astype(int)
+    signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
+    name = "skce_b" if diagonal else "skce_uq"
+    form = STATISTICS[name]().fitted(Rows(probs)).given(Rows(probs))
+    h = h_matrix(Exponential(), probs, labels)
+    counted = np.ones_like(h) if diagonal else CODES[:, None] != CODES
+    expected = [(h * np.outer(e[CODES], e[CODES]) * counted).sum() / counted.sum() for e in signs]
+    assert form.signed(labels, Clusters(CODES, 30)).of_labels(signs) == pytest.approx(
+        expected, rel=1e-9
+    )
+
+
+def test_features_held_or_not_are_the_same(monkeypatch):
+    from caltest.forms import low_rank
+
+    predictions = Rows(PROBS)
+    form = UnbiasedSKCE(approximation="nystrom", rank=20).fitted(predictions).given(predictions)
+    signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
+    clusters = Clusters(CODES, 30)
+    held = form.signed(LABELS, clusters)
+    monkeypatch.setattr(low_rank, "_MOST_HELD", 1)
+    streamed = form.signed(LABELS, clusters)
+    assert type(held) is not type(streamed)
+    assert streamed.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+    assert streamed.squares == pytest.approx(held.squares)
+    monkeypatch.setattr(low_rank, "_MOST_HELD", 2**20)
+    monkeypatch.setattr(low_rank, "_USUAL", 1e9)  # draws, of which each pays for pairs of clusters
+    pairs = form.signed(LABELS, clusters)
+    assert pairs.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+
+
+# ------------------------------------------------------------------ few clusters
+
+
+@pytest.mark.parametrize(("statistic", "ways"), [("ecd", 64), ("skce_uq", 32), ("ks", 32)])
+def test_all_signs_of_few_clusters(statistic, ways):
+    """By hand: every way to turn signs, where turning all of them changes nothing half of them."""
+    rows = CODES < 6
+    probs, labels, codes = PROBS[rows], LABELS[rows], CODES[rows]
+    found = run(statistic, probs, labels, codes, alternative="greater")
+    assert found.n_resamples == ways - 1
+    assert found.pvalue_interval == (found.pvalue, found.pvalue)
+    assert any(f"All {ways} ways" in note for note in found.warnings)
+    lens = find_lens(STATISTICS[statistic].default_lens)
+    view = lens.view(sample(probs, labels)) if lens else sample(probs, labels)
+    form = STATISTICS[statistic]().given(view.rows)
+    signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
+    values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)
+    assert found.pvalue == np.mean(values >= values[0] - 1e-12)
+    again = run(statistic, probs, labels, codes, alternative="greater", rng=1)
+    assert again.pvalue == found.pvalue  # nothing is left to chance
+
+
+def test_levels_that_few_clusters_cannot_reach_are_said():
+    rows = CODES < 4
+    found = run("ecd", PROBS[rows], LABELS[rows], CODES[rows])
+    assert any("no p-value can be below 0.125" in note for note in found.warnings)
+    assert found.pvalue >= 0.125
+
+
+def test_few_clusters_in_effect_are_said():
+    assert any("few clusters" in note for note in run("ecd").warnings)
+    probs, labels, codes = clustered(300, 2, 3, 0.3, 1)
+    assert not any("few clusters" in note for note in run("ks", probs, labels, codes).warnings)
+
+
+def test_exact_where_cluster_sums_are_symmetric():
+    """Predictions of 1/2, rows of a cluster alike: p-values of all outcomes keep every level."""
+    codes = np.repeat(np.arange(5), 3)
+    found = []
+    for outcome in product([0, 1], repeat=5):  # the rows of a cluster are alike
+        labels = np.array(outcome)[codes]
+        found.append(run("esce", np.full(15, 0.5), labels, codes, alternative="greater").pvalue)
+    for level in np.unique(found):
+        assert np.mean(np.array(found) <= level + 1e-12) <= level + 1e-12
+
+
+# ------------------------------------------------------------------ what does not matter
+
+
+@pytest.mark.parametrize("statistic", [*KINDS, "omnibus"])
+def test_names_of_clusters_do_not_matter(statistic):
+    names = np.array([f"patient {code * 7 % 30}" for code in CODES])
+    assert run(statistic, clusters=names).pvalue == run(statistic).pvalue
+
+
+@pytest.mark.parametrize("statistic", KINDS)
+def test_order_of_rows_does_not_matter(statistic):
+    """Inside clusters it changes nothing, and among clusters only which of them gets which sign."""
+    order = np.argsort(CODES + 0.9 * np.random.default_rng(3).random(len(CODES)))
+    one, other = run(statistic), run(statistic, PROBS[order], LABELS[order], CODES[order])
+    if statistic == "skce_ul":
+        return  # pairs of equal predictions, of which there are none here, may change
+    assert other.statistic == pytest.approx(one.statistic, rel=1e-9, abs=1e-14)
+    assert other.null_distribution == pytest.approx(one.null_distribution, rel=1e-7, abs=1e-13)
+    order = np.random.default_rng(4).permutation(len(CODES))
+    other = run(statistic, PROBS[order], LABELS[order], CODES[order], n_resamples=999)
+    assert other.pvalue == pytest.approx(run(statistic, n_resamples=999).pvalue, abs=0.1)
+
+
+@pytest.mark.parametrize("statistic", [*KINDS, "omnibus"])
+def test_workers_do_not_change_a_number(statistic):
+    draws = {"n_resamples": 1100}  # several blocks
+    alone, together = run(statistic, n_jobs=1, **draws), run(statistic, n_jobs=2, **draws)
+    assert np.array_equal(alone.null_distribution, together.null_distribution)
+    assert alone.pvalue == together.pvalue
+
+
+def test_signs_live_on_a_grid():
+    sampler = SignSampler(40, 7)
+    whole = sampler.draw(0, 1200)
+    assert set(np.unique(whole)) == {-1, 1}
+    assert np.array_equal(sampler.draw(sampler.block, 1200), whole[sampler.block :])
+    assert np.array_equal(sampler.draw(0, 100), whole[:100])
+    assert abs(whole.mean()) < 0.03
+    assert SignSampler(2**26, 0).block == DRAWS
+
+
+# ------------------------------------------------------------------ clusters as they are given
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["b", "a", "b", "c"],
+        np.array([2.0, 1.0, 2.0, 3.0]),
+        np.array([[2], [1], [2], [3]]),
+        pd.Series(["b", "a", "b", "c"], dtype="category"),
+        pd.DataFrame({"patient": [7, 5, 7, 6]}),
+        pd.Series(pd.to_datetime(["2025-01-02", "2025-01-01", "2025-01-02", "2025-01-03"])),
+        pl.Series([7, 5, 7, 6]),
+        ("b", "a", "b", "c"),
+    ],
+    ids=lambda column: type(column).__name__,
+)
+def test_containers(column):
+    assert cluster_codes(column, 4).tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        ([1, 2], "clusters has 2 entries for 4 rows"),
+        ([1, None, 2, 2], r"missing values, the first in row 1 .* a cluster of its own"),
+        (np.array([1.0, 2.0, np.nan, 2.0]), "missing values, the first in row 2"),
+        (pd.Series(["a", "b", None, "b"]), "missing values, the first in row 2"),
+        (np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), "missing values, the first in row 1"),
+        ([1, 1, 1, 1], "clusters is 1 for every row"),
+        ([[1], [2], [1], [2]], "clusters holds .* in row 0"),
+        (np.ones((4, 2)), "give one column"),
+        ("abcd", "give one column"),
+        (7, "give one column"),
+    ],
+)
+def test_columns_that_are_none(column, says):
+    with pytest.raises(InputError, match=says):
+        caltest.test([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], "ecd", clusters=column)
+
+
+def test_clusters_stay_with_their_rows():
+    rows = sample(PROBS, LABELS, clusters=CODES).rows
+    assert rows.take(np.array([8, 1, 119])).clusters.tolist() == [2, 0, 29]
+    assert find_lens("top_label").reduce(rows).clusters is not None
+    assert caltest.test(rows, LABELS, "ecd", n_resamples=49, rng=0).null == "cluster_signs"
+
+
+def test_an_index_that_differs_is_refused():
+    probs, clusters = pd.Series([0.2, 0.4, 0.6], [0, 1, 2]), pd.Series([1, 1, 2], [0, 2, 1])
+    with pytest.raises(InputError, match="indexes of probs and clusters differ"):
+        caltest.test(probs, [0, 1, 1], "ecd", clusters=clusters)
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def test_nulls_and_clusters_must_go_together():
+    for name, null in NULLS.items():
+        if null.of_clusters:
+            with pytest.raises(InputError, match="give clusters="):
+                caltest.test(PROBS, LABELS, "ecd", null=name)
+        else:
+            with pytest.raises(InputError, match="'cluster_signs' or 'one_per_cluster'"):
+                run("ecd", null=name)
+
+
+@pytest.mark.parametrize("option", [{"tolerance": 0.02}, {"rounding": 0.05}, {"alternative": "over"}])
+def test_tolerances_are_refused(option):
+    with pytest.raises(InputError, match="independent rows only"):
+        run("scan", lens="top_label", **option)
+
+
+def test_files_and_distributions_are_refused(tmp_path):
+    np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
+    with pytest.raises(InputError, match=r"caltest\.files\.read"):
+        caltest.test(caltest.files.scan(tmp_path / "rows.npy", label=-1), clusters=CODES)
+    densities = caltest.predictive.GaussianPredictions(np.zeros(4), np.ones(4))
+    with pytest.raises(InputError, match="distributions of numbers"):
+        caltest.test(densities, np.zeros(4), "ecd", clusters=[1, 1, 2, 2])
+
+
+def test_pairs_inside_clusters_only_are_refused():
+    with pytest.raises(InputError, match="every pair of rows"):
+        run(LinearSKCE(pairing="rows"), clusters=np.arange(len(LABELS)) // 2)
+
+
+def test_labels_that_cannot_be_have_the_smallest_pvalue():
+    probs = np.vstack([PROBS, [[1.0, 0.0, 0.0]] * 4])
+    labels, codes = np.append(LABELS, [1] * 4), np.append(CODES, [30, 30, 31, 31])
+    for statistic in ("ecd", "omnibus"):
+        found = run(statistic, probs, labels, codes)
+        assert found.statistic == np.inf
+        assert found.pvalue <= 2 / 200
+
+
+# ------------------------------------------------------------------ one row a cluster
+
+
+@pytest.mark.parametrize("statistic", ["ecd", "cox", "mcb_brier", "omnibus"])
+def test_one_row_a_cluster_fits_any_statistic(statistic):
+    found = run(statistic, null=OnePerCluster(choices=3), n_resamples=19)
+    assert (found.null, found.guarantee) == ("one_per_cluster", "exact")
+    assert 2 / 20 <= found.pvalue <= 1.0
+
+
+def test_one_row_a_cluster_takes_functions():
+    def errors(probs, labels):
+        return float(np.mean(probs.argmax(axis=1) != labels))
+
+    found = run(errors, null=OnePerCluster(choices=3), n_resamples=19)
+    assert 0.0 < found.pvalue <= 1.0
+    with pytest.raises(InputError, match="functions of your own"):
+        run(errors)
+
+
+def test_clusters_of_one_row_are_the_exact_null_twice():
+    """Every choice is the whole: p is twice the mean of Monte-Carlo p-values of one test."""
+    found = run("ecd", clusters=np.arange(len(LABELS)), null="one_per_cluster", n_resamples=999)
+    exact = caltest.test(PROBS, LABELS, "ecd", n_resamples=999, rng=0)
+    assert found.statistic == pytest.approx(exact.statistic)
+    assert found.pvalue == pytest.approx(min(1.0, 2.0 * exact.pvalue), abs=0.05)
+
+
+# ------------------------------------------------------------------ level and power
+
+
+def rejections(statistic, designs, size=4, **options):
+    found = []
+    for seed in range(designs):
+        probs, labels, codes = clustered(60, size, 2, 0.6, seed)
+        given = {"clusters": codes, "n_resamples": 99, "rng": seed, **options}
+        found.append(caltest.test(probs, labels, statistic, **given).pvalue)
+    return np.mean(np.array(found) <= 0.05 + 1e-12)
+
+
+@pytest.mark.parametrize("statistic", ["esce", "ece", "ks", "scan", "skce_uq"])
+def test_level(statistic):
+    """Rows that depend on each other are no evidence; taken as independent they would be."""
+    assert rejections(statistic, 150) <= binomial_limits(150, 0.07)[1]
+
+
+def test_without_clusters_dependence_passes_for_evidence():
+    assert rejections("skce_uq", 150, 10, clusters=None) > 0.12
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("statistic", [name for name in GOES if name != "ckce"])
+def test_level_of_every_statistic(statistic):
+    assert rejections(statistic, 400) <= binomial_limits(400, 0.08)[1]
+
+
+def test_one_row_a_cluster_has_its_level():
+    assert rejections("esce", 100, null=OnePerCluster(choices=5)) <= binomial_limits(100, 0.05)[1]
+
+
+@pytest.mark.parametrize("statistic", ["ecd", "skce_uq", "omnibus"])
+def test_what_is_wrong_is_found(statistic):
+    probs, labels, codes = clustered(200, 4, 3, 0.3, 5, temperature=2.5)
+    assert run(statistic, probs, labels, codes).pvalue <= 0.01
+
+
+def test_rows_that_are_independent_lose_little():
+    """With every row a cluster of its own, the p-value is about that of the exact null."""
+    probs = dirichlet(400, 3, 6)
+    labels = labels_from(probs, np.random.default_rng(7))
+    exact = caltest.test(probs, labels, "ecd", n_resamples=999, rng=0).pvalue
+    assert run("ecd", probs, labels, np.arange(400), n_resamples=999).pvalue == pytest.approx(
+        exact, abs=0.15
+    )
+
+
+def test_the_default_null_is_an_object_too():
+    assert run("ecd", null=ClusterSigns()).pvalue == run("ecd").pvalue
+    form = STATISTICS["ecd"]().given(Rows(PROBS))
+    assert isinstance(form, HasSigns)
