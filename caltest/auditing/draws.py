@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import Workers
-from caltest._sampling import child_seed
+from caltest._sampling import SignSampler, child_seed
 from caltest._work import announce, together
 from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
 from caltest.data import Sample
-from caltest.exceptions import Argument, Phrase
-from caltest.forms import LabelFunction
+from caltest.exceptions import Argument, InputError, Phrase
+from caltest.forms import HasSigns, LabelFunction
 from caltest.lenses import Reducer
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import (
@@ -35,7 +35,8 @@ from caltest.pvalues import (
     interval,
     pvalue,
 )
-from caltest.resampling import Column, LabelDraws, LabelView, Reduce, table
+from caltest.resampling import Column, LabelDraws, LabelView, Reduce, signed_columns, table
+from caltest.statistics import Statistic
 from caltest.text.numbers import counted
 from caltest.tolerance import rounded_view, sided_answer
 
@@ -97,9 +98,13 @@ def draw_all(
             held = 0
         batches[-1].append((look, places))
         held += size
-    values, resolutions = np.empty((1 + n_resamples, len(hypotheses))), np.zeros(len(hypotheses))
-    draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
-    draws = draws.held(workers) if len(batches) > 1 else draws
+    clusters = source.predictions.clusters
+    if clusters is None:
+        draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
+        draws = draws.held(workers) if len(batches) > 1 else draws
+    else:
+        draws = signs_of(clusters, n_resamples, seed)
+    values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
     for batch in batches:
         reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
         columns: list[Column] = []
@@ -121,12 +126,35 @@ def draw_all(
             ]
             work = together(parts, len(hypotheses) / len(here))
             announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
+        if clusters is not None:
+            check_signs([hypotheses[h][1] for h in here], columns)
+            weights = source.predictions.weights
+            columns = list(signed_columns(columns, labels, clusters, weights))
         values[:, here] = table(columns, draws, workers)
         resolutions[here] = [form.resolution for _, form in columns]
         for (view, form), h in zip(columns, here, strict=True):
             if isinstance(form, LabelFunction):
                 form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
     return values, resolutions
+
+
+def signs_of(clusters: NDArray[np.intp], n_resamples: int, seed: int) -> LabelDraws:
+    """Return draws of signs of clusters, the same for all statistics; all that there are, if few."""
+    count = int(clusters.max()) + 1
+    ones = np.ones(count, dtype=np.int8)
+    if 2.0**count <= n_resamples + 1:
+        return LabelDraws(SignSampler(count, seed, count), ones, 2**count - 1)
+    return LabelDraws(SignSampler(count, seed), ones, n_resamples)
+
+
+def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:
+    """Raise unless every statistic knows its values for signs of clusters."""
+    for statistic, column in zip(statistics, columns, strict=True):
+        if not isinstance(column.form, HasSigns):
+            raise InputError(
+                f"{statistic.name!r} has no form for rows in clusters; leave it out, or test it alone "
+                "with null='one_per_cluster'."
+            )
 
 
 def _of_all(reducer: Reducer, labels: Labels, rows: slice) -> Labels:

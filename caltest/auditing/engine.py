@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,11 +29,12 @@ from caltest.auditing.plan import (
 )
 from caltest.auditing.rests import Subtraction, sensitivity, subtractions, with_rests
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import views_of
+from caltest.auditing.sizes import Design, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
-from caltest.data import impossible_labels, named_sample
+from caltest.data import Sample, copied_rows, impossible_labels, named_sample
+from caltest.data.rates import rates_by_class
 from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
@@ -68,6 +69,9 @@ def audit(
     materiality_ratio: float | None = None,
     event: str | None = None,
     class_names: Sequence[str] | None = None,
+    weights: object = None,
+    clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
     lenses: Lenses = LENSES,
     statistics: Statistics | None = None,
     alpha: float = ALPHA,
@@ -105,6 +109,17 @@ def audit(
         series, else "class 1".
     class_names
         Names of the classes, in the order of the columns, where probs has none. Default None.
+    weights
+        What every row counts, as of :func:`caltest.test`. P-values stay exact; intervals of sizes are
+        those of t, right for many rows, and there are no bounds, bands or sensitivity. Default None.
+    clusters
+        Which rows may depend on each other, as of :func:`caltest.test`: several rows a patient, a
+        user, a day. All checks then share signs of clusters, and p-values and intervals are right for
+        many clusters. Default None: all rows are independent.
+    sampling_rates
+        By class, the share of its rows that were kept, as of :func:`caltest.test`. What is tested is
+        what the predictions mean among the rows kept; of two classes, sizes and the limit are those of
+        the whole population. Default None.
     lenses
         What is looked at, on all rows and in every group: "canonical" (the full probability
         vector), "top_label", "classwise" (every class by itself), or any lens of
@@ -215,10 +230,20 @@ def audit(
     >>> found.pvalue, found.rejected, found.checks[0].view.lens
     (0.01, True, 'canonical')
     """
-    given = {"lenses": lenses, "statistics": statistics, "alpha": alpha, "tolerance": tolerance}
+    given: dict[str, Any] = {
+        "lenses": lenses,
+        "statistics": statistics,
+        "alpha": alpha,
+        "tolerance": tolerance,
+    }
     given |= {"correction": correction, "min_rows": min_rows, "n_resamples": n_resamples}
     given |= {"intersections": intersections, "event": event, "class_names": class_names}
-    given |= {"rounding": rounding, "materiality": materiality, "materiality_ratio": materiality_ratio}
+    given |= {
+        "sampling_rates": sampling_rates,
+        "rounding": rounding,
+        "materiality": materiality,
+        "materiality_ratio": materiality_ratio,
+    }
     level, rows, draws = float(alpha), int(min_rows), int(n_resamples)
     error = None if tolerance is None else float(tolerance)
     if rounding is not None:
@@ -237,14 +262,23 @@ def audit(
         raise InputError("materiality and materiality_ratio are both given; give one of them.")
     wanted = Wanted.of(lenses, statistics, error is not None)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    whole, name_of_event = named_sample(probs, labels, event, class_names, rounding)
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    whole, name_of_event = named_sample(probs, labels, event, class_names, rounding, **counting)
+    design = design_of(whole, sampling_rates)
+    if error is not None and (design.clusters is not None or sampling_rates is not None):
+        raise InputError(
+            "a tolerance, or rounding, goes with independent rows that were not sampled by their "
+            "label: no valid form is known; leave out the one or the other."
+        )
+    if design.clusters is not None:
+        draws = min(draws, int(min(2.0 ** (int(design.clusters.max()) + 1) - 1, 2.0**53)))
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
     rests: list[Subtraction] = []
     if error is None:
-        rests = subtractions(source, plan)
+        rests = subtractions(source, plan, design)
         sides += [MEAN.alternatives[0]] * len(rests)
     check_resolution(sides if error is None else ["two-sided"] * len(sides), name, level, draws)
     values: Array | None = None
@@ -257,9 +291,9 @@ def audit(
             found = tolerated(
                 source, whole.labels, plan.hypotheses, error, rounding, name, draws, seed, workers
             )
-        looks, n_draws = bounded_looks(plan.looks, level)
+        looks, n_draws = bounded_looks(plan.looks, level) if design.plain else ((), 0)
         bounded = bounds(source, whole.labels, looks, n_draws, level, seed, workers)
-        views = views_of(source, whole, plan, found, values, bounded, level)
+        views = views_of(source, whole, plan, found, values, bounded, design, level)
     checks = tuple(
         Check(
             view=views[plan.hypotheses[h][0]],
@@ -320,14 +354,42 @@ def audit(
         warnings=(
             *whole.rows.notes,
             *notes_on(groupings, whole.labels),
+            *copied_rows(whole),
             *(() if forgiven else impossible_labels(whole)),
             *limits[:1],
         ),
         impossible=impossible,
         zeros=zeros,
-        recalibration=recalibration_of(whole) if n_classes == 2 and p <= level else None,
-        sensitivity=None if p <= level else sensitivity(source, plan, found, values),
+        recalibration=(
+            recalibration_of(whole) if n_classes == 2 and p <= level and design.plain else None
+        ),
+        sensitivity=(sensitivity(source, plan, found, values) if p > level and design.plain else None),
+        clusters=None if design.clusters is None else int(design.clusters.max()) + 1,
+        effective_n=None if whole.rows.weights is None else whole.rows.effective,
+        sampled=sampling_rates is not None,
     )
+
+
+# ------------------------------------------------------------------ how rows count
+
+
+def design_of(whole: Sample, rates: Mapping[Any, float] | None) -> Design:
+    """Return how rows count in sizes, and which depend on each other.
+
+    Where rows were kept by their label, those of two classes count 1 over the rate of their label, and
+    sizes are of the whole population.
+    """
+    rows = whole.rows
+    if rates is None or rows.n_classes != 2:
+        return Design(rows.weights, rows.clusters)
+    by_class = rates_by_class(rates, 2, rows.classes)
+    kept = np.array([by_class.get(k, 1.0) for k in range(2)])
+    counts = (1.0 / kept)[whole.labels]
+    if rows.weights is not None:
+        counts = counts * rows.weights
+    before = rows.probs / kept
+    scores = before[:, 1] / before.sum(axis=1)
+    return Design(counts, rows.clusters, scores)
 
 
 # ------------------------------------------------------------------ bounds

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import MEAN, Look, Plan, Source
+from caltest.auditing.sizes import Design
 from caltest.auditing.views import Group, Rest, Sensitivity, View
 from caltest.forms.base import CERTAIN
 from caltest.pvalues import reaching
@@ -34,13 +35,15 @@ class Subtraction(NamedTuple):
     variance: float  # of the sum of the group's labels
     left: float  # that of the rest
     rows: int  # of the rest
+    totals: tuple[float, float]  # what the rows of the group and of the parent count
 
     def rest(self, views: Mapping[Look, View], adjusted: float, level: float) -> Rest:
         """Describe the rest."""
         part, whole = views[self.look], views[self.parent]
 
         def left(of_whole: float | None, of_part: float | None) -> float:
-            found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / self.rows
+            own, all_of = self.totals
+            found = ((of_whole or 0.0) * all_of - (of_part or 0.0) * own) / max(all_of - own, 1e-300)
             return min(max(found, 0.0), 1.0)
 
         assert part.group is not None
@@ -56,16 +59,18 @@ class Subtraction(NamedTuple):
         )
 
 
-def subtractions(source: Source, plan: Plan) -> list[Subtraction]:
+def subtractions(source: Source, plan: Plan, design: Design) -> list[Subtraction]:
     """List what every group leaves of the groups with a condition less, where means are checked."""
     places = {look: h for h, (look, statistic) in enumerate(plan.hypotheses) if statistic == MEAN}
     by_key: dict[tuple[str, Group | None], Look] = {
         (look.scope.label, look.group): look for look in places
     }
-    variances = {}
+    variances, totals = {}, {}
     for look in places:
-        probs = source.at(look).probs
-        variances[look] = float((probs[:, 0] * probs[:, 1]).sum())
+        seen = source.at(look)
+        each = seen.probs[:, 0] * seen.probs[:, 1]
+        variances[look] = float(each.sum() if seen.weights is None else seen.weights**2 @ each)
+        totals[look] = design.at(look.rows).total(look.n_rows)
     found = []
     for look, own in places.items():
         for parent in () if look.group is None else look.group.parents():
@@ -75,7 +80,10 @@ def subtractions(source: Source, plan: Plan) -> list[Subtraction]:
             left = variances[whole] - variances[look]
             if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
                 rows = whole.n_rows - look.n_rows
-                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
+                both = totals[look], totals[whole]
+                found.append(
+                    Subtraction(look, whole, own, places[whole], variances[look], left, rows, both)
+                )
     return found
 
 

@@ -84,6 +84,12 @@ class Audit(Result):
         which the summary advises (:func:`caltest.recalibration`). None else.
     sensitivity
         Where nothing is found: the smallest error of one view that would have been. None else.
+    clusters
+        Number of clusters of rows that may depend on each other; None of independent rows.
+    effective_n
+        Effective number of rows that count differently, (Σ w)²/Σ w²; None of rows that count alike.
+    sampled
+        Whether rows were sampled by their label; sizes of two classes are then of the population.
 
     Notes
     -----
@@ -133,6 +139,14 @@ class Audit(Result):
     zeros: Zeros | None = None
     recalibration: Recalibration | None = None
     sensitivity: Sensitivity | None = None
+    clusters: int | None = None
+    effective_n: float | None = None
+    sampled: bool = False
+
+    @property
+    def exact_intervals(self) -> bool:
+        """Whether intervals of sizes are exact; else they are right for many rows or clusters."""
+        return self.clusters is None and self.effective_n is None and not self.sampled
 
     @property
     def rejected(self) -> bool:
@@ -332,7 +346,7 @@ _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "impossible",
+    "impossible", "clusters", "effective_n", "sampled",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

@@ -2,6 +2,9 @@
 
 One family, fixed by predictions and groups before a label is seen: V views share four fifths of alpha,
 the parts (tenths and halves of all rows, fifths of every group) one fifth; half of each on either side.
+
+Of rows that count differently, or depend on each other, intervals are those of t, by the sums of
+clusters (of rows, where there are none): right for many of them.
 """
 
 from __future__ import annotations
@@ -55,6 +58,67 @@ def cut(scores: Array, whole: bool) -> Cut:
     return Cut(order, tuple(ends))
 
 
+_FEWEST_EVENTS = 10.0  # effective ones, and rows without, of an interval of t
+
+
+class Design(NamedTuple):
+    """How rows count, which of them depend on each other, and what was predicted of the population.
+
+    Of rows that were kept by their label, ``counts`` are inverse rates, and ``scores`` P(class 1) in
+    the whole population; else these are weights and None.
+    """
+
+    counts: Array | None = None
+    clusters: NDArray[np.intp] | None = None
+    scores: Array | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are independent and count alike, so that intervals are exact."""
+        return self.counts is None and self.clusters is None
+
+    def at(self, rows: NDArray[np.intp] | None) -> Design:
+        """Return that of some rows."""
+        if rows is None:
+            return self
+        return Design(
+            None if self.counts is None else self.counts[rows],
+            None if self.clusters is None else self.clusters[rows],
+            None if self.scores is None else self.scores[rows],
+        )
+
+    def total(self, n_rows: int) -> float:
+        """Return what so many rows, those of this design, count together."""
+        return float(n_rows if self.counts is None else self.counts.sum())
+
+    def interval(
+        self, scores: Array, labels: NDArray[np.integer], level: float
+    ) -> tuple[float, float, float, float]:
+        """Return what is predicted and observed on average, and the interval of the error."""
+        w = np.ones(len(scores)) if self.counts is None else self.counts
+        whole = float(w.sum())
+        if not whole > 0.0:
+            return float(scores.mean()), float(labels.mean()), -1.0, 1.0
+        predicted, observed = float(w @ scores) / whole, float(w @ labels) / whole
+        error = predicted - observed
+        sums = w * (scores - labels - error)
+        number = int(np.count_nonzero(w))
+        if self.clusters is not None:
+            _, codes = np.unique(self.clusters, return_inverse=True)
+            sums = np.asarray(np.bincount(codes.reshape(-1), sums), dtype=np.float64)
+            number = len(sums)
+        effective = [
+            float(each.sum() ** 2 / max(float(each @ each), 1e-300))
+            for each in (w * labels, w * (1 - labels))
+        ]
+        if number < 2 or min(effective) < _FEWEST_EVENTS:
+            return predicted, observed, predicted - 1.0, predicted
+        half = float(stdtrit(number - 1, 1.0 - level))
+        half *= (number / (number - 1.0) * float(sums @ sums)) ** 0.5 / whole
+        low, high = max(error - half, predicted - 1.0), min(error + half, predicted)
+        return predicted, observed, low, high
+
+
 class Family(NamedTuple):
     """The levels of single bounds, one side each."""
 
@@ -72,7 +136,9 @@ class Family(NamedTuple):
         (low,), (high,) = _errors(np.array([predicted]), [rows], [events], self.of_view)
         return float(low), float(high)
 
-    def parts(self, scores: Array, labels: NDArray[np.integer], where: Cut) -> tuple[Part, ...]:
+    def parts(
+        self, scores: Array, labels: NDArray[np.integer], where: Cut, design: Design
+    ) -> tuple[Part, ...]:
         """Return the parts of a view, with the intervals of their errors."""
         found: list[Part] = []
         ordered, events = scores[where.order], labels[where.order]
@@ -84,15 +150,22 @@ class Family(NamedTuple):
             lows, highs = _errors(sums / rows, rows, hits, self.of_part)
             for place in range(len(ends)):
                 count = int(rows[place])
+                predicted, observed = float(sums[place] / count), float(hits[place] / count)
+                low, high = float(lows[place]), float(highs[place])
+                if not design.plain:
+                    own = where.order[starts[place] : ends[place]]
+                    here = design.at(own)
+                    told = scores[own] if here.scores is None else here.scores
+                    predicted, observed, low, high = here.interval(told, labels[own], self.of_part)
                 found.append(
                     Part(
                         of=of,
                         place=place,
                         rows=count,
-                        predicted=float(sums[place] / count),
-                        observed=float(hits[place] / count),
-                        low=float(lows[place]),
-                        high=float(highs[place]),
+                        predicted=predicted,
+                        observed=observed,
+                        low=low,
+                        high=high,
                         start=float(ordered[starts[place]]),
                         end=float(ordered[ends[place] - 1]),
                     )
@@ -134,6 +207,7 @@ def views_of(
     found: Answers,
     values: Array | None,
     bounded: Mapping[Look, tuple[float, float]],
+    design: Design,
     level: float,
 ) -> dict[Look, View]:
     """Describe every look; those with bounds or findings have pictures.
@@ -146,9 +220,8 @@ def views_of(
         own.setdefault(look, []).append(h)
     order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
-    bands = diagrams.bands(
-        source, plan.looks, bounded, {*list(wrong)[:_MOST_PICTURED], *bounded}, level
-    )
+    chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
+    bands = diagrams.bands(source, plan.looks, bounded, chosen, level) if design.plain else {}
     single = [look for look in plan.looks if look.event is not None]
     cuts = {look: cut(source.at(look).probs[:, 1], look.group is None) for look in single}
     family = Family.of(level, len(single), sum(len(ends) for c in cuts.values() for _, ends in c.ends))
@@ -168,21 +241,21 @@ def views_of(
             event=look.event,
             group=look.group,
             rows=look.n_rows,
-            shape=_shape(seen, level / signed) if _ECD in told else None,
+            shape=_shape(seen, design.at(look.rows), level / signed) if _ECD in told else None,
             at_least_over=over,
             at_least_under=under,
             adjusted_pvalue=min(float(found.adjusted[h]) for h in own[look]),
         )
         if look.event is not None:
-            view = _sized(view, look, seen, cuts[look], family)
-        if look in bands:
+            view = _sized(view, look, seen, cuts[look], family, design.at(look.rows))
+        if look in bands or (look in chosen and not design.plain and look.event is not None):
             cumulative = None
-            if _KS in told and values is not None and found.threshold is not None:
+            if design.plain and _KS in told and values is not None and found.threshold is not None:
                 _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
                 cumulative = diagrams.cumulative(seen, band)
             view = replace(
                 view,
-                reliability=diagrams.reliability(seen, bands[look]),
+                reliability=diagrams.reliability(seen, bands[look]) if look in bands else None,
                 cumulative=cumulative,
                 histogram=diagrams.histogram(seen.rows.probs[:, 1]),
             )
@@ -190,16 +263,21 @@ def views_of(
     return views
 
 
-def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family) -> View:
+def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, design: Design) -> View:
     """Add sizes: predicted, observed, their difference with its interval, and those of parts."""
     scores, labels = seen.rows.probs[:, 1], seen.labels
     predicted, events = float(scores.mean()), int(labels.sum())
-    low, high = family.interval(predicted, look.n_rows, events)
-    parts = family.parts(scores, labels, where)
+    observed = events / look.n_rows
+    if design.plain:
+        low, high = family.interval(predicted, look.n_rows, events)
+    else:
+        told = scores if design.scores is None else design.scores
+        predicted, observed, low, high = design.interval(told, labels, family.of_view)
+    parts = family.parts(scores, labels, where, design)
     return replace(
         view,
         predicted=predicted,
-        observed=events / look.n_rows,
+        observed=observed,
         low=low,
         high=high,
         direction="over" if low > 0.0 else "under" if high < 0.0 else None,
@@ -209,13 +287,20 @@ def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family) -> 
     )
 
 
-def _shape(seen: Sample, level: float) -> Side | None:
+def _shape(seen: Sample, design: Design, level: float) -> Side | None:
     """Return the sign of the mean surprise, where its t interval excludes 0."""
-    rows = len(seen.labels)
-    each = seen.rows.surprises()[np.arange(rows), seen.labels]
+    each = seen.rows.surprises()[np.arange(len(seen.labels)), seen.labels]
     if not np.isfinite(each).all():
         return None
-    mean, deviation = float(each.mean()), float(each.std(ddof=1))
-    if abs(mean) <= stdtrit(rows - 1, 1.0 - level / 2) * deviation / rows**0.5:
+    w = np.ones(len(each)) if seen.rows.weights is None else seen.rows.weights
+    mean = float(w @ each) / float(w.sum())
+    sums = w * (each - mean)
+    if design.clusters is not None:
+        _, codes = np.unique(design.clusters, return_inverse=True)
+        sums = np.asarray(np.bincount(codes.reshape(-1), sums), dtype=np.float64)
+    if len(sums) < 2:
+        return None
+    error = (len(sums) / (len(sums) - 1.0) * float(sums @ sums)) ** 0.5 / float(w.sum())
+    if abs(mean) <= stdtrit(len(sums) - 1, 1.0 - level / 2) * error:
         return None
     return "over" if mean > 0.0 else "under"

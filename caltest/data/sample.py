@@ -457,11 +457,13 @@ def named_sample(
     event: str | None,
     class_names: Sequence[str] | None,
     rounding: float | None = None,
+    **counting: Any,
 ) -> tuple[Sample, str | None]:
     """Read and check predictions and labels, as :func:`sample`, and name the classes.
 
     Labels of arrays may be given by ``class_names``. Of two classes, the name of class 1 is returned
-    too: ``event``, or that of its column or series, or "class 1".
+    too: ``event``, or that of its column or series, or "class 1". ``counting`` has weights, clusters
+    and sampling rates.
     """
     names = None
     if class_names is not None:
@@ -481,7 +483,7 @@ def named_sample(
             raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
     if isinstance(probs, Rows):
         own, width = None, probs.n_classes
-        found = sample(probs, labels, rounding=rounding)
+        found = sample(probs, labels, rounding=rounding, **counting)
     else:
         check_index(probs, labels, "probs", "labels")
         native, table = native_of(probs, "probs"), read_table(probs, "probs")
@@ -492,7 +494,7 @@ def named_sample(
         fitting = names is not None and len(names) == width
         if fitting and (table.names is None or single):
             table = Table(table.values, names, table.coarse)
-        found = sample(table, labels, rounding=rounding)
+        found = sample(table, labels, rounding=rounding, **counting)
     rows = found.rows
     if names is not None and len(names) != width:
         raise InputError(

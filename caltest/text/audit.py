@@ -292,6 +292,9 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
 
+_ANYTHING = 0.5  # an interval this wide tells nothing
+
+
 def _largest(audit: Audit) -> Iterable[str]:
     """Say how large an average error can be: of all parts that have intervals, and of all rows."""
     if audit.at_most is None:
@@ -371,6 +374,8 @@ def certainty(audit: Audit) -> str:
         )
     rate = confidence_text(audit.alpha)
     draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
+    if audit.clusters is not None:
+        draws = f"{audit.n_resamples:,} random sets of signs of the {audit.clusters:,} clusters"
     checks = f"all {audit.n_checks:,} checks" if audit.n_checks > 1 else "the one check"
     if audit.correction == "westfall_young":
         return (
@@ -389,19 +394,26 @@ def assumes(audit: Audit) -> str:
     """Return what the numbers rest on, in three short sentences."""
     rate = confidence_text(audit.alpha)
     sized = sum(view.low is not None for view in audit.views)
-    exact = ", exact for this number of rows" if audit.correction == "westfall_young" else ""
-    false_alarms = f"False-alarm rate of the verdict at most {rate}{exact}."
+    if audit.clusters is None:
+        independent, sure = "independent rows", ", exact for this number of rows"
+    else:
+        independent = f"{audit.clusters:,} independent clusters of rows that may depend on each other,"
+        sure = ", approximate (right for many clusters)"
+    if audit.correction != "westfall_young" and audit.clusters is None:
+        sure = ""
+    false_alarms = f"False-alarm rate of the verdict at most {rate}{sure}."
     if CORRECTIONS.get(audit.correction, "").startswith("false discovery rate"):
         false_alarms = f"Of the errors found, at most {rate} are false on average."
-    together = (
-        f"all {counted(sized, 'view')} and their parts together" if sized > 1 else "all parts together"
-    )
-    intervals = (
-        f" Intervals: exact, {confidence_text(audit.confidence)} for {together}." if sized else ""
-    )
+    every = f"all {sized:,} views and their parts" if sized > 1 else "all parts"
+    kind = "exact" if audit.exact_intervals else "approximate"
+    intervals = f" Intervals: {kind}, {confidence_text(audit.confidence)} for {every} together."
+    population = " Sizes are those of the whole population." if audit.sampled and audit.event else ""
+    weighted = ""
+    if audit.effective_n is not None:
+        weighted = f" Rows count by their weights, as {audit.effective_n:,.0f} that count alike."
     return (
-        "Assumes independent rows whose labels were not used to fit the model. "
-        f"{false_alarms}{intervals}"
+        f"Assumes {independent} whose labels were not used to fit the model. {false_alarms}"
+        f"{intervals if sized else ''}{population}{weighted}"
     )
 
 
@@ -452,6 +464,8 @@ def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
     smallest = pvalue(1.0 / (1 + audit.n_resamples), audit.alpha)
     draws = counted(audit.n_resamples, "simulated label set")
+    if audit.clusters is not None:
+        draws = counted(audit.n_resamples, "random set", "random sets") + " of signs of clusters"
     if audit.correction != "westfall_young":
         return f"{draws} for each check, adjusted by {audit.correction!r}."
     return (

@@ -121,6 +121,10 @@ def at_least(view: View) -> str:
 # ------------------------------------------------------------------ pictures
 
 
+def _kind(audit: Audit) -> str:
+    return "exact" if audit.exact_intervals else "approximate"
+
+
 def _noun(parts: Sequence[Part]) -> tuple[str, str]:
     """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
     alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
@@ -180,7 +184,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     """Return what the marks of a picture of parts are."""
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
-    together = f"exact intervals, {sure} sure that all in this report hold"
+    together = f"{_kind(audit)} intervals, {sure} sure that all in this report hold"
     if kind == "errors":
         text = f"Dots: {several} of the predictions. Bars: {together}."
         if halves:
@@ -274,5 +278,5 @@ def rows_title(audit: Audit, view: View) -> str:
 def slices_note(audit: Audit, unit: str | None) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
-    together = f"Bars: exact intervals, {sure} sure that all of them hold."
+    together = f"Bars: {_kind(audit)} intervals, {sure} sure that all of them hold."
     return f"{unit}. {together}" if unit else together
