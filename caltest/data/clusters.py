@@ -42,7 +42,7 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
     known: dict[Hashable, int] = {}
     codes = np.empty(n_rows, dtype=np.intp)
     for row, cell in enumerate(cells):
-        if cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType"):
+        if _is_missing(cell):
             raise InputError(
                 "clusters has missing values, the first in {row}; a row that depends on no other is a "
                 "cluster of its own, so give it a name that no other row has.",
@@ -64,6 +64,13 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
             "each other, so that nothing can be tested; give two clusters or more."
         )
     return codes
+
+
+def _is_missing(cell: Any) -> bool:
+    """Say whether an entry is no name: of nothing, not a number, or an empty text."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return cell == "" if isinstance(cell, str) else isinstance(cell, float) and cell != cell
 
 
 def _cells(clusters: Any) -> list[Any]:
