@@ -20,12 +20,12 @@ from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
-    copied_rows,
     impossible_labels,
     impossible_rows,
     sample,
     without_zeros,
 )
+from caltest.data.copies import copied_rows
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
