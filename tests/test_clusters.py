@@ -338,6 +338,22 @@ def test_tolerances_are_refused(option):
         run("scan", lens="top_label", **option)
 
 
+def test_what_is_for_independent_rows_refuses_clusters():
+    rows = sample(PROBS, LABELS, clusters=CODES).rows
+    for refused in (
+        lambda: caltest.miscalibration_bounds(rows, LABELS, n_resamples=39),
+        lambda: caltest.certificate(rows, LABELS),
+        lambda: caltest.recalibration(rows, LABELS),
+        lambda: caltest.compare({"a": rows, "b": PROBS}, LABELS),
+        lambda: caltest.estimate_squared_error(rows, LABELS),
+        lambda: caltest.witness(rows, LABELS),
+        lambda: caltest.ReliabilityDisplay.from_predictions(rows, LABELS),
+        lambda: caltest.CumulativeDisplay.from_predictions(rows, LABELS),
+    ):
+        with pytest.raises(InputError, match="takes rows to be independent"):
+            refused()
+
+
 def test_files_and_distributions_are_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
     with pytest.raises(InputError, match=r"caltest\.files\.read"):

@@ -98,3 +98,12 @@ def _cells(clusters: Any) -> list[Any]:
             "for every row."
         )
     return list(cells)
+
+
+def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
+    """Raise where rows are in clusters and no valid form of something is known for these."""
+    if clusters is not None:
+        raise InputError(
+            f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
+            "is known; give one row a cluster, or test with caltest.test."
+        )
