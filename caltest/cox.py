@@ -12,6 +12,7 @@ from scipy.special import gammaincc, ndtri
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest.data import Sample, sample
+from caltest.data.clusters import refuse_clusters
 from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.results import Result, plain
@@ -161,7 +162,9 @@ def recalibration(probs: object, labels: object, *, lens: str | Lens | None = No
     >>> fit.slope_interval[1] < 1.0
     True
     """
-    return recalibration_of(sample(probs, labels), lens)
+    whole = sample(probs, labels)
+    refuse_clusters(whole.rows.clusters, "the line that recalibrates, with its intervals,")
+    return recalibration_of(whole, lens)
 
 
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:

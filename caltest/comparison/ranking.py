@@ -30,6 +30,7 @@ from caltest.comparison.equality import (
 )
 from caltest.comparison.result import Comparison
 from caltest.data import Sample, check_index, sample
+from caltest.data.clusters import refuse_clusters
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
@@ -65,6 +66,7 @@ def wholes_of(
             if recognised(probs) is not None:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
             wholes[name] = sample(probs, labels)
+            refuse_clusters(wholes[name].rows.clusters, "a comparison")
     (reference, first), *others = wholes.items()
     if len(first.labels) < FEWEST_ROWS:
         raise InputError(

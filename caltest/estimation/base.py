@@ -33,6 +33,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
+from caltest.data.clusters import refuse_clusters
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -183,6 +184,7 @@ class EstimationFunction(ABC):
             If the input is no set of predictions and labels, or there are too many classes.
         """
         checked = sample(probs, labels)
+        refuse_clusters(checked.rows.clusters, "an estimation function")
         known = checked.rows.probs
         self.check_classes(known.shape[1])
         surfaces = self.given(known, (getattr(self, self.tuned),))
@@ -358,6 +360,7 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 
 def _rows(probs: object, labels: object) -> tuple[Array, Array]:
     checked = sample(probs, labels)
+    refuse_clusters(checked.rows.clusters, "a risk")
     rows = checked.rows.probs
     return rows, residuals(rows, checked.labels[None, :])
 
