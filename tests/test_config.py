@@ -15,6 +15,9 @@ EVERYTHING = """
 label = "truth"
 columns = ["cat", "dog, owl"]
 group = ["region", "age"]
+weights = "w"
+clusters = "patient"
+sampling-rate = ["0=0.01"]
 intersections = 1
 event = "readmission"
 materiality = 0.02
@@ -41,6 +44,9 @@ MEANS = {
     "label": "truth",
     "columns": ("cat", "dog, owl"),
     "group": ("region", "age"),
+    "weights": "w",
+    "clusters": "patient",
+    "sampling-rate": ("0=0.01",),
     "intersections": 1,
     "event": "readmission",
     "materiality": 0.02,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,7 +34,8 @@ from caltest.auditing.sizes import Design, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
-from caltest.data import Sample, copied_rows, impossible_labels, named_sample
+from caltest.data import Sample, impossible_labels, named_sample
+from caltest.data.copies import copied_rows
 from caltest.data.rates import rates_by_class
 from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
@@ -115,7 +117,8 @@ def audit(
     clusters
         Which rows may depend on each other, as of :func:`caltest.test`: several rows a patient, a
         user, a day. All checks then share signs of clusters, and p-values and intervals are right for
-        many clusters. Default None: all rows are independent.
+        many clusters; "ecd" is then no default, whose sums a few surprises make skewed. Default None:
+        all rows are independent.
     sampling_rates
         By class, the share of its rows that were kept, as of :func:`caltest.test`. What is tested is
         what the predictions mean among the rows kept; of two classes, sizes and the limit are those of
@@ -272,6 +275,7 @@ def audit(
         )
     if design.clusters is not None:
         draws = min(draws, int(min(2.0 ** (int(design.clusters.max()) + 1) - 1, 2.0**53)))
+    wanted = replace(wanted, in_clusters=whole.rows.clusters is not None)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)

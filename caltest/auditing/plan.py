@@ -178,6 +178,7 @@ class Wanted:
     lenses: dict[str, Lens | None]
     statistics: dict[str, tuple[Statistic, ...] | None]
     with_tolerance: bool  # whether only one probability at a time can be looked at
+    in_clusters: bool = False  # whether signs of clusters are drawn, which skewed sums do not suit
 
     @classmethod
     def of(cls, lenses: Lenses, statistics: Statistics | None, with_tolerance: bool) -> Wanted:
@@ -232,6 +233,8 @@ class Wanted:
             of_vector = self.statistics[CANONICAL]
             if of_vector is None or ECD() in of_vector:
                 found.remove(ECD())
+        if self.in_clusters:  # a few surprises make its sums skewed, and tails of signs too light
+            found = [each for each in found if each != ECD()]
         return tuple(found)
 
 

@@ -28,17 +28,21 @@ from caltest.cli._config import (
     texts,
 )
 from caltest.cli._options import (
+    Clusters,
     Columns,
     Example,
     File,
     Input,
     Label,
+    SamplingRate,
     Scheduler,
     Seed,
+    Weights,
     WithChoices,
     column_names,
     file_path,
     option,
+    rates_of,
 )
 from caltest.cli._output import (
     NOT_REJECTED,
@@ -71,6 +75,9 @@ OPTIONS: Mapping[str, Check] = {
     "label": text,
     "columns": _columns,
     "group": texts,
+    "weights": text,
+    "clusters": text,
+    "sampling-rate": texts,
     "intersections": at_least(1),
     "event": text,
     "materiality": number,
@@ -133,6 +140,9 @@ def audit(
         list[str] | None,
         option("COL", "A column whose values group the rows; give it once for each column."),
     ] = None,
+    weights: Weights = None,
+    clusters: Clusters = None,
+    sampling_rate: SamplingRate = None,
     intersections: Annotated[
         int | None,
         option("INT", "How many group columns are crossed at most: 1, 2 or 3.  [default: 2]"),
@@ -272,7 +282,13 @@ def _run(
         )
     weaker = _weaker(loaded, said, fail_on)
     sample, groups, column = Input(
-        file, asked.get("label"), asked.get("columns"), asked.get("group", ()), example
+        file,
+        asked.get("label"),
+        asked.get("columns"),
+        asked.get("group", ()),
+        example,
+        asked.get("weights"),
+        asked.get("clusters"),
     ).with_groups(asked.get("rounding"))
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
@@ -284,6 +300,7 @@ def _run(
                 sample.rows,
                 sample.labels,
                 groups=groups,
+                sampling_rates=rates_of(asked.get("sampling-rate")),
                 n_jobs=asked.get("jobs", -1),
                 progress=True,
                 **given,
@@ -373,7 +390,8 @@ def command_line(file: str | Path | None, example: str | None, asked: Mapping[st
         words.append(f"./{file}" if str(file).startswith("-") else str(file))
     if example is not None:
         words += ["--example", example]
-    for name in ("label", "columns", "group", *_ARGUMENTS):
+    given = ("label", "columns", "group", "weights", "clusters", "sampling-rate")
+    for name in (*given, *_ARGUMENTS):
         value = asked.get(name, ())
         if name == "columns" and value:
             cells = io.StringIO()

@@ -1,0 +1,166 @@
+"""Audits of rows that count differently, depend on each other, or were kept by their label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, norm, t
+
+import caltest
+from caltest import InputError
+from caltest.auditing.sizes import Design
+
+SMALL = {"n_resamples": 99, "rng": 1}
+
+
+def risk(n, seed, shift=0.0):
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(-0.5, 1.0, n)
+    true = 1 / (1 + np.exp(-(logit + shift)))
+    return 1 / (1 + np.exp(-logit)), (rng.random(n) < true).astype(int), rng
+
+
+def clustered(n_clusters, size, seed, correlation=0.5):
+    """Calibrated rows that share a latent cause."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(n_clusters), size)
+    p = rng.beta(1.5, 1.5, n_clusters)[cluster] * 0.8 + 0.1
+    latent = np.sqrt(correlation) * rng.standard_normal(n_clusters)[cluster]
+    latent += np.sqrt(1 - correlation) * rng.standard_normal(len(cluster))
+    return p, (norm.cdf(latent) > 1 - p).astype(int), cluster
+
+
+def test_equal_weights_change_nothing():
+    p, y, rng = risk(400, 0)
+    groups = {"site": rng.choice(["a", "b"], 400)}
+    plain = caltest.audit(p, y, groups=groups, **SMALL)
+    assert caltest.audit(p, y, groups=groups, weights=np.full(400, 3.0), **SMALL).to_dict() == (
+        plain.to_dict()
+    )
+    assert plain.exact_intervals
+    assert plain.effective_n is None
+
+
+def test_weighted_means_and_their_interval_by_hand():
+    p, y, rng = risk(500, 1)
+    w = rng.exponential(size=500)
+    audit = caltest.audit(p, y, weights=w, **SMALL)
+    (view,) = audit.views
+    assert view.predicted == pytest.approx(np.average(p, weights=w))
+    assert view.observed == pytest.approx(np.average(y, weights=w))
+    error = view.predicted - view.observed
+    sums = w * (p - y - error)
+    deviation = np.sqrt(500 / 499 * (sums**2).sum()) / w.sum()
+    half = t.ppf(1 - 0.8 * 0.05 / 2, 499) * deviation
+    assert (view.low, view.high) == pytest.approx((error - half, error + half))
+    assert audit.effective_n == pytest.approx(w.sum() ** 2 / (w**2).sum())
+    assert not audit.exact_intervals
+    assert "approximate" in str(audit)
+    assert view.at_least_over is None
+    assert view.reliability is None
+    assert caltest.report.to_html(audit)
+
+
+def test_p_values_with_weights_are_those_of_the_weighted_statistics():
+    p, y, rng = risk(300, 2)
+    w = rng.exponential(size=300)
+    audit = caltest.audit(p, y, weights=w, **SMALL)
+    for check in audit.checks:
+        alone = caltest.test(p, y, check.statistic, weights=w, **SMALL)
+        assert check.value == pytest.approx(alone.statistic)
+        assert check.pvalue == alone.pvalue
+
+
+def test_what_a_group_leaves_with_weights():
+    p, y, rng = risk(600, 3, shift=0.4)
+    w, site = rng.exponential(size=600), rng.choice(["a", "b", "c"], 600)
+    audit = caltest.audit(p, y, weights=w, groups={"site": site}, **SMALL)
+    for rest in audit.rests:
+        rows = site != rest.group.conditions[0].value
+        assert rest.predicted == pytest.approx(np.average(p[rows], weights=w[rows]))
+        assert rest.observed == pytest.approx(np.average(y[rows], weights=w[rows]))
+
+
+def test_few_effective_events_have_no_interval():
+    counts = np.ones(100)
+    labels = np.zeros(100, dtype=int)
+    labels[:9] = 1
+    design = Design(counts)
+    assert design.interval(np.full(100, 0.1), labels, 0.025)[2:] == pytest.approx((-0.9, 0.1))
+    labels[9] = 1
+    low, high = design.interval(np.full(100, 0.1), labels, 0.025)[2:]
+    assert -0.1 < low < 0 < high < 0.1
+
+
+def test_clusters_are_named_and_checks_are_those_of_signs():
+    p, y, cluster = clustered(60, 5, 0)
+    names = pd.Series([f"patient {k}" for k in cluster])
+    audit = caltest.audit(p, y, clusters=names, groups={"odd": cluster % 2}, **SMALL)
+    assert audit.clusters == 60
+    assert "60 independent clusters" in str(audit)
+    assert {check.statistic for check in audit.checks} == {"skce_uq", "ks", "citl"}
+    whole = [check for check in audit.checks if check.view.group is None]
+    for check in whole:
+        alone = caltest.test(p, y, check.statistic, clusters=names, **SMALL)
+        assert check.value == pytest.approx(alone.statistic)
+    assert audit.n_resamples == 99
+    assert caltest.report.to_html(audit)
+
+
+def test_few_clusters_have_few_signs():
+    p, y, cluster = clustered(6, 30, 1)
+    audit = caltest.audit(p, y, clusters=cluster, alpha=0.1, **SMALL)
+    assert audit.n_resamples == 63
+    with pytest.raises(InputError, match="n_resamples"):
+        caltest.audit(p, y, clusters=cluster, alpha=0.01, **SMALL)
+
+
+def test_what_has_no_form_for_clusters_is_refused():
+    p, y, cluster = clustered(60, 5, 2)
+    with pytest.raises(InputError, match="'cox' has no form for rows in clusters"):
+        caltest.audit(p, y, clusters=cluster, statistics=["cox"], **SMALL)
+    with pytest.raises(InputError, match="a tolerance, or rounding"):
+        caltest.audit(p, y, clusters=cluster, tolerance=0.1, **SMALL)
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.level)])
+def test_dependent_rows_are_rejected_no_more_often_than_alpha(count):
+    rejected = held = as_independent = 0
+    for seed in range(count):
+        p, y, cluster = clustered(60, 8, seed + 100)
+        groups = {"across": cluster % 2}
+        audit = caltest.audit(p, y, clusters=cluster, groups=groups, n_resamples=99, rng=seed)
+        rejected += audit.rejected
+        held += all(view.low <= 1e-9 and view.high >= -1e-9 for view in audit.views)
+        if seed < 40:
+            plain = caltest.audit(
+                p, y, groups=groups, n_resamples=99, rng=seed, statistics=["citl", "ks"]
+            )
+            as_independent += plain.rejected
+    assert rejected <= binom.ppf(0.999, count, 0.05)
+    assert held >= count * 0.9
+    assert as_independent >= 10
+
+
+def test_rows_kept_by_their_label_are_judged_on_the_scale_of_the_population():
+    rng = np.random.default_rng(5)
+    p = 1 / (1 + np.exp(-rng.normal(-4.0, 1.0, 60_000)))
+    y = (rng.random(60_000) < p).astype(int)
+    kept = (y == 1) | (rng.random(60_000) < 0.1)
+    audit = caltest.audit(p[kept], y[kept], sampling_rates={0: 0.1}, event="fraud", **SMALL)
+    assert not audit.rejected
+    (view,) = audit.views
+    assert view.predicted == pytest.approx(p.mean(), rel=0.05)
+    assert view.low < 0 < view.high
+    assert "whole population" in str(audit)
+    assert caltest.audit(p[kept], y[kept], **SMALL).rejected
+    wrong = caltest.audit(0.3 * p[kept], y[kept], sampling_rates={0: 0.1}, event="fraud", **SMALL)
+    assert wrong.worst.direction == "under"
+    assert wrong.worst.observed == pytest.approx(y.mean(), rel=0.05)
+
+
+def test_copied_rows_are_noticed():
+    p, y, _ = risk(400, 7)
+    audit = caltest.audit(np.tile(p, 3), np.tile(y, 3), **SMALL)
+    assert any("copies" in note or "same predictions" in note for note in audit.warnings)
