@@ -338,6 +338,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    weights: Weights = None,
     statistic: StatisticName = "ckce",
     lens: LensName = None,
     resampling: Annotated[
@@ -388,6 +389,10 @@ def _models(
         if files:
             raise InputError(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
+            )
+        if asked.weights is not None:
+            raise InputError(
+                f"--weights {asked.weights} is for files; the rows of an example count alike."
             )
         if asked.label is not None or asked.columns is not None or asked.group:
             raise InputError("--label and --columns are for files; those of an example are known.")

@@ -34,6 +34,7 @@ from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
 from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -185,6 +186,7 @@ class EstimationFunction(ABC):
         """
         checked = sample(probs, labels)
         refuse_clusters(checked.rows.clusters, "an estimation function")
+        check_alike(checked.rows, "an estimation function", "leave them out")
         known = checked.rows.probs
         self.check_classes(known.shape[1])
         surfaces = self.given(known, (getattr(self, self.tuned),))
@@ -361,6 +363,7 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 def _rows(probs: object, labels: object) -> tuple[Array, Array]:
     checked = sample(probs, labels)
     refuse_clusters(checked.rows.clusters, "a risk")
+    check_alike(checked.rows, "a risk", "leave them out")
     rows = checked.rows.probs
     return rows, residuals(rows, checked.labels[None, :])
 

@@ -19,6 +19,7 @@ from caltest._parallel import ALONE, Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.estimation.base import Array, Labels, residuals, u_statistic
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
@@ -133,6 +134,7 @@ def estimate_squared_error(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels), lens)
     refuse_clusters(view.rows.clusters, "the estimate of least risk")
+    check_alike(view.rows, "the pipeline", "estimate with caltest.estimate, which takes weights")
     known = view.rows.probs
     split = pipeline.split(len(known), seed=seed, order=order)
     with single_threaded_blas():

@@ -28,6 +28,7 @@ from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
 from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
@@ -181,6 +182,7 @@ def pilot(
     known = probs if isinstance(probs, Sample) else None if labels is None else sample(probs, labels)
     predictions = data.predictions(probs) if known is None else known.rows
     refuse_clusters(predictions.clusters, "a pilot")
+    check_alike(predictions, "a pilot", "leave them out, as those of rows to come are not known")
     stated: dict[str, Callable[[], _Truth]] = {}
     if temperature is not None:
         stated["temperature"] = partial(_of_temperature, predictions.probs, float(temperature))
