@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import Number, OneOf, Whole, arguments, level_of_confidence
+from caltest._arguments import Number, Whole, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
+from caltest._visible import quoted
 from caltest.auditing.draws import answers, draw_all, key_of, tolerated
 from caltest.auditing.groups import notes_on, read_groups
 from caltest.auditing.plan import (
@@ -30,7 +31,7 @@ from caltest.auditing.plan import (
 )
 from caltest.auditing.rests import Subtraction, sensitivity, subtractions, with_rests
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, views_of
+from caltest.auditing.sizes import Design, family_of, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
@@ -51,8 +52,15 @@ N_RESAMPLES = 999
 INTERSECTIONS = 2
 
 
+def _event(name: str, value: object) -> str:
+    """Return the name of an event."""
+    if isinstance(value, str) and value.strip():
+        return value
+    raise InputError(argument=name, found=quoted(value), do="give its name, such as 'readmission'")
+
+
 @arguments(
-    event=OneOf("builtins:str", "give its name, such as 'readmission'"),
+    event=_event,
     intersections=Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),
     materiality=Number(
         0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
@@ -297,7 +305,12 @@ def audit(
             )
         looks, n_draws = bounded_looks(plan.looks, level) if design.plain else ((), 0)
         bounded = bounds(source, whole.labels, looks, n_draws, level, seed, workers)
-        views = views_of(source, whole, plan, found, values, bounded, design, level)
+        family, cuts = family_of(source, plan, len(rests), level)
+        views = views_of(source, whole, plan, found, values, bounded, design, family, cuts, level)
+        left = tuple(
+            each.rest(views, source, whole.labels, design, family, float(found.adjusted[h]), level)
+            for h, each in enumerate(rests, start=len(plan.hypotheses))
+        )
     checks = tuple(
         Check(
             view=views[plan.hypotheses[h][0]],
@@ -335,10 +348,7 @@ def audit(
         materiality_ratio=None if materiality_ratio is None else float(materiality_ratio),
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
-        rests=tuple(
-            each.rest(views, float(found.adjusted[len(plan.hypotheses) + k]), level)
-            for k, each in enumerate(rests)
-        ),
+        rests=left,
         skipped=plan.skipped,
         tolerance=error,
         rounding=None if rounding is None else float(rounding),
@@ -367,7 +377,9 @@ def audit(
         recalibration=(
             recalibration_of(whole) if n_classes == 2 and p <= level and design.plain else None
         ),
-        sensitivity=(sensitivity(source, plan, found, values) if p > level and design.plain else None),
+        sensitivity=(
+            None if p <= level or not design.plain else sensitivity(source, plan, found, values, level)
+        ),
         clusters=None if design.clusters is None else int(design.clusters.max()) + 1,
         effective_n=None if whole.rows.weights is None else whole.rows.effective,
         sampled=sampling_rates is not None,

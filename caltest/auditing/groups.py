@@ -90,6 +90,10 @@ def _cells(column: object, what: str) -> list[Any]:
     cells: Any = None
     if not isinstance(column, str | bytes) and has(column, "__len__"):
         with contextlib.suppress(Exception):  # what calls itself an array may raise anything
+            if isinstance(column, np.ndarray) and column.dtype.kind in "Mm":
+                texts = column.astype(str).astype(object)
+                texts[np.isnat(column)] = None
+                column = texts
             cells = column.tolist() if hasattr(column, "tolist") else list(column)  # type: ignore[call-overload]
     if not isinstance(cells, list):
         raise InputError(
@@ -179,7 +183,11 @@ def _ranges(column: str, cells: list[Any]) -> Grouping | None:
 
 def _written(value: float, digits: int) -> str:
     """Write the end of a range."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.{digits}g}"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if 1e-4 <= abs(value) < 1e15:
+        return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
+    return f"{value:.{digits}g}"
 
 
 def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
@@ -238,6 +246,8 @@ def _text(cell: Any) -> str | None:
     if cell is None or (isinstance(cell, float) and cell != cell):
         return None
     if type(cell).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(cell, np.datetime64 | np.timedelta64) and np.isnat(cell):
         return None
     if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
         return str(int(cell))

@@ -396,7 +396,7 @@ def check_resolution(
     alternatives: Sequence[Alternative], correction: str, alpha: float, n_resamples: int
 ) -> None:
     """Raise if the smallest p-value that so many draws can give would not be found at level alpha."""
-    sides = 2 if "two-sided" in alternatives else 1
+    sides = 2 if set(alternatives) == {"two-sided"} else 1
     count = len(alternatives)
 
     def enough(draws: int) -> bool:
@@ -405,6 +405,8 @@ def check_resolution(
             smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
         return smallest <= alpha  # as it will be compared, rounding and all
 
+    if enough(n_resamples):
+        return
     every = range(MOST_RESAMPLES + 1)
     needed = bisect_left(every, True, lo=n_resamples, key=enough)
     if needed > MOST_RESAMPLES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.special import ndtr
 
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import MEAN, Look, Plan, Source
-from caltest.auditing.sizes import Design
+from caltest.auditing.sizes import Design, Family
 from caltest.auditing.views import Group, Rest, Sensitivity, View
 from caltest.forms.base import CERTAIN
 from caltest.pvalues import reaching
@@ -37,7 +38,16 @@ class Subtraction(NamedTuple):
     rows: int  # of the rest
     totals: tuple[float, float]  # what the rows of the group and of the parent count
 
-    def rest(self, views: Mapping[Look, View], adjusted: float, level: float) -> Rest:
+    def rest(
+        self,
+        views: Mapping[Look, View],
+        source: Source,
+        labels: NDArray[np.intp],
+        design: Design,
+        family: Family,
+        adjusted: float,
+        level: float,
+    ) -> Rest:
         """Describe the rest."""
         part, whole = views[self.look], views[self.parent]
 
@@ -47,13 +57,28 @@ class Subtraction(NamedTuple):
             return min(max(found, 0.0), 1.0)
 
         assert part.group is not None
+        predicted, observed = left(whole.predicted, part.predicted), left(whole.observed, part.observed)
+        if design.plain:
+            low, high = family.interval(predicted, self.rows, round(observed * self.rows))
+        else:
+            of_whole = self.parent.rows
+            assert self.look.rows is not None
+            if of_whole is None:
+                of_whole = np.arange(self.parent.n_rows)
+            places = np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
+            here = design.at(places)
+            seen = source.sample(replace(self.parent, rows=places, n_rows=len(places)), labels)
+            scores = seen.rows.probs[:, 1] if here.scores is None else here.scores
+            predicted, observed, low, high = here.interval(scores, seen.labels, family.of_view)
         return Rest(
             lens=part.lens,
             group=part.group,
             parent=whole.group,
             rows=self.rows,
-            predicted=left(whole.predicted, part.predicted),
-            observed=left(whole.observed, part.observed),
+            predicted=predicted,
+            observed=observed,
+            low=low,
+            high=high,
             adjusted_pvalue=adjusted,
             found=adjusted <= level,
         )
@@ -100,7 +125,9 @@ def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) 
     return np.hstack([values, more]), np.concatenate([resolutions, rounding])
 
 
-def sensitivity(source: Source, plan: Plan, found: Answers, values: Array | None) -> Sensitivity | None:
+def sensitivity(
+    source: Source, plan: Plan, found: Answers, values: Array | None, level: float
+) -> Sensitivity | None:
     """Return the smallest shift of one probability that the check of its mean would have found.
 
     By the normal law of the number of events if every probability is too high, or too low, by as much,
@@ -115,18 +142,26 @@ def sensitivity(source: Source, plan: Plan, found: Answers, values: Array | None
     if n > _MOST_LAW:
         p = p[((np.arange(_MOST_LAW) + 0.5) * n / _MOST_LAW).astype(np.intp)]
     scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
+    # No adjusted p-value is below that of the check alone, of which both sides count.
+    draws = np.sort(values[1:, h])
+    beyond = math.floor(level * (len(draws) + 1) / 2.0 * (1.0 + 1e-12)) - 1  # draws that may reach it
+    if scale == 0.0 or beyond < 0:
+        return Sensitivity(plan.looks.index(look), None, _POWER)
+    low, high = min(low, draws[beyond] - 0.5 / scale), max(high, draws[-1 - beyond] + 0.5 / scale)
+    if low * scale < -n * float(p.mean()):  # not even without any event
+        low = -math.inf
 
     def shifted(by: float) -> tuple[float, float]:
         """Return the mean shift of the probabilities, and how often the check finds it."""
         q = np.clip(p + by, 0.0, 1.0)
         mean, spread = float((q - p).mean()), math.sqrt(n * float((q * (1.0 - q)).mean()))
-        beyond = n * mean - high * scale if by > 0.0 else low * scale - n * mean
-        return abs(mean), float(ndtr(beyond / max(spread, 1e-12)))
+        reached = n * mean - high * scale if by > 0.0 else low * scale - n * mean
+        return abs(mean), float(ndtr(reached / max(spread, 1e-12)))
 
     errors = []
     for sign in (1.0, -1.0):
         least, most = 0.0, 1.0
-        if scale == 0.0 or shifted(sign * most)[1] < _POWER:
+        if shifted(sign * most)[1] < _POWER:
             return Sensitivity(plan.looks.index(look), None, _POWER)
         for _ in range(_HALVINGS):
             middle = (least + most) / 2

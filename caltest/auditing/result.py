@@ -186,13 +186,13 @@ class Audit(Result):
         return max((max(-low, high) for _, low, high in self._intervals()), default=None)
 
     def _intervals(self) -> list[tuple[float, float, float]]:
-        """Return what is predicted, and the ends of the error, of all views and parts of an event."""
+        """Return what is predicted, and the ends of the error, of all views, parts and rests."""
         found: list[tuple[float, float, float]] = []
         for view in self.views:
             if view.predicted is not None and view.low is not None and view.high is not None:
                 found.append((view.predicted, view.low, view.high))
                 found += [(part.predicted, part.low, part.high) for part in view.parts]
-        return found
+        return found + [(rest.predicted, rest.low, rest.high) for rest in self.rests]
 
     @cached_property
     def worst(self) -> View | None:
@@ -200,7 +200,8 @@ class Audit(Result):
 
         Of each lens it is the smallest view whose mean is found to be wrong, with a proved direction,
         and whose rest in every parent has neither a finding nor a larger error (ties: the larger
-        proved error), and of these that with the largest proved error.
+        proved error), and of these that with the largest proved error. Where no view is such, it is the
+        largest one that is found.
         """
         if not self.rejected:
             return None
@@ -211,14 +212,16 @@ class Audit(Result):
         for rest in self.rests:
             rests.setdefault((rest.lens, rest.group), []).append(rest)
         by_lens: dict[str, list[View]] = {}
-        for view in self.views:
-            if view.key in found and view.direction:
-                size = abs(view.error or 0.0)
-                others = rests.get(view.key, [])
-                if not any(rest.found or abs(rest.error) >= size for rest in others):
-                    by_lens.setdefault(view.lens, []).append(view)
+        wrong = [view for view in self.views if view.key in found and view.direction]
+        for view in wrong:
+            size, others = abs(view.error or 0.0), rests.get(view.key, [])
+            known = view.group is None or bool(others)  # without them nothing tells it from its parents
+            if known and not any(rest.found or abs(rest.error) >= size for rest in others):
+                by_lens.setdefault(view.lens, []).append(view)
         best = [min(views, key=lambda each: (each.rows, -each.proved)) for views in by_lens.values()]
-        return max(best, key=lambda each: each.proved, default=None)
+        if not best:
+            return max(wrong, key=lambda each: (each.rows, each.proved), default=None)
+        return max(best, key=lambda each: each.proved)
 
     @property
     def headline(self) -> str:

@@ -21,7 +21,7 @@ from caltest.auditing import diagrams
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, Source
 from caltest.auditing.views import Part, View
-from caltest.bounds.clopper_pearson import mean_bounds
+from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.data import Sample
 from caltest.forms import Side
 from caltest.pvalues import reaching
@@ -127,9 +127,10 @@ class Family(NamedTuple):
 
     @classmethod
     def of(cls, alpha: float, n_views: int, n_parts: int) -> Family:
-        """Share alpha among so many views and parts."""
+        """Share alpha among so many views, with what groups leave, and parts."""
         part = (1.0 - _OF_VIEWS) * alpha / (2 * max(n_parts, 1))
-        return cls(_OF_VIEWS * alpha / (2 * max(n_views, 1)), part)
+        view = _OF_VIEWS * alpha / (2 * max(n_views, 1))
+        return cls(min(view, LARGEST_LEVEL), min(part, LARGEST_LEVEL))
 
     def interval(self, predicted: float, rows: int, events: int) -> tuple[float, float]:
         """Return the interval of a view's mean error, predicted less true rate."""
@@ -198,6 +199,15 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
 
 _MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
 _KS, _ECD = "ks", "ecd"
+_UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
+
+
+def family_of(source: Source, plan: Plan, n_rests: int, level: float) -> tuple[Family, dict[Look, Cut]]:
+    """Cut all views of an event into parts, and share the level among all that have an interval."""
+    single = [look for look in plan.looks if look.event is not None]
+    cuts = {look: cut(source.at(look).probs[:, 1], look.group is None) for look in single}
+    n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
+    return Family.of(level, len(single) + n_rests, n_parts), cuts
 
 
 def views_of(
@@ -208,6 +218,8 @@ def views_of(
     values: Array | None,
     bounded: Mapping[Look, tuple[float, float]],
     design: Design,
+    family: Family,
+    cuts: Mapping[Look, Cut],
     level: float,
 ) -> dict[Look, View]:
     """Describe every look; those with bounds or findings have pictures.
@@ -222,14 +234,11 @@ def views_of(
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
     chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
     bands = diagrams.bands(source, plan.looks, bounded, chosen, level) if design.plain else {}
-    single = [look for look in plan.looks if look.event is not None]
-    cuts = {look: cut(source.at(look).probs[:, 1], look.group is None) for look in single}
-    family = Family.of(level, len(single), sum(len(ends) for c in cuts.values() for _, ends in c.ends))
-    signed = sum(statistic.name == _ECD for _, statistic in plan.hypotheses)
+    signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
     views = {}
     for look in plan.looks:
         seen = source.sample(look, whole.labels)
-        by_name = {plan.hypotheses[h][1].name: h for h in own[look]}
+        by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
         over, under = (
             bounded.get(look, (None, None))
@@ -252,7 +261,8 @@ def views_of(
             cumulative = None
             if design.plain and _KS in told and values is not None and found.threshold is not None:
                 _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
-                cumulative = diagrams.cumulative(seen, band)
+                if np.isfinite(band):
+                    cumulative = diagrams.cumulative(seen, band)
             view = replace(
                 view,
                 reliability=diagrams.reliability(seen, bands[look]) if look in bands else None,
@@ -261,6 +271,11 @@ def views_of(
             )
         views[look] = view
     return views
+
+
+def _registered(statistic: Statistic) -> str:
+    """Return the name of a statistic of the package; a function of the user's has none, whatever it is."""
+    return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
 
 
 def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, design: Design) -> View:
@@ -303,4 +318,8 @@ def _shape(seen: Sample, design: Design, level: float) -> Side | None:
     error = (len(sums) / (len(sums) - 1.0) * float(sums @ sums)) ** 0.5 / float(w.sum())
     if abs(mean) <= stdtrit(len(sums) - 1, 1.0 - level / 2) * error:
         return None
-    return "over" if mean > 0.0 else "under"
+    if mean > 0.0:
+        return "over"
+    # Surprises that did not occur, at a rate of 3 / n, must not turn the sign: they all are positive.
+    possible = seen.rows.surprises(clip=1e-300).max()
+    return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None

@@ -248,7 +248,7 @@ class Rest:
         Of the views of the group and of its parent.
     group, parent
         The group, and the group with one condition less; None for all rows.
-    rows, predicted, observed
+    rows, predicted, observed, low, high
         As in :class:`View`.
     adjusted_pvalue
         Of its mean error ("citl"), adjusted with all checks of the audit.
@@ -262,6 +262,8 @@ class Rest:
     rows: int
     predicted: float
     observed: float
+    low: float
+    high: float
     adjusted_pvalue: float
     found: bool
 

@@ -306,7 +306,8 @@ def _run(
                 **given,
             )
     except InputError as error:  # in the words of who typed it
-        raise error.renamed({"n_resamples": "--resamples"}) from error
+        options = {argument: f"--{name}" for name, argument in _ARGUMENTS.items()}
+        raise error.renamed(options) from error
 
     title = asked.get("title", str(example if file is None else Path(file).name))
     date = asked.get("date", datetime.now().astimezone().date().isoformat())
@@ -356,7 +357,9 @@ def _weaker(loaded: Config, typed: Mapping[str, Any], fail_on: str) -> str | Non
 
     given = {name: value for name, value in loaded.values.items() if name not in typed}
     limits = fail_on == "material"
+    blinded = {name: (name in given, "all that there are") for name in ("lens", "statistic")}
     tests = {
+        **blinded,
         "fail-on": (given.get("fail-on") in ("never", "material"), "found"),
         "materiality": (limits and "materiality" in given, "none"),
         "materiality-ratio": (limits and "materiality-ratio" in given, "none"),

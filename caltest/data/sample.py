@@ -491,7 +491,8 @@ def named_sample(
         own = str(native.name or "") if isinstance(native, nw.Series) else None
         own = table.names[0] if single and table.names and len(table.names) == 1 else own
         width = 2 if single else table.values.shape[-1]
-        fitting = names is not None and len(names) == width
+        # Of an array, names are of text: numbers are its columns, whatever these are called.
+        fitting = names is not None and len(names) == width and read_table(labels, "labels").is_text
         if fitting and (table.names is None or single):
             table = Table(table.values, names, table.coarse)
         found = sample(table, labels, rounding=rounding, **counting)
