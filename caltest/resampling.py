@@ -596,12 +596,17 @@ def glimpse_of(rows: StoredRows, workers: Workers) -> Rows:
     order = np.argsort(places)
     tasks = _runs(rows.n_samples, rows.grain, workers)
     found = np.concatenate(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
-    return Rows(found[np.argsort(order)])
+    found = found[np.argsort(order)]
+    if next(rows.samples(0, 1)).rows.weights is None:
+        return Rows(found)
+    return Rows(found[:, :-1], weights=found[:, -1])
 
 
 def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Array:
     found = []
     for number, sample in enumerate(rows.samples(first, last), start=first):
         start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
-        found.append(sample.rows.probs[places[start:stop] - number * ROWS])
+        some = sample.rows.take(places[start:stop] - number * ROWS)
+        beside = [] if some.weights is None else [some.weights]
+        found.append(np.column_stack([some.probs, *beside]))
     return np.concatenate(found)

@@ -18,7 +18,6 @@ from caltest._sampling import Rng, seed_of
 from caltest._visible import quoted
 from caltest._work import Work, announce, together
 from caltest.data import (
-    Extent,
     Rows,
     Sample,
     copied_rows,
@@ -492,7 +491,7 @@ def _of_stored(
     rows = _SeenRows(stored, lens, measure.default_lens)
     first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        partwise = measure.in_parts(Extent.alike(stored.n_samples), partial(glimpse_of, rows, workers))
+        partwise = measure.in_parts(stored.extent, partial(glimpse_of, rows, workers))
         form = partwise.given(first.rows)
         if not adds_up(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
@@ -518,6 +517,10 @@ def _of_stored(
             *impossible_rows(found.impossible, stored.n_samples),
             *partwise.statistic.notes,
         ),
+        parameters={
+            **partwise.statistic.parameters,
+            **({} if stored.extent.are_alike else {"effective_n": stored.extent.effective}),
+        },
     )
 
 

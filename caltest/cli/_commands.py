@@ -18,13 +18,16 @@ from caltest.cli._options import (
     Input,
     Jobs,
     LensName,
+    SamplingRate,
     Scheduler,
     Seed,
     StatisticName,
+    Weights,
     command,
     default,
     file_path,
     option,
+    rates_of,
 )
 from caltest.cli._output import NOT_REJECTED, REJECTED
 from caltest.exceptions import InputError, Row
@@ -33,9 +36,19 @@ if TYPE_CHECKING:
     from caltest.data import Rows, Sample
 
 
-@command(names={"lens": "--lens", "rounding": "--rounding"})
+_NAMES = {
+    "lens": "--lens",
+    "rounding": "--rounding",
+    "weights": "--weights",
+    "sampling_rates": "--sampling-rate",
+}
+
+
+@command(names=_NAMES)
 def test(
     asked: Input,
+    weights: Weights = None,
+    sampling_rate: SamplingRate = None,
     statistic: Annotated[
         str | None,
         option(
@@ -118,6 +131,7 @@ def test(
             alternative=cast("Any", alternative),
             tolerance=tolerance,
             rounding=rounding,
+            sampling_rates=rates_of(sampling_rate),
             n_resamples=resamples,
             rng=seed,
             n_jobs=jobs,
@@ -136,9 +150,14 @@ def test(
     )
 
 
-@command()
+@command(names=_NAMES)
 def estimate(
-    asked: Input, statistic: StatisticName = "skce_uq", lens: LensName = None, jobs: Jobs = -1
+    asked: Input,
+    weights: Weights = None,
+    sampling_rate: SamplingRate = None,
+    statistic: StatisticName = "skce_uq",
+    lens: LensName = None,
+    jobs: Jobs = -1,
 ) -> Found:
     """Estimate a calibration error, without a test.
 
@@ -148,7 +167,14 @@ def estimate(
 
     from caltest import testing
 
-    value = testing.estimate(sample.rows, sample.labels, statistic, lens=lens, n_jobs=jobs)
+    value = testing.estimate(
+        sample.rows,
+        sample.labels,
+        statistic,
+        lens=lens,
+        sampling_rates=rates_of(sampling_rate),
+        n_jobs=jobs,
+    )
     number = value if math.isfinite(value) else str(value)
     return Found({**asked.source, "name": statistic, "lens": lens, "statistic": number}, repr(value))
 

@@ -119,6 +119,18 @@ Group = Annotated[
     list[str] | None,
     option("COL", "A column of groups, for caltest audit: left out here; once for each column."),
 ]
+Weights = Annotated[
+    str | None,
+    option("COL", "The column of weights, what every row counts.  [default: all count alike]"),
+]
+SamplingRate = Annotated[
+    list[str] | None,
+    option(
+        "CLASS=RATE",
+        "The share of the rows of a class that were kept, 0=0.01 for one in a hundred; once for each "
+        "class.  [default: rows were not sampled by their label]",
+    ),
+]
 StatisticName = Annotated[str, default("NAME", "What is computed; see below.", "--statistic")]
 LensName = Annotated[str | None, option("NAME", "A view of the predictions; see below.", "--lens")]
 Seed = Annotated[int | None, option("INT", "Repeats the numbers.  [default: random]", min=0)]
@@ -175,6 +187,29 @@ def column_names(columns: str | None) -> list[str] | None:
     return [name.strip() for cells in rows for name in cells]
 
 
+def rates_of(given: Sequence[str] | None) -> dict[str, float] | None:
+    """Split the values of --sampling-rate.
+
+    >>> rates_of(["0=0.01", "a=b=0.5"])
+    {'0': 0.01, 'a=b': 0.5}
+    """
+    if not given:
+        return None
+    found: dict[str, float] = {}
+    for each in given:
+        name, equals, rate = each.rpartition("=")
+        try:
+            number = float(rate)
+        except ValueError:
+            number = None
+        if not equals or number is None:
+            raise InputError(f"--sampling-rate is {each!r}; give a class and its rate, as in 0=0.01.")
+        if name in found:
+            raise InputError(f"--sampling-rate gives class {name!r} twice; give it once.")
+        found[name] = number
+    return found
+
+
 # ------------------------------------------------------------------ what is read
 
 
@@ -187,6 +222,7 @@ class Input:
     columns: Sequence[str] | None
     group: Sequence[str]
     example: str | None
+    weights: str | None = None
 
     @property
     def source(self) -> dict[str, str | None]:
@@ -233,6 +269,10 @@ class Input:
             if self.columns:
                 given = ",".join(self.columns)
                 raise InputError(f"--columns {given} is for a FILE; those of an example are known.")
+            if self.weights is not None:
+                raise InputError(
+                    f"--weights {self.weights} is for a FILE; the rows of an example count alike."
+                )
             from caltest.data import Rows, Sample
             from caltest.datasets import digits_models, load_digits_predictions
 
@@ -246,6 +286,7 @@ class Input:
 
         try:
             read = getattr(files, how)
+            more |= {} if self.weights is None else {"weights": self.weights}
             return read(self.file, self.label, columns=self.columns, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             raise error.changed(
@@ -306,6 +347,7 @@ def command(
                     column_names(given["columns"]),
                     tuple(given["group"] or ()),
                     given["example"],
+                    given.get("weights"),
                 )
                 try:
                     found = run(asked, **{name: given[name] for name in by_name})

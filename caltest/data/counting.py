@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,57 @@ class Extent(NamedTuple):
         """Return that of rows that count alike."""
         return cls(n, float(n), n * (n - 1.0))
 
+    @property
+    def effective(self) -> float:
+        """Effective number of rows, (Σ w)²/Σ w²."""
+        return self.total**2 / (self.total**2 - self.pairs)
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all rows count alike."""
+        return self == type(self).alike(self.rows)
+
+
+@dataclass
+class Weighing:
+    """Sums of weights that come a part at a time."""
+
+    rows: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    positive: int = 0
+    ends: tuple[float, float] = (np.inf, 0.0)
+
+    def add(self, weights: Array) -> None:
+        """Add those of some rows, which were checked."""
+        self.rows += len(weights)
+        self.total += float(weights.sum())
+        self.squares += float(weights @ weights)
+        self.positive += int(np.count_nonzero(weights))
+        low, high = self.ends
+        self.ends = min(low, float(weights.min())), max(high, float(weights.max()))
+
+    @property
+    def mean(self) -> float | None:
+        """What weights are to be divided by; None if all are equal."""
+        check_some(self.positive)
+        return None if self.ends[0] == self.ends[1] else self.total / self.rows
+
+    @property
+    def extent(self) -> Extent:
+        """What a part needs to know, once weights are 1 on average."""
+        if self.mean is None:
+            return Extent.alike(self.rows)
+        n = float(self.rows)
+        return Extent(self.rows, n, n**2 - self.squares / self.mean**2)
+
+
+def check_some(positive: int) -> None:
+    """Raise unless two weights at least are positive."""
+    if positive < 2:
+        what = "all are 0" if positive == 0 else "all but one are 0"
+        raise InputError(f"weights leaves nothing to test, as {what}; two rows at least must count.")
+
 
 def row_weights(given: object, n: int) -> Array | None:
     """Return what every one of n rows counts, 1 on average; None if all count alike.
@@ -51,6 +103,11 @@ def row_weights(given: object, n: int) -> Array | None:
     >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0], 2)
     ([0.5, 0.5, 2.0], None)
     """
+    return on_average_one(checked_weights(given, n))
+
+
+def checked_weights(given: object, n: int) -> Array:
+    """Return weights of n rows, or of a part of them, as they are."""
     table = read_table(given, "weights")
     values = table.values
     if values.ndim == 2 and values.shape[1] == 1:
@@ -79,16 +136,13 @@ def row_weights(given: object, n: int) -> Array | None:
             found=f"{weights[wrong[0]]:g}",
             row=int(wrong[0]),
         )
-    return on_average_one(weights)
+    return weights
 
 
 def on_average_one(weights: Array) -> Array | None:
     """Return weights that were checked, divided by their mean; None if all are equal."""
-    largest = float(weights.max(initial=0.0))
-    positive = int(np.count_nonzero(weights))
-    if positive < 2:
-        what = "all are 0" if positive == 0 else "all but one are 0"
-        raise InputError(f"weights leaves nothing to test, as {what}; two rows at least must count.")
+    check_some(int(np.count_nonzero(weights)))
+    largest = float(weights.max())
     if weights.min() == largest:
         return None
     weights = weights / largest  # whose sum is a number

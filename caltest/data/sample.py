@@ -232,10 +232,10 @@ class Rows:
         """Return what is of rows, (n,) or (n, k), as rows count."""
         if self.weights is None:
             return values
-        product = values * (self.weights if values.ndim == 1 else self.weights[:, None])
-        if self.weights.min() == 0.0:  # times infinite
-            product[self.weights == 0.0] = 0.0
-        return np.asarray(product)
+        weights = self.weights if values.ndim == 1 else self.weights[:, None]
+        if self.weights.min() == 0.0:  # 0 times infinite is 0
+            values = np.where(weights > 0.0, values, 0.0)
+        return np.asarray(values * weights)
 
     @property
     def sums_off(self) -> float:
@@ -274,7 +274,8 @@ class Rows:
 
     def impossible(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the rows whose label has probability 0."""
-        return np.flatnonzero(self.of_labels(labels) == 0.0)
+        impossible = self.of_labels(labels) == 0.0
+        return np.flatnonzero(impossible if self.weights is None else impossible & (self.weights > 0))
 
     def chance(self, labels: NDArray[np.intp]) -> float:
         """Return the probability of all the labels."""

@@ -37,7 +37,9 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
         key = roles.found(names, chosen_probs)
         others = [name for name in names if name not in (key, "classes")]
         truth = roles.found_label(others, "array")
-        roles.check_groups([name for name in names if name != key], truth, "array")
+        besides = [name for name in names if name != key]
+        roles.check_groups(besides, truth, "array")
+        roles.check_weights(besides, truth, "array")
         shape = archive.header(key).shape
         check_held(shape[0] if shape else 1, math.prod(shape[1:]))
         table = read_table(archive.array(key), "probs")
@@ -45,14 +47,17 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             table = _with_classes(table, archive.array("classes"))
         labels = None if truth is None else archive.array(truth)
         groups = {name: archive.array(name) for name in roles.groups}
+        weights = None if roles.weights is None else archive.array(roles.weights)
     for name, values in groups.items():
         if values.shape != (rows := len(table.values),):
             raise InputError(
                 f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
                 f"group needs one value a row, an array of shape ({rows},)."
             )
-    notes = unread_note("arrays", [name for name in others if name != truth and name not in groups])
-    return Content(table, labels, {name: cells.tolist() for name, cells in groups.items()}, notes)
+    apart = (truth, roles.weights, *groups)
+    notes = unread_note("arrays", [name for name in others if name not in apart])
+    cells = {name: each.tolist() for name, each in groups.items()}
+    return Content(table, labels, cells, notes, weights=weights)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
@@ -67,11 +72,15 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
 
 def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None]:
     """Read what a single array announces, and say which of its columns holds the labels, if any."""
-    if roles.groups:
-        raise InputError(
-            f"an array has no names, so there is no column {quoted(roles.groups[0])} to group by; "
-            "save probs, labels and groups as CSV, Parquet or NPZ."
-        )
+    for name, what in (
+        *((name, "to group by") for name in roles.groups),
+        (roles.weights, "of weights"),
+    ):
+        if name is not None:
+            raise InputError(
+                f"an array has no names, so there is no column {quoted(name)} {what}; save probs, "
+                "labels and what belongs to the rows as CSV, Parquet or NPZ."
+            )
     _check_kind(file, _ZIP, "an NPZ archive, not a single array; rename it to .npz", roles)
     header = read_header(file, size_of(file))
     if roles.may_lack_labels:

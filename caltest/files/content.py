@@ -22,6 +22,7 @@ from caltest.data.containers import (
     likely_labels,
     listed,
 )
+from caltest.data.counting import checked_weights
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
@@ -35,6 +36,7 @@ class Roles:
     columns: tuple[str, ...] | None
     groups: tuple[str, ...]
     needs_labels: bool = True
+    weights: str | None = None
 
     @classmethod
     def of(
@@ -43,6 +45,7 @@ class Roles:
         columns: Sequence[str] | None,
         groups: Sequence[str] = (),
         needs_labels: bool = True,
+        weights: str | None = None,
     ) -> Roles:
         """Take names as users give them; one name is one."""
         several = [
@@ -50,7 +53,8 @@ class Roles:
             for each in (columns or (), groups)
         ]
         named = None if columns is None else several[0]
-        return cls(None if label is None else str(label), named, several[1], needs_labels)
+        truth = None if label is None else str(label)
+        return cls(truth, named, several[1], needs_labels, None if weights is None else str(weights))
 
     @property
     def may_lack_labels(self) -> bool:
@@ -66,9 +70,28 @@ class Roles:
     def found(self, names: Sequence[str], find: Callable[[Sequence[str]], str]) -> str:
         """Return the name that ``find`` finds, among those that are no groups if it is there."""
         try:
-            return find([name for name in names if name not in self.groups])
+            return find([name for name in names if name not in (*self.groups, self.weights)])
         except InputError:
             return find(names)
+
+    def check_weights(self, names: Sequence[str], truth: str | None, kind: str) -> None:
+        """Raise unless the weights are a column (an array) of their own."""
+        name = self.weights
+        if name is None:
+            return
+        if name not in names:
+            close = closest(name, names)
+            meant = f" (is {quoted(close)} meant?)" if close else ""
+            raise InputError(
+                f"there is no {kind} {quoted(name)} of weights{meant}; the {kind}s are {listed(names)}."
+            )
+        others: dict[str | None, str] = dict.fromkeys(self.columns or (), "a probability")
+        others.update((each, "a group") for each in self.groups)
+        others[truth] = "the labels"
+        if name in others:
+            raise InputError(
+                f"the {kind} {quoted(name)} is given as weights and as {others[name]}; give it as one."
+            )
 
     def check_groups(self, names: Sequence[str], truth: str | None, kind: str) -> None:
         """Raise unless every group is a column (an array) of its own, neither label nor probability."""
@@ -104,21 +127,26 @@ class Columns:
     groups: tuple[str, ...]
     notes: tuple[str, ...]
     given: bool  # whether the user names the probabilities
+    weights: str | None = None
 
     @classmethod
     def of(cls, roles: Roles, names: Sequence[str]) -> Columns:
         """Find them among the names of a table."""
         truth = roles.found_label(names, "column")
         roles.check_groups(names, truth, "column")
-        others = [name for name in names if name != truth and name not in roles.groups]
+        roles.check_weights(names, truth, "column")
+        apart = (truth, roles.weights, *roles.groups)
+        others = [name for name in names if name not in apart]
         chosen = others if roles.columns is None else chosen_columns(others, roles.columns)
         notes = unread_note("columns", [name for name in others if name not in chosen])
-        return cls(truth, tuple(chosen), roles.groups, notes, roles.columns is not None)
+        given = roles.columns is not None
+        return cls(truth, tuple(chosen), roles.groups, notes, given, roles.weights)
 
     @property
     def read(self) -> list[str]:
         """Names of all columns that are read."""
-        return [*self.probs, *([] if self.label is None else [self.label]), *self.groups]
+        single = [name for name in (self.label, self.weights) if name is not None]
+        return [*self.probs, *single, *self.groups]
 
     def check_kinds(self, schema: Any, load: Callable[[str], Any]) -> None:
         """Raise if a column of Arrow's schema can be no class's probability; ``load`` loads it."""
@@ -130,10 +158,12 @@ class Columns:
         frame: Any = nw.from_native(table, eager_only=True)
         probs, where = self._floats(table) or frame.select(self.probs), listed(self.probs)
         groups = {name: frame.get_column(name).to_list() for name in self.groups}
+        weights = None if self.weights is None else frame.get_column(self.weights)
         if self.label is None:
-            return Content(probs, None, groups, self.notes, f"probs were read from {where}")
+            origin = f"probs were read from {where}"
+            return Content(probs, None, groups, self.notes, origin, weights)
         origin = f"labels were read from column {quoted(self.label)}, probs from {where}"
-        return Content(probs, frame.get_column(self.label), groups, self.notes, origin)
+        return Content(probs, frame.get_column(self.label), groups, self.notes, origin, weights)
 
     def _floats(self, table: Any) -> Table | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -153,12 +183,22 @@ class Content:
     groups: dict[str, list[Any]]
     notes: tuple[str, ...] = ()
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
+    weights: Any = None
 
-    def checked(self, *, part: bool = False, rounding: float | None = None) -> Sample:
-        """Check predictions and labels."""
+    def checked(self, *, rounding: float | None = None) -> Sample:
+        """Check predictions, labels and weights."""
         with self._told():
-            found = sample(self.probs, self.labels, part=part, rounding=rounding)
+            found = sample(self.probs, self.labels, rounding=rounding, weights=self.weights)
         return Sample(self._noting(found.rows), found.labels)
+
+    def checked_part(self, mean: float | None = None) -> Sample:
+        """Check those of some of the rows, whose weights are all divided by a mean."""
+        with self._told():
+            found = sample(self.probs, self.labels, part=True)
+            weights = None
+            if mean is not None:
+                weights = checked_weights(self.weights, len(found.labels)) / mean
+        return Sample(replace(self._noting(found.rows), weights=weights), found.labels)
 
     def checked_predictions(self) -> Rows:
         """Check predictions alone."""

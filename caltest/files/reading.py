@@ -42,6 +42,7 @@ def read(
     *,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
+    weights: str | None = None,
     rounding: float | None = None,
 ) -> Sample:
     r"""Read predictions and the labels that came true from a file, and check them.
@@ -66,6 +67,9 @@ def read(
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
+    weights
+        Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows count
+        alike.
     rounding
         As of :func:`caltest.data.sample`.
 
@@ -91,7 +95,9 @@ def read(
     array([1, 0])
     """
     with named(called(path)):
-        return _content(path, Roles.of(label, columns, groups)).checked(rounding=rounding)
+        return _content(path, Roles.of(label, columns, groups, weights=weights)).checked(
+            rounding=rounding
+        )
 
 
 @arguments(groups=names)
@@ -101,6 +107,7 @@ def read_with_groups(
     *,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
+    weights: str | None = None,
     rounding: float | None = None,
 ) -> tuple[Sample, pd.DataFrame]:
     r"""Read predictions, labels and columns that group the rows from one file.
@@ -112,7 +119,7 @@ def read_with_groups(
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         are no probabilities. Default none.
-    rounding
+    weights, rounding
         As of :func:`read`.
 
     Returns
@@ -142,7 +149,7 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with named(called(path)):
-        content = _content(path, Roles.of(label, columns, groups))
+        content = _content(path, Roles.of(label, columns, groups, weights=weights))
         sample = content.checked(rounding=rounding)
     import pandas as pd
 
@@ -220,6 +227,7 @@ def scan(
     *,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
+    weights: str | None = None,
 ) -> Stored:
     """Open predictions and labels that are too many to hold in memory.
 
@@ -235,8 +243,8 @@ def scan(
     path
         A table, or a directory of them, as of :func:`read`, or a ``.npy`` array. CSV and JSON lines
         are gone through once when they are opened: rows are counted, and columns take one type.
-    label, columns, groups
-        As of :func:`read`.
+    label, columns, groups, weights
+        As of :func:`read`. Weights are gone through once, when the file is opened.
 
     Returns
     -------
@@ -260,7 +268,7 @@ def scan(
     ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
     (20, 0.12)
     """
-    roles = Roles.of(label, columns, groups)
+    roles = Roles.of(label, columns, groups, weights=weights)
     with named(called(path)):
         place = path if path == "" else located(path)
         if isinstance(place, str) or not (is_folder(place) or is_pattern(place)):

@@ -27,8 +27,9 @@ from caltest._memory import check_fits
 from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data import Sample, sample
+from caltest.data import Extent, Sample, sample
 from caltest.data.containers import check_unique, listed
+from caltest.data.counting import Weighing, checked_weights
 from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.content import Columns, Content, Roles, check_held
@@ -79,6 +80,11 @@ class Stored(ABC):
     @abstractmethod
     def content(self) -> Content:
         """Read all rows, as they are."""
+
+    @property
+    def extent(self) -> Extent:
+        """How many rows there are, and how they count."""
+        return Extent.alike(self.n_samples)
 
     def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
@@ -133,6 +139,7 @@ class StoredTable(Stored):
     surveys: tuple[Survey, ...]
     schema: Any  # of the columns that are read, in Arrow
     columns: Columns
+    weighing: Weighing | None = None  # of the weights, if rows have some
 
     @property
     def width(self) -> int:
@@ -186,7 +193,30 @@ class StoredTable(Stored):
                 yield table.slice(0, count)
 
     def _check(self, block: Any) -> Sample:
-        return self.columns.content(block).checked(part=True)
+        mean = None if self.weighing is None else self.weighing.mean
+        return self.columns.content(block).checked_part(mean)
+
+    @property
+    def extent(self) -> Extent:
+        """How many rows there are, and how they count."""
+        return super().extent if self.weighing is None else self.weighing.extent
+
+    def weighed(self) -> StoredTable:
+        """Go through the weights once."""
+        name, found = self.columns.weights, Weighing()
+        for batch in self.batches(self.schema_of(name)):
+            try:
+                found.add(checked_weights(batch.column(0).to_pylist(), batch.num_rows))
+            except InputError as error:
+                raise error.moved(found.rows) from error
+        found.mean  # noqa: B018 -- it says what is wrong
+        return replace(self, weighing=found)
+
+    def schema_of(self, name: str | None) -> Any:
+        """Return the schema of one column."""
+        import pyarrow as pa
+
+        return pa.schema([self.schema.field(name)])
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -253,10 +283,8 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
         schema,
         replace(columns, notes=tuple(notes)),
     )
-    columns.check_kinds(
-        schema, lambda name: stored.table(pa.schema([schema.field(name)])).column(0).to_pylist()
-    )
-    return stored
+    columns.check_kinds(schema, lambda name: stored.table(stored.schema_of(name)).column(0).to_pylist())
+    return stored if whole or columns.weights is None else stored.weighed()
 
 
 @contextmanager

@@ -286,7 +286,7 @@ class DebiasedECE(_BinnedStatistic):
 
     def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
         """Bin one probability of rows that count alike."""
-        if whole.total != whole.rows or whole.pairs != whole.rows * (whole.rows - 1.0):
+        if not whole.are_alike:
             raise AllRowsNeededError(f"{self.name!r} needs all rows at once, where they have weights.")
         return super().in_parts(whole, glimpse)
 

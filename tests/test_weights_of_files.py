@@ -1,0 +1,183 @@
+"""Weights in files: whole, a block at a time, and by the commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from support import dirichlet, labels_from
+from typer.testing import CliRunner
+
+import caltest
+from caltest import InputError, resampling, testing
+from caltest.cli import app
+from caltest.files import read, read_with_groups, scan
+from caltest.statistics import STATISTICS, skce
+
+PROBS = dirichlet(5000, 3, 2)
+LABELS = labels_from(PROBS, np.random.default_rng(3))
+WEIGHTS = np.random.default_rng(4).exponential(size=5000)
+NAMES = ["cat", "dog", "eel"]
+
+
+def written(folder, rows=5000, kind="csv", weights=WEIGHTS):
+    frame = pd.DataFrame(PROBS[:rows], columns=NAMES)
+    frame["label"] = np.array(NAMES)[LABELS[:rows]]
+    frame["survey"] = weights[:rows]
+    path = folder / f"rows.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_gives_the_weights_of_its_rows(kind, tmp_path):
+    path = written(tmp_path, 60, kind)
+    expected = WEIGHTS[:60] / WEIGHTS[:60].mean()
+    found = read(path, weights="survey")
+    assert found.rows.classes == tuple(NAMES)
+    assert found.rows.weights == pytest.approx(expected)
+    found, _ = read_with_groups(path, weights="survey")
+    assert found.rows.weights == pytest.approx(expected)
+    assert scan(path, weights="survey").load().rows.weights == pytest.approx(expected)
+
+
+def test_an_archive_of_arrays(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, probs=PROBS[:60], labels=LABELS[:60], survey=WEIGHTS[:60])
+    assert read(path, weights="survey").rows.weights == pytest.approx(
+        WEIGHTS[:60] / WEIGHTS[:60].mean()
+    )
+    np.save(tmp_path / "rows.npy", np.column_stack([PROBS[:60], LABELS[:60]]))
+    with pytest.raises(InputError, match="no column 'survey' of weights"):
+        read(tmp_path / "rows.npy", -1, weights="survey")
+
+
+BAD = {
+    "no column": ("surve", "no column 'surve' of weights (is 'survey' meant?)"),
+    "labels": ("label", "'label' is given as weights and as the labels"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_wrong_columns_are_refused(case, tmp_path):
+    name, says = BAD[case]
+    path = written(tmp_path, 60)
+    for reader in (read, scan):
+        with pytest.raises(InputError) as raised:
+            reader(path, label="label", weights=name)
+        assert says in str(raised.value)
+
+
+def test_wrong_weights_are_found_where_they_are(tmp_path):
+    weights = WEIGHTS.copy()
+    weights[4500] = -1.0
+    path = written(tmp_path, weights=weights)
+    for reader in (read, scan):
+        with pytest.raises(InputError, match=r"rows\.csv: weights has -1 in row 4500"):
+            reader(path, weights="survey")
+
+
+#: Which fit something to a glimpse of many rows, or look at a grid of them.
+COARSER = ("omnibus", "skce_uq", "skce_b", "jkce", "mmce", "ckce", "ks", "kuiper", "ace", "t_cal")
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_a_block_at_a_time(statistic, tmp_path, monkeypatch):
+    """4000 rows are taken for very many."""
+    rows = 200 if statistic in COARSER else 5000
+    path = written(tmp_path, rows, "parquet")
+    options = {"statistic": statistic, "n_resamples": 19, "rng": 5}
+    if statistic == "cox":
+        options["n_resamples"] = 2
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(resampling, "_MANY_ROWS", 4000)
+    held = caltest.test(PROBS[:rows], LABELS[:rows], weights=WEIGHTS[:rows], **options)
+    read = caltest.test(scan(path, weights="survey"), **options)
+    assert read.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-15)
+    assert read.null_distribution == pytest.approx(held.null_distribution, rel=1e-8, abs=1e-12)
+    assert read.pvalue == held.pvalue
+    assert read.parameters["effective_n"] == pytest.approx(held.parameters["effective_n"])
+
+
+@pytest.mark.parametrize("statistic", ["omnibus", "kuiper", "t_cal", "ucme", "ace"])
+def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
+    path = written(tmp_path, 5000, "parquet")
+    whole = caltest.test(PROBS, LABELS, statistic, weights=WEIGHTS, n_resamples=39, rng=5)
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
+    read = caltest.test(scan(path, weights="survey"), None, statistic, n_resamples=39, rng=5)
+    if statistic != "omnibus":
+        assert read.statistic == pytest.approx(whole.statistic, rel=0.1)
+    else:
+        for one, other in zip(read.parts, whole.parts, strict=True):
+            assert one.value == pytest.approx(other.value, rel=0.2, abs=3e-5)
+    assert read.pvalue == pytest.approx(whole.pvalue, abs=0.25)
+
+
+def test_equal_weights_of_a_file_change_nothing(tmp_path, monkeypatch):
+    path = written(tmp_path, 5000, "parquet", np.full(5000, 3.0))
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    plain = caltest.test(scan(path, columns=NAMES), None, "brier", n_resamples=9, rng=0)
+    equal = caltest.test(
+        scan(path, columns=NAMES, weights="survey"), None, "brier", n_resamples=9, rng=0
+    )
+    assert equal.statistic == plain.statistic
+    assert equal.parameters == plain.parameters
+
+
+def test_a_row_of_weight_0_may_be_impossible(tmp_path, monkeypatch):
+    probs, labels, weights = PROBS.copy(), LABELS.copy(), WEIGHTS.copy()
+    probs[7], labels[7], weights[7] = [0.0, 0.5, 0.5], 0, 0.0
+    frame = pd.DataFrame(probs, columns=NAMES)
+    frame["label"], frame["w"] = np.array(NAMES)[labels], weights
+    frame.to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    stored = scan(tmp_path / "rows.parquet", weights="w")
+    found = caltest.test(stored, None, "ecd", n_resamples=9, rng=0)
+    assert found.statistic == pytest.approx(caltest.estimate(probs, labels, "ecd", weights=weights))
+    assert not any("probability 0" in note for note in found.warnings)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def test_the_commands(tmp_path):
+    path = written(tmp_path, 60)
+    options = ("--resamples", 199, "--seed", 0, "--jobs", 1, "--json")
+    found = run("test", path, "--weights", "survey", "--statistic", "brier", *options)
+    expected = caltest.test(
+        PROBS[:60], LABELS[:60], "brier", weights=WEIGHTS[:60], n_resamples=199, rng=0
+    )
+    result = json.loads(found.stdout)
+    assert result["statistic"] == pytest.approx(expected.statistic)
+    assert result["parameters"]["effective_n"] == pytest.approx(expected.parameters["effective_n"])
+    value = run("estimate", path, "--weights", "survey", "--statistic", "brier")
+    assert float(value.stdout) == pytest.approx(expected.statistic)
+    other = run("estimate", "--example", "digits:naive_bayes", "--weights", "survey")
+    assert other.exit_code == 2
+    assert "--weights survey is for a FILE" in other.output
+
+
+def test_sampling_rates_of_the_commands(tmp_path):
+    path = written(tmp_path, 60)
+    rest = ("--columns", "cat,dog,eel", "--statistic", "brier")
+    rates = ("--sampling-rate", "cat=0.5", "--sampling-rate", "eel=0.1")
+    expected = caltest.estimate(PROBS[:60], LABELS[:60], "brier", sampling_rates={0: 0.5, 2: 0.1})
+    assert float(run("estimate", path, *rest, *rates).stdout) == pytest.approx(expected)
+    shown = run("test", path, *rest, *rates, "--resamples", 199, "--seed", 0, "--jobs", 1)
+    assert "kept" in shown.stdout
+    for wrong, says in {
+        "cat": "--sampling-rate is 'cat'; give a class and its rate",
+        "cow=0.1": "no class 'cow'",
+        "cat=2": "above 0 and at most 1",
+    }.items():
+        found = run("test", path, *rest, "--sampling-rate", wrong)
+        assert found.exit_code == 2
+        assert says in " ".join(found.output.split())
