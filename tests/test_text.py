@@ -123,7 +123,7 @@ WRITTEN = [
     (
         interval,
         (replace(TOP, low=-0.0312, high=0.002), 0.9),
-        "anything from 3.2 points too low to 0.2 points too high is possible (90% confidence)",
+        "between 3.2 points too low and 0.2 points too high (90% confidence)",
     ),
     (view_name, (NORTH,), "the top class in region_of_the_world = north"),
     (narrow_name, (NORTH, 48), "the top class in region_of_the_world = north"),

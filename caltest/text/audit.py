@@ -105,13 +105,12 @@ def headline(audit: Audit) -> str:
         )
     if strongest.event is None:
         return (
-            f"The predicted probabilities are wrong{where(strongest.group)}; no one class or group "
-            "stands "
-            "out."
+            f"The predicted probabilities are wrong{where(strongest.group)}; no one class or "
+            "group stands out."
         )
     return (
-        f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
-        "average it may be right."
+        f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; "
+        "on average it may be right."
     )
 
 
@@ -250,8 +249,10 @@ def _undecided(audit: Audit) -> Iterable[str]:
         return
     far, view, within = max(every, key=lambda one: one[0])
     _, most = outward_points(0.0, far)
+    name = group_name(view.group)
+    if audit.n_classes > 2:
+        name = f"the predictions of {view_name(view)}" if within else view_name(view)
     part = f"a {PARTS[within.of]} of " if within else ""
-    name = group_name(view.group) if audit.n_classes == 2 else view_name(view)
     yield (
         f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows one of up "
         f"to {most} points remains possible (in {part}{name})."
@@ -311,9 +312,8 @@ def _largest(audit: Audit) -> Iterable[str]:
         return
     _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
     yield (
-        f"Larger errors remain possible where rows are few: on average up to {over_all} points over "
-        "all "
-        f"rows, and up to {most} in some {parts} {sure}."
+        f"Larger errors remain possible where rows are few: on average up to {over_all} points "
+        f"over all rows, and up to {most} in some {parts} {sure}."
     )
 
 
@@ -366,8 +366,7 @@ def certainty(audit: Audit) -> str:
     if controls.startswith("false discovery rate"):
         return (
             f"Adjusted by {audit.correction!r}: of the errors found, a share of at most "
-            f"{audit.alpha:g} "
-            "is false on average."
+            f"{audit.alpha:g} is false on average."
         )
     rate = confidence_text(audit.alpha)
     draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
@@ -375,8 +374,7 @@ def certainty(audit: Audit) -> str:
     if audit.correction == "westfall_young":
         return (
             f"If the model is {true}, an audit like this reports an error in at most {rate} of "
-            "cases: the "
-            f"data are compared with {draws}, {checks} on the same ones."
+            f"cases: the data are compared with {draws}, {checks} on the same ones."
         )
     condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
     return (
@@ -515,7 +513,7 @@ def summary(audit: Audit) -> str:
     todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
     skipped = ["Not looked at"] if audit.skipped else []
     for entry in audit.skipped[:_SKIPPED]:
-        many = f" ({entry.rows:,} rows)" if entry.rows is not None else ""
+        many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
         skipped += row("", f"{entry.what}{many}: {entry.reason}")
     if (more := len(audit.skipped) - _SKIPPED) > 0:
         skipped += row("", f"and {more:,} more, in skipped")
