@@ -16,7 +16,7 @@ import heapq
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from caltest._arguments import Whole, arguments, positive_integer, real_array
 from caltest._sums import law_of_sum
 from caltest._visible import quoted
-from caltest.data import Rows, sample
+from caltest.data import Rows, sample, without_zeros
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, seen
 
@@ -351,11 +351,29 @@ class ReliabilityCurve:
     events: Cells
     predicted: Array
     cells: Cells  # the bin of every row, (n,), 0..K−1
+    # Where rows count differently: the weight of every bin, and that of its events.
+    weights: tuple[Array, Array] | None = None
 
     @property
     def observed(self) -> Array:
-        """Share of rows in which the event came true, (K,)."""
-        return np.asarray(self.events / self.counts)
+        """Share of rows in which the event came true, (K,), as rows count."""
+        whole, events = (self.counts, self.events) if self.weights is None else self.weights
+        return np.asarray(events / whole)
+
+
+def curve_of_rows(rows: Rows, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
+    """Return the reliability curve of rows that may count differently."""
+    if rows.weights is None:
+        return reliability_curve(rows.probs, labels, binning)
+    if isinstance(binning, ScoreBinning):
+        binning = FromEdges(binning.edges_of_rows(rows).tolist())
+    curve = reliability_curve(rows.probs, labels, binning)
+    whole, expected, events = (
+        np.bincount(curve.cells, weights=rows.weights * each).astype(np.float64)
+        for each in (np.ones(rows.n_samples), rows.probs[:, 1], labels)
+    )
+    predicted = np.clip(expected / whole, curve.smallest, curve.largest)
+    return replace(curve, predicted=predicted, weights=(whole, events))
 
 
 def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
@@ -393,6 +411,7 @@ def bin_table(
     bins: int = 10,
     lens: str | Lens | None = None,
     clip: float | None = None,
+    weights: object = None,
 ) -> pd.DataFrame:
     """Return the calibration errors of every bin: unsigned, signed and entropic.
 
@@ -407,6 +426,8 @@ def bin_table(
         As in :func:`caltest.test`; default "top_label" with more than two classes.
     clip
         As in :class:`caltest.statistics.ECD`. Default None.
+    weights
+        What every row counts, as in :func:`caltest.test`. Default None: all rows count alike.
 
     Returns
     -------
@@ -415,7 +436,9 @@ def bin_table(
         ``count``; ``confidence``, the mean probability of the event; ``frequency``, the share of
         rows in which it came true; ``ece`` = |frequency − confidence|; ``esce`` = frequency −
         confidence, below 0 where the event is predicted too often; ``ecd``, the entropic calibration
-        difference, above 0 where the model is over-confident. A bin without rows has NaN.
+        difference, above 0 where the model is over-confident. A bin without rows has NaN. With
+        weights, all but ``count`` are of rows as they count, and ``share`` is a bin's share of the
+        weight.
 
     Raises
     ------
@@ -438,7 +461,8 @@ def bin_table(
     """
     import pandas as pd
 
-    view, _ = seen(sample(probs, labels), lens, "top_label")
+    whole, _ = without_zeros(sample(probs, labels, weights=weights))
+    view, _ = seen(whole, lens, "top_label")
     if view.rows.n_classes != 2:
         raise InputError(
             f"a table is of one probability, and the lens {quoted(lens)} shows "
@@ -446,15 +470,20 @@ def bin_table(
         )
     n = view.rows.n_samples
     edges = _even_edges(int(bins))
-    curve = reliability_curve(view.rows.probs, view.labels, EqualWidth(int(bins)))
+    curve = curve_of_rows(view.rows, view.labels, EqualWidth(int(bins)))
     table = pd.DataFrame({"count": curve.counts, "confidence": curve.predicted})
     table["frequency"] = curve.observed
     table["ece"] = np.abs(curve.observed - curve.predicted)
     table["esce"] = curve.observed - curve.predicted
     surprise = view.rows.surprises(clip)[np.arange(n), view.labels]
-    table["ecd"] = np.bincount(curve.cells, weights=surprise) / curve.counts
-    total = table.mul(table["count"] / n, axis=0).sum()
+    mass = curve.counts if curve.weights is None else curve.weights[0]
+    table["ecd"] = np.bincount(curve.cells, weights=view.rows.weighted(surprise)) / mass
+    share = table["count"] / n if curve.weights is None else mass / mass.sum()
+    total = table.mul(share, axis=0).sum()
     total["count"] = n
+    if curve.weights is not None:
+        table.insert(1, "share", share)
+        total["share"] = 1.0
     table.index = np.searchsorted(edges, curve.low)
     table = table.reindex(np.arange(len(edges) - 1))
     names = [f"({low:g}, {high:g}]" for low, high in pairwise(edges)]

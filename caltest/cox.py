@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -11,7 +12,8 @@ from scipy.special import gammaincc, ndtri
 
 from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
-from caltest.data import Sample, sample
+from caltest.data import Sample, sample, without_zeros
+from caltest.data.clusters import refuse_clusters
 from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.results import Result, plain
@@ -72,6 +74,8 @@ class Recalibration(Result):
         Label of the lens; None for binary predictions as they are.
     warnings
         Sentences a reader should know.
+    effective_n
+        Effective number of rows, where they have weights; else None.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class Recalibration(Result):
     n_samples: int
     lens: str | None = None
     warnings: tuple[str, ...] = ()
+    effective_n: float | None = None
 
     @property
     def intercept_interval(self) -> Interval:
@@ -120,7 +125,9 @@ class Recalibration(Result):
 
 
 @arguments()
-def recalibration(probs: object, labels: object, *, lens: str | Lens | None = None) -> Recalibration:
+def recalibration(
+    probs: object, labels: object, *, lens: str | Lens | None = None, weights: object = None
+) -> Recalibration:
     """Fit intercept and slope of logistic recalibration, logit P(y = 1) = a + b · logit p.
 
     Parameters
@@ -130,6 +137,10 @@ def recalibration(probs: object, labels: object, *, lens: str | Lens | None = No
     lens
         "top_label", "class:3", "top:5" or an object of :mod:`caltest.lenses` that leaves two classes.
         Default None: binary predictions as they are, more classes through "top_label".
+    weights
+        What every row counts, as in :func:`caltest.test`. The weighted likelihood is maximised, and
+        standard errors and tests (then Wald's) are of its estimates, which need no weights that are
+        numbers of rows. Default None: all rows count alike.
 
     Returns
     -------
@@ -161,7 +172,9 @@ def recalibration(probs: object, labels: object, *, lens: str | Lens | None = No
     >>> fit.slope_interval[1] < 1.0
     True
     """
-    return recalibration_of(sample(probs, labels), lens)
+    whole = sample(probs, labels, weights=weights)
+    refuse_clusters(whole.rows.clusters, "the line that recalibrates, with its intervals,")
+    return recalibration_of(without_zeros(whole)[0], lens)
 
 
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
@@ -171,23 +184,30 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
     with single_threaded_blas():
         logits, labels = Logits.of(view.rows.probs), view.labels
         y, k = labels[logits.rows], logits.estimable
+        w = None if view.rows.weights is None else view.rows.weights[logits.rows]
         mixed = bool(y.any() and not y.all())
-        supremum = logits.separated(y)
-        level = fit_line(logits.values, y, slope=False) if mixed else None
-        line = fit_line(logits.values, y) if supremum is None else None
+        supremum = logits.separated(y, w)
+        level = fit_line(logits.values, y, slope=False, weights=w) if mixed else None
+        line = fit_line(logits.values, y, weights=w) if supremum is None else None
     separated = supremum is not None and len(y) > 0 and not (mixed and k == 1)
     # Log-likelihoods of (0, 1), of the best (a, 1), and of the best (a, b).
-    none, one = logits.loglik(y), level.loglik if level else 0.0
+    none, one = logits.loglik(y, w), level.loglik if level else 0.0
     two = line.loglik if line else supremum or 0.0
     impossible = np.inf if logits.impossible(labels) else 0.0
 
-    def test(larger: float, smaller: float, degrees: int) -> ChiSquareTest:
-        gain = 2.0 * (larger - smaller) if degrees else 0.0
-        statistic = max(0.0, gain) + impossible
+    def test(gain: float, degrees: int) -> ChiSquareTest:
+        statistic = (max(0.0, gain) if degrees else 0.0) + impossible
         p = gammaincc(0.5 * degrees, 0.5 * statistic) if degrees else float(statistic == 0.0)
         return ChiSquareTest(statistic, degrees, max(float(p), float(np.finfo(float).tiny)))
 
+    gains = [2.0 * (two - none), 2.0 * (one - none), 2.0 * (two - one)]
     remarks = []
+    if w is not None:  # gains of likelihoods that count terms differently have no law that is known
+        gains[1] = gains[1] if level is None else _distance(level, 1)
+        if line is not None:
+            gains[0], gains[2] = _distance(line, 2), _distance(line, 2, first=1)
+        elif k == 1:
+            gains[0] = gains[1]
     if len(logits.certain):
         wrong = int(np.count_nonzero(labels[logits.certain] != logits.outcomes))
         were = "was" if wrong == 1 else "were"
@@ -205,14 +225,23 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
     return Recalibration(
         *_estimates(line if line or k == 2 else level, free=2 if line else 1),
         *_estimates(level, free=1)[::2],
-        test_both=test(two, none, k),
-        test_in_the_large=test(one, none, min(k, 1)),
-        test_slope=test(two, one, k // 2),
+        test_both=test(gains[0], k),
+        test_in_the_large=test(gains[1], min(k, 1)),
+        test_slope=test(gains[2], k // 2),
         separated=separated,
         n_samples=len(labels),
         lens=lens_label,
         warnings=(*view.rows.notes, *remarks),
+        effective_n=None if w is None else view.rows.effective,
     )
+
+
+def _distance(line: Line, last: int, first: int = 0) -> float:
+    """Return Wald's χ² of intercept 0 and slope 1, or of one of these."""
+    change = np.asarray(line.params - (0.0, 1.0))[first:last]
+    with suppress(np.linalg.LinAlgError):
+        return float(change @ np.linalg.solve(line.covariance[first:last, first:last], change))
+    return np.inf
 
 
 def _estimates(line: Line | None, free: int) -> tuple[float, float, float, float]:

@@ -20,13 +20,13 @@ from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
-    copied_rows,
     impossible_labels,
     impossible_rows,
     sample,
     without_zeros,
 )
-from caltest.exceptions import InputError
+from caltest.data.copies import copied_rows
+from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.lenses import Lens, event, find_lens, seen
@@ -579,8 +579,10 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
         )
     if null.of_clusters and not clustered:
         raise InputError(
-            f"the null {null.name!r} is for rows in clusters; give clusters=, with the name or number "
-            "of a cluster for every row."
+            "the null {null!r} is for rows in clusters; give {option}, with the name or number of a "
+            "cluster for every row.",
+            null=null.name,
+            option=Argument("clusters", ...),
         )
 
 

@@ -45,7 +45,7 @@ NOT_FOR_USERS = {
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.glimpse",
     "data.impossible_labels", "data.impossible_rows", "data.merged_notes", "data.named_sample",
-    "data.without_zeros",
+    "data.copied_rows", "data.without_zeros",
     "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk",
     "files.Stored", "files.can_scan", "files.scan_arrays",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 
 import numpy as np
@@ -10,10 +11,12 @@ import polars as pl
 import pytest
 from scipy.special import ndtr
 from support import binomial_limits, dirichlet, h_matrix, labels_from, residuals
+from typer.testing import CliRunner
 
 import caltest
 from caltest import InputError
 from caltest._sampling import DRAWS, SignSampler
+from caltest.cli import app
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
 from caltest.forms import Clusters, HasSigns
@@ -335,6 +338,22 @@ def test_tolerances_are_refused(option):
         run("scan", lens="top_label", **option)
 
 
+def test_what_is_for_independent_rows_refuses_clusters():
+    rows = sample(PROBS, LABELS, clusters=CODES).rows
+    for refused in (
+        lambda: caltest.miscalibration_bounds(rows, LABELS, n_resamples=39),
+        lambda: caltest.certificate(rows, LABELS),
+        lambda: caltest.recalibration(rows, LABELS),
+        lambda: caltest.compare({"a": rows, "b": PROBS}, LABELS),
+        lambda: caltest.estimate_squared_error(rows, LABELS),
+        lambda: caltest.witness(rows, LABELS),
+        lambda: caltest.ReliabilityDisplay.from_predictions(rows, LABELS),
+        lambda: caltest.CumulativeDisplay.from_predictions(rows, LABELS),
+    ):
+        with pytest.raises(InputError, match="takes rows to be independent"):
+            refused()
+
+
 def test_files_and_distributions_are_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
     with pytest.raises(InputError, match=r"caltest\.files\.read"):
@@ -438,3 +457,58 @@ def test_the_default_null_is_an_object_too():
     assert run("ecd", null=ClusterSigns()).pvalue == run("ecd").pvalue
     form = STATISTICS["ecd"]().given(Rows(PROBS))
     assert isinstance(form, HasSigns)
+
+
+# ------------------------------------------------------------------ from a file
+
+
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory):
+    """A table with a column of patients."""
+    table = pd.DataFrame(PROBS, columns=["a", "b", "c"])
+    table["label"], table["patient"] = np.array(["a", "b", "c"])[LABELS], [f"p{i}" for i in CODES]
+    path = tmp_path_factory.mktemp("clusters") / "rows.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def test_clusters_of_a_column(patients):
+    found = command(
+        "test", patients, "--clusters", "patient", "--statistic", "ecd", "--json", "--seed", 0
+    )
+    assert found.exit_code == 0
+    data = json.loads(found.stdout)
+    held = run("ecd", n_resamples=999)
+    assert (data["null"], data["pvalue"]) == ("cluster_signs", held.pvalue)
+    assert data["parameters"]["clusters"] == 30
+    value = command("estimate", patients, "--clusters", "patient", "--statistic", "skce_uq")
+    expected = caltest.estimate(PROBS, LABELS, "skce_uq", clusters=CODES)
+    assert float(value.stdout) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--clusters", "patien"], "is 'patient' meant"),
+        (["--clusters", "patient", "--tolerance", "0.02"], "independent rows only"),
+        (["--group", "patient", "--null", "cluster_signs"], "give --clusters"),
+        (["--clusters", "patient", "--alpha", "1e-9", "--null", "one_per_cluster"], "--resamples"),
+    ],
+)
+def test_commands_say_what_is_wrong(patients, options, says):
+    found = command("test", patients, *options)
+    assert found.exit_code == 2
+    assert says in found.stderr
+
+
+def test_a_level_that_few_clusters_cannot_reach_is_refused(patients, tmp_path):
+    few = pd.read_csv(patients).iloc[:12]
+    few.to_csv(tmp_path / "few.csv", index=False)
+    found = command("test", tmp_path / "few.csv", "--clusters", "patient", "--statistic", "ecd")
+    assert found.exit_code == 2
+    assert "no p-value is below 0.25" in found.stderr
+    assert command("test", "--example", "digits:naive_bayes", "--clusters", "patient").exit_code == 2

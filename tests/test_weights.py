@@ -427,3 +427,105 @@ def test_low_rank_is_near_the_kernel(statistic, spread):
         )
         for part in result.parts:
             assert 0.0 < part.pvalue <= 1.0
+
+
+# ------------------------------------------------------------------ beside tests
+
+
+def test_tables_of_bins():
+    p, y, w = P[:40], Y[:40], WEIGHTS[:40]
+    table = caltest.bin_table(p, y, bins=4, weights=w)
+    cells = np.minimum(np.ceil(p * 4).astype(int) - 1, 3)
+    for b in np.unique(cells):
+        own, row = cells == b, table.iloc[b]
+        assert row["count"] == own.sum()
+        assert row["share"] == pytest.approx(w[own].sum() / w.sum())
+        assert row["confidence"] == pytest.approx(np.average(p[own], weights=w[own]))
+        assert row["frequency"] == pytest.approx(np.average(y[own], weights=w[own]))
+    for column, statistic in (("ece", None), ("esce", "esce"), ("ecd", "ecd")):
+        rule = statistic or ECE(binning.EqualWidth(4))
+        assert table[column].iloc[-1] == pytest.approx(estimate(rule, p, y, w))
+    plain, equal = (caltest.bin_table(p, y, weights=each) for each in (None, np.full(40, 2.0)))
+    assert plain.equals(equal)
+
+
+def test_the_line_that_recalibrates():
+    sure = caltest.simulation.tempered(n_samples=600, alpha=(1.0, 1.0), temperature=0.5, rng=0)
+    counts = np.where(np.arange(600) % 3 == 0, 2, 1)
+    again = np.repeat(np.arange(600), counts)
+    found = caltest.recalibration(sure.probs, sure.labels, weights=counts)
+    copies = caltest.recalibration(sure.probs[again], sure.labels[again])
+    for name in ("intercept", "slope", "in_the_large"):
+        assert getattr(found, name) == pytest.approx(getattr(copies, name), abs=1e-6)
+        assert getattr(found, f"{name}_se") > getattr(copies, f"{name}_se")  # copies are no rows
+    alike = caltest.recalibration(sure.probs, sure.labels)
+    assert found.slope_se == pytest.approx(alike.slope_se, rel=0.15)
+    assert found.effective_n == pytest.approx(counts.sum() ** 2 / (counts**2).sum())
+    assert found.test_slope.pvalue < 1e-3
+    assert "Wald" in found.summary()
+    equal = caltest.recalibration(sure.probs, sure.labels, weights=np.full(600, 3))
+    assert equal.to_dict() == alike.to_dict()
+
+
+@pytest.mark.level
+def test_tests_of_the_line_keep_their_level():
+    found = []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.05, 0.95, 300)
+        fit = caltest.recalibration(p, rng.random(300) < p, weights=rng.exponential(size=300))
+        tests = (fit.test_both, fit.test_in_the_large, fit.test_slope)
+        found.append([each.pvalue for each in tests])
+    assert (np.mean(np.array(found) <= 0.05, axis=0) < 0.1).all()
+
+
+def test_models_are_compared():
+    models = {"a": PROBS, "b": 0.5 * PROBS + 0.5 / 3}
+    options = {"statistic": "brier", "n_resamples": 40, "rng": 0}
+    found = caltest.compare(models, LABELS, weights=WEIGHTS, **options)
+    for name, value in zip(found.names, found.values, strict=True):
+        assert value == pytest.approx(estimate("brier", models[name], LABELS, WEIGHTS))
+    assert any("effective n" in note for note in found.warnings)
+    pairs = caltest.compare(models, LABELS, "skce_uq", weights=WEIGHTS, n_resamples=40, rng=0)
+    assert pairs.errors_from == "subsampling"
+    assert np.isfinite(pairs.pvalues).all()
+    equal, alike = (caltest.compare(models, LABELS, weights=w, **options) for w in (np.ones(60), None))
+    assert equal.to_dict() == alike.to_dict()
+    other = {
+        "a": sample(PROBS, LABELS, weights=WEIGHTS).rows,
+        "b": sample(PROBS, LABELS, weights=WEIGHTS[::-1]).rows,
+    }
+    with pytest.raises(InputError, match="different weights"):
+        caltest.compare(other, LABELS, **options)
+
+
+@pytest.mark.level
+def test_comparisons_of_equal_models_keep_their_level():
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.1, 0.9, 300)
+        noise = 0.15 * rng.choice([-1.0, 1.0], (2, 300))
+        labels = (rng.random(300) < p).astype(int)
+        models = {name: np.clip(p + each, 0, 1) for name, each in zip("ab", noise, strict=True)}
+        w = rng.exponential(size=300)
+        result = caltest.compare(models, labels, "brier", weights=w, n_resamples=100, rng=seed)
+        found.append(result.pvalues[0, 1])
+    assert np.mean(np.array(found) <= 0.05) <= binomial_limits(200, 0.05)[1]
+
+
+ALIKE = {
+    "certificate": caltest.certificate,
+    "bounds": caltest.miscalibration_bounds,
+    "witness": caltest.witness,
+    "squared error": caltest.estimate_squared_error,
+    "fit": lambda rows, y: caltest.estimation.HistogramBinning(2).fit(rows, y),
+    "pilot": caltest.planning.pilot,
+}
+
+
+@pytest.mark.parametrize("case", ALIKE)
+def test_what_counts_rows_refuses_weights(case):
+    whole = sample(P, Y, weights=WEIGHTS)
+    with pytest.raises(InputError, match="counts all rows alike, and these have weights"):
+        ALIKE[case](whole.rows, whole.labels)

@@ -35,6 +35,8 @@ from caltest.bounds.clopper_pearson import (
     pool,
 )
 from caltest.data import Sample, sample
+from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result
@@ -387,6 +389,8 @@ def certificate(
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
     view, label = seen(sample(probs, labels), lens, "top_label")
+    refuse_clusters(view.rows.clusters, "a certificate")
+    check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
     if view.rows.n_classes != 2:
         raise InputError(
             f"a certificate is of one probability, and there are {view.rows.n_classes} classes "

@@ -24,6 +24,8 @@ from caltest.bounds.shifts import (
     places,
 )
 from caltest.data import Sample, impossible_labels, sample
+from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import ClassWise, Lens, event, find_lens, seen
@@ -114,6 +116,8 @@ def miscalibration_bounds(
     if not classwise:
         find_lens(lens)
     whole = sample(probs, labels)
+    refuse_clusters(whole.rows.clusters, "a bound")
+    check_alike(whole.rows, "a bound", "test with caltest.test, whose tolerance= takes weights")
     m = whole.rows.n_classes
     if classwise:
         # Of two classes, one says all: claiming too much of it is claiming too little of the other.

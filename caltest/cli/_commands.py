@@ -14,6 +14,7 @@ import typer
 from caltest._arguments import check_draws, choose
 from caltest._door import called
 from caltest.cli._options import (
+    Clusters,
     Found,
     Input,
     Jobs,
@@ -40,6 +41,7 @@ _NAMES = {
     "lens": "--lens",
     "rounding": "--rounding",
     "weights": "--weights",
+    "clusters": "--clusters",
     "sampling_rates": "--sampling-rate",
 }
 
@@ -48,6 +50,7 @@ _NAMES = {
 def test(
     asked: Input,
     weights: Weights = None,
+    clusters: Clusters = None,
     sampling_rate: SamplingRate = None,
     statistic: Annotated[
         str | None,
@@ -137,8 +140,17 @@ def test(
             n_jobs=jobs,
             progress=True,
         )
-    if result.n_resamples is not None:  # else no outcome whatever could be rejected
+    if result.null == "one_per_cluster":
+        check_draws("--resamples", resamples, alpha, 2)
+    elif result.n_resamples is not None:  # else no outcome whatever could be rejected
         sides = 2 if result.alternative == "two-sided" else 1
+        least = sides / (1 + result.n_resamples)
+        if clusters is not None and result.n_resamples < resamples and least > alpha:
+            raise InputError(  # all signs of few clusters
+                f"--clusters {clusters} names so few clusters that no p-value is below {least:.3g}, "
+                f"and nothing is ever rejected at level {alpha:g}; choose a level that they can reach, "
+                "or give more clusters."
+            )
         check_draws("--resamples", result.n_resamples, alpha, sides)
     rejected = result.rejects(alpha)
     verdict, status = ("Rejected", REJECTED) if rejected else ("Not rejected", NOT_REJECTED)
@@ -154,6 +166,7 @@ def test(
 def estimate(
     asked: Input,
     weights: Weights = None,
+    clusters: Clusters = None,
     sampling_rate: SamplingRate = None,
     statistic: StatisticName = "skce_uq",
     lens: LensName = None,
@@ -325,6 +338,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    weights: Weights = None,
     statistic: StatisticName = "ckce",
     lens: LensName = None,
     resampling: Annotated[
@@ -375,6 +389,10 @@ def _models(
         if files:
             raise InputError(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
+            )
+        if asked.weights is not None:
+            raise InputError(
+                f"--weights {asked.weights} is for files; the rows of an example count alike."
             )
         if asked.label is not None or asked.columns is not None or asked.group:
             raise InputError("--label and --columns are for files; those of an example are known.")

@@ -123,6 +123,14 @@ Weights = Annotated[
     str | None,
     option("COL", "The column of weights, what every row counts.  [default: all count alike]"),
 ]
+Clusters = Annotated[
+    str | None,
+    option(
+        "COL",
+        "The column of clusters, such as patient: rows with the same entry may depend on each other.  "
+        "[default: rows are independent]",
+    ),
+]
 SamplingRate = Annotated[
     list[str] | None,
     option(
@@ -223,6 +231,7 @@ class Input:
     group: Sequence[str]
     example: str | None
     weights: str | None = None
+    clusters: str | None = None
 
     @property
     def source(self) -> dict[str, str | None]:
@@ -241,7 +250,8 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        if self.example is None and self.file is not None and files.can_scan(self.file):
+        held = self.example is not None or self.clusters is not None
+        if not held and self.file is not None and files.can_scan(self.file):
             return self._read("scan"), None
         sample = self.sample() if rounding is None else self._read("read", rounding=rounding)
         return sample.rows, sample.labels
@@ -273,6 +283,10 @@ class Input:
                 raise InputError(
                     f"--weights {self.weights} is for a FILE; the rows of an example count alike."
                 )
+            if self.clusters is not None:
+                raise InputError(
+                    f"--clusters {self.clusters} is for a FILE; the rows of an example are independent."
+                )
             from caltest.data import Rows, Sample
             from caltest.datasets import digits_models, load_digits_predictions
 
@@ -286,7 +300,8 @@ class Input:
 
         try:
             read = getattr(files, how)
-            more |= {} if self.weights is None else {"weights": self.weights}
+            apart = {"weights": self.weights, "clusters": self.clusters}
+            more |= {name: column for name, column in apart.items() if column is not None}
             return read(self.file, self.label, columns=self.columns, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             raise error.changed(
@@ -348,6 +363,7 @@ def command(
                     tuple(given["group"] or ()),
                     given["example"],
                     given.get("weights"),
+                    given.get("clusters"),
                 )
                 try:
                     found = run(asked, **{name: given[name] for name in by_name})

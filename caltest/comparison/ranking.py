@@ -29,7 +29,8 @@ from caltest.comparison.equality import (
     standard_errors,
 )
 from caltest.comparison.result import Comparison
-from caltest.data import Sample, check_index, sample
+from caltest.data import Sample, check_index, sample, without_zeros
+from caltest.data.clusters import refuse_clusters
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
@@ -44,7 +45,11 @@ from caltest.statistics import CKCE, Statistic
 
 
 def wholes_of(
-    models: Mapping[str, Any], labels: object, lens: str | Lens | None, default: str | None
+    models: Mapping[str, Any],
+    labels: object,
+    lens: str | Lens | None,
+    default: str | None,
+    weights: object = None,
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):
@@ -64,7 +69,9 @@ def wholes_of(
         with about_model(name):
             if recognised(probs) is not None:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
-            wholes[name] = sample(probs, labels)
+            whole = sample(probs, labels, weights=weights)
+            refuse_clusters(whole.rows.clusters, "a comparison")
+            wholes[name], _ = without_zeros(whole)
     (reference, first), *others = wholes.items()
     if len(first.labels) < FEWEST_ROWS:
         raise InputError(
@@ -72,13 +79,20 @@ def wholes_of(
         )
     for name, other in others:
         check_index(given[reference], given[name], reference, name)
+        ones = np.ones(1)
+        own, known = (ones if one.rows.weights is None else one.rows.weights for one in (other, first))
+        if not np.array_equal(own, known):
+            raise InputError(
+                f"models {quoted(reference)} and {quoted(name)} have different weights of rows; give "
+                "the same rows, counted alike."
+            )
         wholes[name] = aligned(reference, first, name, other)
         differ = first.labels != wholes[name].labels
         if differ.any():  # one vector of labels means other classes in another order of columns
-            own, known = (each.rows.classes or () for each in (other, first))
+            columns, others_of = (each.rows.classes or () for each in (other, first))
             raise InputError(
-                f"model {quoted(name)}: the columns are {listed(own, 4)}, those of model "
-                f"{quoted(reference)} {listed(known, 4)}, so that the label of "
+                f"model {quoted(name)}: the columns are {listed(columns, 4)}, those of model "
+                f"{quoted(reference)} {listed(others_of, 4)}, so that the label of "
                 f"{Row(int(differ.argmax()))} is not the same class for both; order the columns alike, "
                 "or give labels as class names."
             )
@@ -124,6 +138,7 @@ def compare(
     size: int | None = None,
     confidence: float = 0.95,
     correction: str | None = "holm",
+    weights: object = None,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -158,6 +173,9 @@ def compare(
     correction
         For the number of pairs: a name of ``caltest.pvalues.CORRECTIONS``, or None. Default
         "holm": valid however the tests depend on each other.
+    weights
+        What every row counts, as in :func:`caltest.test`; subsamples draw rows with their weights, and
+        standard errors come from these. Default None: all rows count alike.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -210,7 +228,8 @@ def compare(
             "its error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
         )
     check_correction(correction)
-    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens)
+    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, weights)
+    effective = next(iter(wholes.values())).rows.effective
     n = len(next(iter(wholes.values())).labels)
     plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng))
     workers = Workers(n_jobs, progress)
@@ -243,7 +262,7 @@ def compare(
     order = [int(i) for i in np.argsort(keys, kind="stable")]
     # Degrees of freedom of the errors: the variance of a variance is 2/(n − 1) times its square if what
     # varies is normal; that of the resamples adds to it.
-    degrees = 1.0 / (1.0 / (n - 1) + (0.0 if tiles else 1.0 / (plan.n_resamples - 1)))
+    degrees = 1.0 / (1.0 / max(effective - 1.0, 1.0) + (0.0 if tiles else 1.0 / (plan.n_resamples - 1)))
     # The mean size of each model if it is calibrated; U-statistics have no bias.
     own = [np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)]
     biases = np.array([np.mean(np.abs(each) if signed else each) for each in own])
@@ -315,6 +334,10 @@ def _notes(
 ) -> tuple[str, ...]:
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}
+    rows = candidates[0].view.rows
+    if rows.weights is not None:
+        effective = f"effective n = {rows.effective:,.0f} of {n:,}"
+        notes[f"Rows have weights: {effective}."] = [each.name for each in candidates]
     for each in candidates:
         own = [*each.view.rows.notes, *each.measure.notes]
         if not np.isfinite(each.value):

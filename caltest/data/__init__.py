@@ -1,6 +1,5 @@
 """Predictions, and the labels that came true: the only validation in the package."""
 
-from caltest.data.copies import copied_rows
 from caltest.data.counting import Extent
 from caltest.data.hashing import GLIMPSED, glimpse
 from caltest.data.labels import impossible_labels, impossible_rows
@@ -21,7 +20,6 @@ __all__ = [
     "Sample",
     "Extent",
     "check_index",
-    "copied_rows",
     "glimpse",
     "impossible_labels",
     "impossible_rows",

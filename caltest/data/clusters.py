@@ -42,7 +42,7 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
     known: dict[Hashable, int] = {}
     codes = np.empty(n_rows, dtype=np.intp)
     for row, cell in enumerate(cells):
-        if cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType"):
+        if _is_missing(cell):
             raise InputError(
                 "clusters has missing values, the first in {row}; a row that depends on no other is a "
                 "cluster of its own, so give it a name that no other row has.",
@@ -64,6 +64,13 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
             "each other, so that nothing can be tested; give two clusters or more."
         )
     return codes
+
+
+def _is_missing(cell: Any) -> bool:
+    """Say whether an entry is no name: of nothing, not a number, or an empty text."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return cell == "" if isinstance(cell, str) else isinstance(cell, float) and cell != cell
 
 
 def _cells(clusters: Any) -> list[Any]:
@@ -91,3 +98,12 @@ def _cells(clusters: Any) -> list[Any]:
             "for every row."
         )
     return list(cells)
+
+
+def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
+    """Raise where rows are in clusters and no valid form of something is known for these."""
+    if clusters is not None:
+        raise InputError(
+            f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
+            "is known; give one row a cluster, or test with caltest.test."
+        )

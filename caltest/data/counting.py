@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,12 @@ class Weighing:
             return Extent.alike(self.rows)
         n = float(self.rows)
         return Extent(self.rows, n, n**2 - self.squares / self.mean**2)
+
+
+def check_alike(rows: Any, what: str, do: str) -> None:
+    """Raise if rows have weights: what is done next counts rows."""
+    if rows.weights is not None:
+        raise InputError(f"{what} counts all rows alike, and these have weights; {do}.")
 
 
 def check_some(positive: int) -> None:

@@ -33,6 +33,8 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
+from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -183,6 +185,8 @@ class EstimationFunction(ABC):
             If the input is no set of predictions and labels, or there are too many classes.
         """
         checked = sample(probs, labels)
+        refuse_clusters(checked.rows.clusters, "an estimation function")
+        check_alike(checked.rows, "an estimation function", "leave them out")
         known = checked.rows.probs
         self.check_classes(known.shape[1])
         surfaces = self.given(known, (getattr(self, self.tuned),))
@@ -358,6 +362,8 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
 
 def _rows(probs: object, labels: object) -> tuple[Array, Array]:
     checked = sample(probs, labels)
+    refuse_clusters(checked.rows.clusters, "a risk")
+    check_alike(checked.rows, "a risk", "leave them out")
     rows = checked.rows.probs
     return rows, residuals(rows, checked.labels[None, :])
 

@@ -18,6 +18,8 @@ from caltest._arguments import arguments, choose
 from caltest._parallel import ALONE, Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
 from caltest.data import Rows, Sample, impossible_labels, sample
+from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.estimation.base import Array, Labels, residuals, u_statistic
 from caltest.estimation.functions import Scaling
 from caltest.estimation.pipeline import (
@@ -131,6 +133,8 @@ def estimate_squared_error(
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     view, lens_label = seen(sample(probs, labels), lens)
+    refuse_clusters(view.rows.clusters, "the estimate of least risk")
+    check_alike(view.rows, "the pipeline", "estimate with caltest.estimate, which takes weights")
     known = view.rows.probs
     split = pipeline.split(len(known), seed=seed, order=order)
     with single_threaded_blas():

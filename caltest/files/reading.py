@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ def read(
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
+    clusters: str | None = None,
     rounding: float | None = None,
 ) -> Sample:
     r"""Read predictions and the labels that came true from a file, and check them.
@@ -70,6 +72,9 @@ def read(
     weights
         Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows count
         alike.
+    clusters
+        Name of the column of clusters, see :func:`caltest.data.sample`. Default None: rows are
+        independent.
     rounding
         As of :func:`caltest.data.sample`.
 
@@ -95,9 +100,31 @@ def read(
     array([1, 0])
     """
     with named(called(path)):
-        return _content(path, Roles.of(label, columns, groups, weights=weights)).checked(
-            rounding=rounding
-        )
+        content = _content(path, _roles(label, columns, groups, weights, clusters))
+        return _in_clusters(content.checked(rounding=rounding), content, clusters)
+
+
+def _roles(
+    label: str | int | None,
+    columns: Sequence[str] | None,
+    groups: Sequence[str],
+    weights: str | None,
+    clusters: str | None,
+) -> Roles:
+    """Return which columns are what; clusters are read as groups are."""
+    found = Roles.of(label, columns, groups, weights=weights)
+    if clusters is None or clusters in found.groups:
+        return found
+    return replace(found, groups=(*found.groups, str(clusters)))
+
+
+def _in_clusters(found: Sample, content: Content, clusters: str | None) -> Sample:
+    """Return rows with their clusters."""
+    return (
+        found
+        if clusters is None
+        else sample(found.rows, found.labels, clusters=content.groups[clusters])
+    )
 
 
 @arguments(groups=names)
@@ -108,6 +135,7 @@ def read_with_groups(
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
+    clusters: str | None = None,
     rounding: float | None = None,
 ) -> tuple[Sample, pd.DataFrame]:
     r"""Read predictions, labels and columns that group the rows from one file.
@@ -119,7 +147,7 @@ def read_with_groups(
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         are no probabilities. Default none.
-    weights, rounding
+    weights, clusters, rounding
         As of :func:`read`.
 
     Returns
@@ -149,16 +177,17 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with named(called(path)):
-        content = _content(path, Roles.of(label, columns, groups, weights=weights))
-        sample = content.checked(rounding=rounding)
+        content = _content(path, _roles(label, columns, groups, weights, clusters))
+        found = _in_clusters(content.checked(rounding=rounding), content, clusters)
     import pandas as pd
 
-    columns_of = {name: pd.Series(cells, dtype=object) for name, cells in content.groups.items()}
-    frame = pd.DataFrame(columns_of, index=pd.RangeIndex(len(sample.labels)))
+    asked = Roles.of(label, columns, groups).groups
+    columns_of = {name: pd.Series(content.groups[name], dtype=object) for name in asked}
+    frame = pd.DataFrame(columns_of, index=pd.RangeIndex(len(found.labels)))
     named_by: tuple[str, ...] = getattr(content.probs, "names", None) or ()
     if len(named_by) == 1:
         frame.attrs["event"] = named_by[0]
-    return sample, frame
+    return found, frame
 
 
 @arguments(groups=names)

@@ -15,6 +15,8 @@ from caltest._sampling import Rng, seed_of
 from caltest._tiles import Array
 from caltest._visible import visible
 from caltest.data import impossible_labels, sample
+from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.lenses import Lens, find_lens, seen
@@ -292,6 +294,8 @@ def witness(
     if recognised(probs) is not None:
         raise InputError("probs are distributions of numbers; give probabilities of classes.")
     view, lens_label = seen(sample(probs, labels), lens)
+    refuse_clusters(view.rows.clusters, "a witness")
+    check_alike(view.rows, "a witness", "test with caltest.test, which takes weights")
     known = view.rows
     with single_threaded_blas():
         kernels = kernels_of(kernel, known.probs)

@@ -27,6 +27,8 @@ from caltest._sampling import LabelSampler, seed_of
 from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
+from caltest.data.clusters import refuse_clusters
+from caltest.data.counting import check_alike
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
@@ -179,6 +181,8 @@ def pilot(
         raise InputError("the pilot is a Sample, which has labels; give no others.")
     known = probs if isinstance(probs, Sample) else None if labels is None else sample(probs, labels)
     predictions = data.predictions(probs) if known is None else known.rows
+    refuse_clusters(predictions.clusters, "a pilot")
+    check_alike(predictions, "a pilot", "leave them out, as those of rows to come are not known")
     stated: dict[str, Callable[[], _Truth]] = {}
     if temperature is not None:
         stated["temperature"] = partial(_of_temperature, predictions.probs, float(temperature))

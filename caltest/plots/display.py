@@ -21,6 +21,7 @@ from caltest._arguments import arguments, axes
 from caltest._visible import escaped, shown
 from caltest._writing import write_whole
 from caltest.data import Rows
+from caltest.data.clusters import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.plots.scales import LINEAR, Array, zoomed
@@ -203,6 +204,7 @@ def refuse_weights(rows: Rows) -> None:
             "the rows have weights, and this picture counts all rows alike; give predictions without "
             "weights, or test with caltest.test."
         )
+    refuse_clusters(rows.clusters, "the band of a picture")
 
 
 # ------------------------------------------------------------------ axes

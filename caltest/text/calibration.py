@@ -141,7 +141,7 @@ def _reading(result: CalibrationResult) -> str:
 
 
 _ADVICE = (
-    "The p-values are those of likelihood ratios, valid only as the number of rows grows; "
+    "The p-values are those of {}, valid only as the number of rows grows; "
     "caltest.test(…, 'cox') has an exact one."
 )
 
@@ -166,7 +166,11 @@ def recalibration(result: Recalibration) -> str:
         reading = f"The slope is below 1: predictions are too extreme, the model is {TENDS['over']}."
     elif low > 1.0:
         reading = f"The slope is above 1: predictions are too timid, the model is {TENDS['under']}."
-    text = paragraph(f"A calibrated model has intercept 0 and slope 1. {reading}") + paragraph(_ADVICE)
+    if result.effective_n is not None:
+        rows.append(("weights", f"effective n = {result.effective_n:,.0f} of {result.n_samples:,}"))
+    kind = "likelihood ratios" if result.effective_n is None else "Wald's statistics"
+    text = paragraph(f"A calibrated model has intercept 0 and slope 1. {reading}")
+    text += paragraph(_ADVICE.format(kind))
     brief = f"intercept {result.intercept:.2g}, slope {result.slope:.2g}, n = {result.n_samples:,}"
     return page(
         "Logistic recalibration", rows, text, notes=result.warnings, headline=reading, brief=brief
