@@ -86,7 +86,7 @@ WRITTEN = [
     (at_most, (1.0,), "100"),
     (at_least, (0.05299,), "5.2"),
     (at_least, (0.00319,), "0.31"),
-    (extent, (1.4, 3000), "about 1 rows"),
+    (extent, (1.4, 3000), "about 1 row"),
     (extent, (312.0, 3000), "about 310 rows"),
     (extent, (8483.0, 30_000), "about 8,500 rows"),
     (extent, (1700.0, 3000), "more than half of the predictions"),

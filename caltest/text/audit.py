@@ -171,9 +171,12 @@ def interval(view: View | Part, confidence: float) -> str:
 def times(view: View, confidence: float) -> str:
     """Return between which multiples of the true rate a rare event's prediction lies."""
     predicted, low, high = view.predicted or 0.0, view.low or 0.0, view.high or 0.0
-    least, most = predicted / (predicted - low), predicted / max(predicted - high, 1e-300)
-    ends = f"{math.floor(100.0 * least) / 100.0:.2f} and {math.ceil(100.0 * most) / 100.0:,.2f}"
-    return f"between {ends} times the true rate ({confidence_text(confidence)} confidence)"
+    sure = f"({confidence_text(confidence)} confidence)"
+    least = f"{math.floor(100.0 * predicted / (predicted - low)) / 100.0:.2f}"
+    if high >= predicted:  # the true rate may be 0
+        return f"at least {least} times the true rate {sure}"
+    most = f"{math.ceil(100.0 * predicted / (predicted - high)) / 100.0:,.2f}"
+    return f"between {least} and {most} times the true rate {sure}"
 
 
 # ------------------------------------------------------------------ how large
