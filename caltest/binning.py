@@ -266,28 +266,26 @@ class MedianVariance(Binning):
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row."""
-        return self._split(probs, None)
+        return self.cells_of(Rows(probs))
 
     def cells_of(self, rows: Rows) -> Cells:
         """Return the same with medians and variances of rows as they count, and numbers of rows."""
-        return self._split(rows.probs, rows.weights)
-
-    def _split(self, probs: Array, weights: Array | None) -> Cells:
+        probs, weights = rows.probs, rows.weights
         cells = np.zeros(len(probs), dtype=np.intp)
         pending, final = [np.arange(len(probs))], 0
         while pending:
-            rows = pending.pop()
-            if len(rows) >= max(2, 2 * self.min_size):
-                inside = probs[rows]
-                own = None if weights is None else weights[rows]
+            some = pending.pop()
+            if len(some) >= max(2, 2 * self.min_size):
+                inside = probs[some]
+                own = None if weights is None else weights[some]
                 variances = _variances(inside, own)
                 # Variances that differ by rounding are equal: the order of the rows must not choose.
                 widest = int(np.argmax(variances >= (1.0 - 1e-9) * variances.max()))
                 below = inside[:, widest] < _median(inside[:, widest], own)
                 if min(np.count_nonzero(below), np.count_nonzero(~below)) >= self.min_size:
-                    pending += [rows[below], rows[~below]]
+                    pending += [some[below], some[~below]]
                     continue
-            cells[rows] = final
+            cells[some] = final
             final += 1
         return cells
 

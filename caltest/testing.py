@@ -6,29 +6,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, seed_of
-from caltest._visible import quoted
 from caltest._work import Work, announce, together
 from caltest.data import (
     Rows,
     Sample,
     impossible_labels,
     impossible_rows,
-    sample,
-    without_zeros,
 )
-from caltest.data.copies import copied_rows
 from caltest.exceptions import Argument, InputError
-from caltest.files import Stored, scan_arrays
+from caltest.files import Stored
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
+from caltest.inputs import Looked, looked_at, stored_in
 from caltest.lenses import Lens, event, find_lens, seen
 from caltest.named import (
     StatisticLike,
@@ -47,7 +42,7 @@ from caltest.nulls import (
     answer_of,
     observed_value,
 )
-from caltest.predictive import Predictive, PredictiveSample, recognised
+from caltest.predictive import Predictive, PredictiveSample
 from caltest.pvalues import Alternative
 from caltest.resampling import (
     Column,
@@ -62,12 +57,10 @@ from caltest.statistics import AllRowsNeededError, Partwise, Statistic
 from caltest.statistics.skce import HELD_UP_TO
 from caltest.text.numbers import counted
 from caltest.tolerance import (
-    RoundedView,
     ToleranceAlternative,
     check_possible,
     claim,
     impossible_on,
-    rounded_view,
     sided_answer,
 )
 
@@ -240,7 +233,7 @@ def test(
             "clusters go with rows in memory; read the file with caltest.files.read, and give the "
             ".rows and .labels of what that returns."
         )
-    stored = None if clustered else _stored(probs, labels)
+    stored = None if clustered else stored_in(probs, labels)
     if stored is not None:
         exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
         exact = exact and weights is None and sampling_rates is None
@@ -250,7 +243,7 @@ def test(
         read = stored.load(rounding=rounding)
         probs, labels = read.rows, read.labels
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    looked = _view(probs, labels, lens, measure.default_lens, rounding, counting)
+    looked = looked_at(probs, labels, lens, measure.default_lens, rounding, counting)
     view, lens_label, rounded, places = looked.view, looked.lens, looked.rounded, looked.places
     if places is not None:
         measure = measure.at(places)
@@ -291,12 +284,12 @@ def test(
                     "tolerance": error,
                     **stated,
                     "side": sided.side,
-                    **_effective(view),
+                    **looked.parameters,
                 },
                 claim=claim(event(lens_label, view.rows), sides, error),
             )
         measure, form = _fixed(measure, view.rows)
-        _check_fit(measure, chosen, form, view)
+        _check_fit(measure, chosen, form, looked)
         work = form.work(chosen.label_vectors(draws))
         _announce(measure, work, view.rows.n_samples, workers, chosen)
         question = Question(
@@ -334,8 +327,7 @@ def test(
             parameters={
                 **measure.parameters,
                 **({} if sampling_rates is None else {"sampling_rates": dict(sampling_rates)}),
-                **_effective(view),
-                **_clusters_of(view),
+                **looked.parameters,
             },
         )
 
@@ -383,7 +375,7 @@ def estimate(
     """
     measure = find_statistic(statistic)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
-    looked = _view(probs, labels, lens, measure.default_lens, counting=counting)
+    looked = looked_at(probs, labels, lens, measure.default_lens, counting=counting)
     view = looked.view
     if looked.places is not None:
         measure = measure.at(looked.places)
@@ -398,7 +390,7 @@ def estimate(
             if isinstance(form, HasSigns):
                 columns = columns_of(form), view.labels, view.rows.clusters, view.rows.weights
                 ((_, form),) = signed_columns(*columns)
-                return form.value(np.ones(_clusters_of(view)["clusters"], dtype=np.int8))
+                return form.value(np.ones(int(looked.parameters["clusters"]), dtype=np.int8))
         workers = Workers(n_jobs)
         _announce(fitted, form.work(1), view.rows.n_samples, workers)
         return observed_value(fitted, form, view.labels, workers)
@@ -536,20 +528,7 @@ def _announce(
     announce(f"{measure.name!r} of {counted(n_samples, 'row')}{by}", work, workers, measure.faster)
 
 
-# ------------------------------------------------------------------ what was given
-
-
-def _stored(probs: object, labels: object) -> Stored | None:
-    """Return rows that are to be read from where they are; None if they are in memory."""
-    if isinstance(probs, Stored):
-        if labels is not None:
-            raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
-        return probs
-    if labels is None:
-        raise InputError("there are no labels; give the classes that came true, second.")
-    if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
-        return scan_arrays(probs, labels)
-    return None
+# ------------------------------------------------------------------ what is asked
 
 
 def _default(null: Null, tolerant: bool) -> str:
@@ -557,12 +536,6 @@ def _default(null: Null, tolerant: bool) -> str:
     if tolerant:
         return "scan"
     return "omnibus" if isinstance(null, MonteCarlo) or null.of_clusters else "skce_uq"
-
-
-def _clusters_of(view: Sample | PredictiveSample) -> dict[str, int]:
-    """Return how many clusters there are, if any, among what is in force."""
-    codes = view.rows.clusters if isinstance(view, Sample) else None
-    return {} if codes is None else {"clusters": len(np.unique(codes))}
 
 
 def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
@@ -586,86 +559,6 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
         )
 
 
-class _Looked(NamedTuple):
-    """What was given, as a lens shows it.
-
-    Attributes
-    ----------
-    view
-        The rows that count.
-    lens
-        Label of the lens.
-    rounded
-        The one probability as it was stated, where it was rounded.
-    n_samples
-        Rows that were given.
-    places
-        Of the rows that count, where others have weight 0.
-    whole
-        All rows before any lens, of classes.
-    """
-
-    view: Sample | PredictiveSample
-    lens: str | None
-    rounded: RoundedView | None
-    n_samples: int
-    places: NDArray[np.intp] | None = None
-    whole: Sample | None = None
-
-    @property
-    def copies(self) -> tuple[str, ...]:
-        """What is to be said of rows that look like copies."""
-        return () if self.whole is None else copied_rows(self.whole)
-
-
-def _view(
-    probs: object,
-    labels: object,
-    lens: str | Lens | None,
-    default: str | None,
-    rounding: float | None = None,
-    counting: Mapping[str, Any] = MappingProxyType({}),
-) -> _Looked:
-    """Check the input and see it through the lens; of more than two classes, the default one.
-
-    What was rounded has no default.
-    """
-    numbers = isinstance(probs, np.ndarray) and probs.dtype != object
-    densities = None if numbers else recognised(probs)
-    if densities is None:
-        asked = find_lens(lens)  # a wrong name is found before the data are read
-        whole = sample(probs, labels, rounding=rounding, **counting)
-        kept, places = without_zeros(whole)
-        n = whole.rows.n_samples
-        if rounding is None:
-            return _Looked(*seen(kept, asked, default), None, n, places, whole)
-        rounded = rounded_view(kept, asked, rounding)
-        label = None if asked is None else asked.label
-        return _Looked(rounded.view, label, rounded, n, places, whole)
-    for name, given in counting.items():
-        if given is not None:
-            raise InputError(
-                "{argument} is about probabilities of classes, and the predictions are distributions "
-                "of numbers; leave it out.",
-                argument=name,
-            )
-    if lens is not None:
-        raise InputError(
-            f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
-            "numbers; leave it out."
-        )
-    outcomes = PredictiveSample(densities, densities.outcomes(labels))
-    return _Looked(outcomes, None, None, outcomes.rows.n_samples)
-
-
-def _effective(view: Sample | PredictiveSample) -> dict[str, float]:
-    """Return the effective number of rows, where they count differently."""
-    rows = view.rows
-    return (
-        {"effective_n": rows.effective} if isinstance(rows, Rows) and rows.weights is not None else {}
-    )
-
-
 def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statistic, Form]:
     """Return the statistic with its rules fitted, and as a function of the labels."""
     if isinstance(predictions, Rows):
@@ -684,9 +577,9 @@ def _usual(form: Form, view: Sample | PredictiveSample, lens: str | None) -> tup
     )
 
 
-def _check_fit(measure: Statistic, null: Null, form: Form, view: Sample | PredictiveSample) -> None:
+def _check_fit(measure: Statistic, null: Null, form: Form, looked: Looked) -> None:
     if not null.fits(form):
-        weighted = " of rows with weights" if _effective(view) else ""
+        weighted = " of rows with weights" if "effective_n" in looked.parameters else ""
         raise InputError(
             f"the null {null.name!r} needs {null.requires}, which {measure.name!r}{weighted} is not; "
             f"possible here: {', '.join(possible_nulls(form, null.of_clusters))}."

@@ -1,4 +1,4 @@
-"""What an audit advises follows from what it found: an intercept, a slope, a class, or nothing."""
+"""What an audit advises follows from its verdict, and from what it found: a slope, a class, a group."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from support import dirichlet, labels_from
 
 import caltest
 from caltest.auditing import Group, View
-from caltest.text import audit as words
+from caltest.text.advice import advice
 
-LOGISTIC = (
-    "Recalibrate the model on held-out rows by logistic recalibration (a slope and an intercept): on "
-    "the logit scale the best correction "
-)
-ISOTONIC = "isotonic regression is an alternative where there are thousands (keep it off 0 and 1)."
+MAINTAINER = "For whoever maintains the model: "
+RECALIBRATE = f"{MAINTAINER}recalibrate it on held-out rows"
+LOGISTIC = f"{RECALIBRATE} by logistic recalibration (a slope and an intercept)"
+ISOTONIC = "With thousands of rows isotonic regression is an alternative (kept off 0 and 1)."
+AGAIN = "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,15 @@ def advised(probs, labels, **options):
     options = {"n_resamples": 99, "rng": 0, **options}
     audit = caltest.audit(probs, labels, **options)
     assert audit.rejected
-    return audit, words.advice(audit)[0]
+    return audit, for_maintainers(audit)
+
+
+def for_maintainers(audit):
+    """The one sentence for who maintains the model: what may be used is said before, and what then."""
+    use, text, again = advice(audit)
+    assert not use.startswith(MAINTAINER)
+    assert again == AGAIN
+    return text
 
 
 @pytest.mark.parametrize(("intercept", "side"), [(-0.4, "high"), (0.4, "low")])
@@ -51,7 +59,7 @@ def test_temperature_scaling_cannot_fix_an_intercept(intercept, side):
         rf"^The predicted probability of class 1 is about \d+ .* too {side}\.$", audit.headline
     )
     assert text == (
-        f"{LOGISTIC}is an intercept of {number} (standard error "
+        f"{RECALIBRATE} by adding an intercept on the logit scale, here {number} (standard error "
         f"{line.in_the_large_se:.2g}). Temperature scaling cannot fix that."
     )
     assert line.in_the_large == pytest.approx(intercept, abs=4 * line.in_the_large_se)
@@ -66,8 +74,8 @@ def test_a_risk_that_is_too_high_is_an_intercept_though_its_entropy_is_too_large
     (entropic,) = (c for c in audit.found if (c.view.lens, c.statistic) == ("canonical", "ecd"))
     assert entropic.value < 0.0
     assert re.search(r" is too high: about 1\.\d times the observed rate\.$", audit.headline)
-    assert text.startswith(f"{LOGISTIC}is an intercept of −0.")
-    assert "by temperature scaling" not in " ".join(words.advice(audit))
+    assert text.startswith(f"{RECALIBRATE} by adding an intercept on the logit scale, here −0.")
+    assert "by temperature scaling" not in text
 
 
 @pytest.mark.parametrize(("slope", "extreme"), [(0.6, "too extreme"), (1.7, "not extreme enough")])
@@ -75,9 +83,9 @@ def test_a_slope_is_a_temperature(slope, extreme):
     audit, text = advised(*two_classes(3000, 0.0, slope, seed=2))
     line = audit.recalibration
     assert text == (
-        "Recalibrate the model on held-out rows by temperature scaling: the probabilities are "
-        f"{extreme} (the best correction on the logit scale has slope {line.slope:.2f} (standard error "
-        f"{line.slope_se:.2g}), and no clear intercept); {ISOTONIC}"
+        f"{RECALIBRATE} by temperature scaling: the probabilities are {extreme}. The best correction "
+        f"on the logit scale has slope {line.slope:.2f} (standard error {line.slope_se:.2g}) and no "
+        f"clear intercept. {ISOTONIC}"
     )
     confident = "over-confident" if slope < 1.0 else "under-confident"
     assert audit.headline.startswith(f"The model is {confident}: its probabilities are ")
@@ -85,11 +93,11 @@ def test_a_slope_is_a_temperature(slope, extreme):
 
 def test_a_slope_and_an_intercept():
     _, text = advised(*two_classes(3000, -0.6, 0.6, seed=2))
-    assert text.startswith(f"{LOGISTIC}has slope 0.")
-    assert text.endswith(f"Temperature scaling alone cannot fix the intercept; {ISOTONIC}")
+    assert text.startswith(f"{LOGISTIC}: on the logit scale the best correction has slope 0.")
+    assert text.endswith(f"Temperature scaling alone cannot fix the intercept. {ISOTONIC}")
 
 
-OTHER = "No slope and no intercept on the logit scale explains the error: "
+OTHER = f"{MAINTAINER}no slope and no intercept on the logit scale explains the error; "
 
 
 def test_what_is_not_known_is_not_advised_on():
@@ -102,20 +110,19 @@ def test_what_is_not_known_is_not_advised_on():
     line = audit.recalibration
     assert abs(line.slope - 1.0) < 3.0 * line.slope_se
     assert text.startswith(OTHER)
-    assert "temperature" not in " ".join(words.advice(audit))
+    assert "temperature" not in text
 
 
 def test_three_standard_errors_decide():
     audit, _ = advised(*two_classes(1500, -0.4, 1.0, seed=2))
     line = replace(audit.recalibration, in_the_large=-0.3, in_the_large_se=0.1001, slope=1.0)
-    other = words.advice(replace(audit, recalibration=line))[0]
+    other = for_maintainers(replace(audit, recalibration=line))
     assert other.startswith(OTHER)
-    known = words.advice(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))[0]
-    assert "an intercept of −0.30 (standard error 0.1)" in known
+    known = for_maintainers(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))
+    assert "an intercept on the logit scale, here −0.30 (standard error 0.1)." in known
     nothing = replace(line, slope=np.nan, slope_se=np.nan, in_the_large=np.nan, in_the_large_se=np.nan)
-    assert words.advice(replace(audit, recalibration=nothing))[0] == other
-    without = words.advice(replace(audit, recalibration=None))[0]
-    assert without == f"{LOGISTIC.partition(':')[0]}; {ISOTONIC}"
+    assert for_maintainers(replace(audit, recalibration=nothing)) == other
+    assert for_maintainers(replace(audit, recalibration=None)) == f"{LOGISTIC}. {ISOTONIC}"
 
 
 def test_a_line_is_fitted_only_where_it_advises():
@@ -132,8 +139,11 @@ def test_one_group_is_wrong_and_the_others_are_not():
     audit, text = advised(probs, labels, groups={"site": ["a"] * 750 + ["b"] * 1000 + ["c"] * 1250})
     assert audit.worst.group == Group.of(site="a")
     assert audit.headline.endswith(" too high where site is a.")
-    assert text == "Do not rely on these probabilities where site is a until they are corrected."
-    assert "cannot fix an error in one group" in words.advice(audit)[1]
+    assert advice(audit)[0].endswith(
+        "do not rely on these probabilities where site is a until they are corrected."
+    )
+    assert text.startswith(f"{MAINTAINER}look at the data of that group (labels, ")
+    assert text.endswith("One correction for all rows cannot fix an error in one group.")
 
 
 def test_labels_that_the_scores_separate():
@@ -158,15 +168,15 @@ def test_one_class_of_three_is_off():
         text,
     )
     assert "an intercept for every class" in text
-    assert "temperature scaling alone cannot fix that" in text
+    assert "Temperature scaling alone cannot fix that." in text
 
 
 def test_all_classes_are_too_sure_alike():
     audit, text = advised(*_sharp(3000, 2))
     assert audit.worst.lens == "top_label"
     assert text == (
-        "Recalibrate the model on held-out rows: the model is over-confident in its top class. "
-        "Temperature scaling is the first thing to try."
+        f"{RECALIBRATE}. It is over-confident in its top class; temperature scaling is the first thing "
+        "to try."
     )
 
 
@@ -176,10 +186,10 @@ def test_too_sure_and_a_class_off():
     off = View("class:0", "the label is class 0", None, 900, 0.5, 0.3, 0.1, 0.3, "over")
     classes = [replace(off, lens=f"class:{k}", event=f"the label is class {k}") for k in range(10, 15)]
     found = tuple(replace(check, view=view, statistic="ks", found=True) for view in classes)
-    text = words.advice(replace(audit, checks=(*audit.checks, *found)))[0]
+    text = for_maintainers(replace(audit, checks=(*audit.checks, *found)))
     assert text.startswith(
-        "Recalibrate the model on held-out rows class by class (class 10, class 11, class 12 and 2 "
-        "more: too high on average): an intercept for every class and a temperature, "
+        f"{RECALIBRATE} class by class (class 10, class 11, class 12 and 2 more: too high on average): "
+        "an intercept for every class and a temperature, "
     )
 
 
@@ -190,8 +200,33 @@ def _sharp(n, power):
     return sharp / sharp.sum(axis=1, keepdims=True), labels
 
 
+# ------------------------------------------------------------------ what may be used
+
+
+def test_the_verdict_decides_whether_the_probabilities_may_be_used():
+    """An error of about 8 points: without a limit, with lower and higher ones, and with a tolerance."""
+    audit, _ = advised(*two_classes(3000, -0.4, 1.0, seed=2))
+    own = audit.views[0]
+    assert own.low < 0.08 < own.high
+    refused = "Do not rely on these probabilities until they are corrected."
+    for changes, verdict, first in (
+        ({}, "found", "Decide how large an average error must be to matter to you, "),
+        ({"materiality": 0.02}, "material", refused),
+        ({"materiality": 0.08}, "found", "An average error beyond your limit is not shown, nor "),
+        (
+            {"materiality": 0.5},
+            "small",
+            "Use the probabilities as they are where average errors ",
+        ),
+        ({"tolerance": 0.02}, "found", refused),
+    ):
+        judged = replace(audit, **changes)
+        assert judged.verdict == verdict
+        assert advice(judged)[0].startswith(first)
+
+
 def test_nothing_found_advises_no_recalibration():
     for data in (calibrated(300, 3, 0), two_classes(300, 0.0, 1.0, seed=1)):
         audit = caltest.audit(*data, n_resamples=99, rng=0)
         assert not audit.rejected
-        assert "recalibrate" not in " ".join(words.advice(audit))
+        assert "recalibrate" not in " ".join(advice(audit))

@@ -19,6 +19,7 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import sample
 from caltest.simulation import tempered
 from caltest.text import audit as words
+from caltest.text.advice import advice
 from caltest.text.vocabulary import view_name
 
 # ------------------------------------------------------------------ views
@@ -285,8 +286,10 @@ def test_words(wrong):
     assert [view.proved for view in first[1:]] == sorted(
         (view.proved for view in first[1:]), reverse=True
     )
-    assert words.advice(wrong)[0] == (
-        "Do not rely on these probabilities where region is 0 until they are corrected."
+    assert advice(wrong)[0] == (
+        "Decide how large an average error must be to matter to you, and give it as a limit "
+        "(materiality). If this error matters, do not rely on these probabilities where region is 0 "
+        "until they are corrected."
     )
     assert "p-values" not in text.partition("What to do next")[2].partition("If the model is")[0]
     assert all(line == line.rstrip() for line in str(wrong).splitlines())
@@ -301,8 +304,8 @@ def test_words_of_a_finding(wrong):
     )
     noise = replace(view, observed=0.11, low=-0.035, high=0.014, direction=None)
     assert words.finding(replace(check, view=noise), wrong) == (
-        "Class cat (1,000 rows): predicted 10.0%, observed 11.0%, anything from 3.5 points too low to "
-        "1.4 points too high is possible (90% confidence) ('ks', adjusted p = 0.01)."
+        "Class cat (1,000 rows): predicted 10.0%, observed 11.0%, between 3.5 points too low and "
+        "1.4 points too high (90% confidence) ('ks', adjusted p = 0.01)."
     )
     whole = View("canonical", None, None, 1)
     for shape, told in (

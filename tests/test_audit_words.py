@@ -17,6 +17,7 @@ from caltest.auditing import Condition, Group, View, diagrams, engine, sizes
 from caltest.auditing.diagrams import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
+from caltest.text.advice import advice
 from caltest.text.vocabulary import group_name, narrow_name, view_name
 
 
@@ -127,14 +128,14 @@ def test_words_follow_the_findings(wrong):
     assert quiet.headline == (
         "The predicted probabilities are wrong; no one class or group stands out."
     )
-    assert "how probability is shared among the classes" in words.advice(quiet)[0]
-    assert not re.search("confident|temperature|too (high|low)", " ".join(words.advice(quiet)))
+    assert "how probability is shared among the classes" in advice(quiet)[1]
+    assert not re.search("confident|temperature|too (high|low)", " ".join(advice(quiet)))
     shaped = replace(whole, shape="over")
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
     assert loud.headline == (
         "The model is over-confident: its probabilities are more extreme than what was observed."
     )
-    assert "Temperature scaling is the first thing to try." in words.advice(loud)[0]
+    assert "temperature scaling is the first thing to try." in advice(loud)[1]
     top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
     noise = replace(quiet, checks=(replace(check, view=top, statistic="ks", found=True),), views=(top,))
     assert noise.worst is None
@@ -147,7 +148,7 @@ def test_words_follow_the_findings(wrong):
     assert told.headline == (
         "The model's confidence in its top class is about 15 percentage points too low."
     )
-    assert "the model is under-confident in its top class" in words.advice(told)[0]
+    assert "It is under-confident in its top class" in advice(told)[1]
 
 
 def test_where_a_group_is_right_and_its_rest_is_not(right):
@@ -160,7 +161,9 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     assert audit.headline == (
         f"The predicted probability of class 1 is wrong on average where {column} is not {value}."
     )
-    assert words.advice(audit)[0].startswith(f"Look at the data where {column} is not {value}: ")
+    assert advice(audit)[1].startswith(
+        "For whoever maintains the model: look at the data of these rows"
+    )
     both = Group.of(sex="F", age="old")
     view = replace(audit.views[0], lens="canonical", group=both)
     inner = replace(found, lens="canonical", group=both, parent=Group.of(sex="F"))
@@ -195,12 +198,12 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert audit.pvalue == 1 / (1 + audit.n_resamples)
     assert audit.impossible == 3
     assert (audit.verdict, audit.worst) == ("found", None)
-    told = "In 3 rows the observed label has probability 0, which a calibrated model never has."
+    told = "In 3 rows the model gave probability 0 to what was then observed."
     assert words.impossible(audit) == told
     assert told in " ".join(str(audit).split())
-    assert "rows whose observed label has probability 0" in words.advice(audit)[0]
+    assert "look at the rows in which probability 0 was observed" in advice(audit)[1]
     assert words.headline(audit) == told
-    assert len(words.advice(audit)) == 3  # which rows to look at and remove, and to audit again
+    assert len(advice(audit)) == 3  # what to use, which rows to look at, and to audit again
     json.dumps(audit.to_dict(), allow_nan=False)
 
 

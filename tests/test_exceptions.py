@@ -11,7 +11,7 @@ import pytest
 import caltest
 from caltest import InputError, data
 from caltest._sampling import ROWS
-from caltest.data.sample import Event, merged_notes
+from caltest.data.rows import Event, merged_notes
 from caltest.exceptions import Argument, Phrase
 
 P = np.tile([[0.25, 0.75], [0.5, 0.5]], (10, 1))

@@ -18,6 +18,7 @@ from caltest.report.first import first_screen
 from caltest.report.summary import summarise
 from caltest.text import audit as words
 from caltest.text import report as captions
+from caltest.text.advice import advice
 
 FORMATS = {
     ".html": report.to_html,
@@ -90,7 +91,7 @@ def test_the_first_screen_has_the_audit_s_own_words(verdict):
     chip, why = words.chip(audit)
     for sentence in (chip, why, words.size(audit), words.assumes(audit), words.evidence_note(audit)):
         assert sentence in first
-    for sentence in (*words.advice(audit), *(text for row in words.evidence(audit) for text in row)):
+    for sentence in (*advice(audit), *(text for row in words.evidence(audit) for text in row)):
         assert sentence in first
     assert page.text("h1") == "Readmission"
     assert page.text("title").startswith(f"{chip}: Readmission")
@@ -107,19 +108,16 @@ def test_a_group_that_explains_leads_the_table_and_has_the_picture():
     first = first_screen(audits.binary(materiality=0.02))
     assert first.table_leads
     assert first.slices.title == "One group stands out."
-    assert [row.name.short for row in first.slices.rows[:4]] == [
-        "sex = F, age = old",
-        "age = old",
-        "sex = F",
-        "All rows",
-    ]
-    assert [row.bad for row in first.slices.rows] == [True] * 4 + [False] * 5
+    names = [row.name.short for row in first.slices.rows]
+    assert names[:3] == ["sex = F, age = old", "age = old", "sex = F"]
+    assert names[-1] == "All rows"
+    assert [row.bad for row in first.slices.rows] == [True] * 3 + [False] * 5 + [True]
     low, high = first.slices.rows[0].bar.low, first.slices.rows[0].bar.high
     start, width = first.slices.axis.corridor
     assert high < start < first.slices.axis.zero < start + width
     assert low < first.slices.rows[0].bar.at < high
     assert first.slices.limit == "±2 points"
-    assert first.figure.title.startswith("sex = F, age = old: too low in ")
+    assert first.figure.title.startswith("sex = F, age = old: shown too low in ")
     assert len({drawing.size.name for drawing in first.figure.drawings}) == 2
 
 
@@ -129,8 +127,8 @@ def test_a_pass_is_never_shown_as_a_finding():
         text = Page(page).text("main")
         assert "is shown to be wrong" in text or "inside the limit" in text
         assert 'class="dot bad"' not in page
-        assert "excludes zero" not in Page(page).text("article")
-        for finding in ("◆ found", "◆ too", "stands out", "Too high in", "Too low in", "proves"):
+        assert "shown to be wrong, " not in Page(page).text("article")  # the key of the dots
+        for finding in ("◆ found", "◆ too", "stands out", "oo high in", "oo low in", "shows the error"):
             assert finding not in text
     view = audits.binary(0.0).views[0]
     beside = replace(audits.binary(0.0), views=(replace(view, low=0.001, high=0.02),))
@@ -145,7 +143,7 @@ def test_a_pass_is_never_shown_as_a_finding():
             "sex = F, age = old: too low in all five fifths",
             "Dots: observed",
         ),
-        (lambda: audits.slope(materiality=0.05), "Every tenth of the predictions is ins", "proves the"),
+        (lambda: audits.slope(materiality=0.05), "Every tenth of the predictions is ins", "shows the"),
         (lambda: audits.slope(bend=0.001), "No single tenth of the predictions is sh", "Dots: tenths"),
         (lambda: audits.binary(0.0), "No tenth of the predictions is shown to be wrong", "Dots"),
         (
@@ -153,7 +151,7 @@ def test_a_pass_is_never_shown_as_a_finding():
             "Every tenth of the predictions is ins",
             "Shaded",
         ),
-        (lambda: audits.rare(), "Too high in ", "events observed per 1,000 rows"),
+        (lambda: audits.rare(), "Shown too high in ", "events observed per 1,000 rows"),
         (lambda: audits.audit(), "Class bird: too low in all ten tenths", "Dashed"),
     ],
 )
@@ -175,9 +173,9 @@ def test_titles_count_by_hand():
 
     low, high, none = (-0.02, -0.01), (0.01, 0.02), (-0.01, 0.01)
     for ends, title in (
-        ((low, low, none, none, none), "Too low in two of five fifths of the predictions."),
+        ((low, low, none, none, none), "Shown too low in two of five fifths of the predictions."),
         ((high,) * 5, "Too high in all five fifths of the predictions."),
-        ((high, none, none, none, low), "Too high in one, too low in one of five fifths of the"),
+        ((high, none, none, none, low), "Shown too high in one, too low in one of five fifths"),
         ((high, high), "Too high in both halves of the predictions."),
         ((none,) * 10, "No single tenth of the predictions is shown to be wrong."),
         ((none,) * 10, "The lower half too low, the upper half too high, on average."),
@@ -186,7 +184,7 @@ def test_titles_count_by_hand():
         assert captions.parts_title(audit, view, parts(*ends), halves).startswith(title)
     ties = tuple(replace(part, of=10) for part in parts(low, none, none))
     text = captions.parts_title(audit, view, ties, ())
-    assert text == "Too low in one of three parts of the predictions."
+    assert text == "Shown too low in one of three parts of the predictions."
 
 
 def test_small_errors_are_drawn_as_errors_and_rare_events_on_a_log_axis():
@@ -380,9 +378,9 @@ def test_a_label_that_was_called_impossible_is_said_everywhere():
     assert audit.rejected
     assert not audit.found
     text = Page(report.to_html(audit)).text()
-    assert "In 3 rows the observed label has probability 0" in text
+    assert "In 3 rows the model gave probability 0 to what was then observed." in text
     assert "smaller than that rank: an event with predicted probability 0 was observed" in text
-    assert "In 3 rows the observed label has probability 0" in report.to_markdown(audit)
+    assert "In 3 rows the model gave probability 0" in report.to_markdown(audit)
     assert json.loads(report.to_json(audit))["impossible"] == 3
     (suite,) = ElementTree.fromstring(report.to_junit(audit))
     assert suite.get("failures") == "1"

@@ -64,7 +64,7 @@ def test_the_limit_may_be_a_ratio():
     first = first_screen(audits.rare(materiality_ratio=1.25))
     start, width = first.slices.axis.corridor
     assert start < first.slices.axis.zero < start + width
-    assert first.slices.limit == "a ratio of 1.25"
+    assert first.slices.limit == "a factor of 1.25"
     assert first.kind == "material"
 
 

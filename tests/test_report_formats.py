@@ -16,6 +16,7 @@ from caltest.auditing.views import Skipped
 from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
+from caltest.text.advice import advice
 
 FORMATS = {
     ".html": report.to_html,
@@ -191,7 +192,7 @@ def test_markdown_of_a_real_audit(found):
     assert re.search(r"◆ −[\d.]+ \| −[\d.]+ to −[\d.]+ \|", row)
     for sentence in (words.headline(found), words.assumes(found)):
         assert markdown(sentence) in text
-    for sentence in words.advice(found):
+    for sentence in advice(found):
         assert markdown(sentence) in text
     assert f"```python\n{found.call}\n```" in text
     assert "```sh\ncaltest audit\n```" in text

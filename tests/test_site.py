@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import re
 import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import yaml
@@ -47,7 +49,15 @@ def started(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         lines: list[str] = []
-        patch.setattr("builtins.print", lambda *args: lines.append(" ".join(map(str, args))))
+        shown = builtins.print  # what is compiled for the first time is printed to files
+
+        def heard(*args: object, **options: Any) -> None:
+            if options:
+                shown(*args, **options)
+            else:
+                lines.append(" ".join(map(str, args)))
+
+        patch.setattr("builtins.print", heard)
         run(START, patch)
     return folder, lines
 

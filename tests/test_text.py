@@ -86,7 +86,7 @@ WRITTEN = [
     (at_most, (1.0,), "100"),
     (at_least, (0.05299,), "5.2"),
     (at_least, (0.00319,), "0.31"),
-    (extent, (1.4, 3000), "about 1 rows"),
+    (extent, (1.4, 3000), "about 1 row"),
     (extent, (312.0, 3000), "about 310 rows"),
     (extent, (8483.0, 30_000), "about 8,500 rows"),
     (extent, (1700.0, 3000), "more than half of the predictions"),
@@ -123,7 +123,7 @@ WRITTEN = [
     (
         interval,
         (replace(TOP, low=-0.0312, high=0.002), 0.9),
-        "anything from 3.2 points too low to 0.2 points too high is possible (90% confidence)",
+        "between 3.2 points too low and 0.2 points too high (90% confidence)",
     ),
     (view_name, (NORTH,), "the top class in region_of_the_world = north"),
     (narrow_name, (NORTH, 48), "the top class in region_of_the_world = north"),

@@ -529,3 +529,48 @@ def test_what_counts_rows_refuses_weights(case):
     whole = sample(P, Y, weights=WEIGHTS)
     with pytest.raises(InputError, match="counts all rows alike, and these have weights"):
         ALIKE[case](whole.rows, whole.labels)
+
+
+# ------------------------------------------------------------------ tolerance
+
+
+def too_high(seed, by):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.2, 0.9, 150)
+    return p, (rng.random(150) < p - by).astype(int), rng.exponential(size=150)
+
+
+@pytest.mark.parametrize("statistic", ["scan", "max_bin", "citl", "esce"])
+def test_a_tolerance_is_exact_at_its_edge(statistic):
+    """The hardest model within the tolerance is rejected as often as the level says."""
+    found = []
+    for seed in range(200):
+        p, labels, w = too_high(seed, 0.1)
+        options = {"tolerance": 0.1, "alternative": "over", "n_resamples": 39, "rng": seed}
+        found.append(caltest.test(p, labels, statistic, weights=w, **options).pvalue)
+    low, high = binomial_limits(200, 0.2)
+    assert low <= np.mean(np.array(found) <= 0.2 + 1e-12) <= high
+
+
+@pytest.mark.parametrize("side", ["over", "under"])
+@pytest.mark.parametrize("statistic", ["scan", "max_bin", "citl", "esce"])
+def test_monotone_statistics_stay_so(statistic, side):
+    measure, _ = STATISTICS[statistic]().one_sided(side)
+    rows = sample(P, Y, weights=WEIGHTS).rows
+    form = measure.fitted(rows).given(rows)
+    labels = np.random.default_rng(0).integers(0, 2, 60)
+    values = [form.value(labels)]
+    for place in np.flatnonzero(labels == 0):
+        labels[place] = 1
+        values.append(form.value(labels))
+    falls = statistic in ("scan", "max_bin") and side == "over"
+    assert (np.diff(values) * (-1 if falls else 1) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("statistic", ["omnibus", "scan", "ece", "mcb_brier"])
+def test_workers_change_no_number(statistic):
+    one, two = (
+        caltest.test(PROBS, LABELS, statistic, weights=WEIGHTS, n_resamples=130, rng=1, n_jobs=jobs)
+        for jobs in (1, 2)
+    )
+    assert one.to_dict(draws=True) == two.to_dict(draws=True)

@@ -210,8 +210,8 @@ def audit(
     :class:`caltest.Audit`). A direction is told only where the interval excludes 0.
 
     *Which group.* What a group leaves of the groups that contain it is checked too
-    (:class:`caltest.auditing.views.Rest`): ``worst`` is the smallest group that is found and whose
-    rest, in every group with one condition less, is not.
+    (:class:`caltest.auditing.views.Rest`): ``worst`` is the smallest group whose mean is
+    found to be wrong and whose rest, in every group with one condition less, is not.
 
     *Bounds* say how wrong some predictions are at least (:func:`caltest.miscalibration_bounds`): of the
     probability on all rows and in the 30 largest groups, and of the ten classes with the most events.

@@ -22,7 +22,7 @@ from caltest.bounds.lower import draws_needed
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.forms.pairs import sums_of_others
+from caltest.forms.pair_mean import sums_of_others
 from caltest.lenses import ClassWise, Lens, Reducer, event, find_lens
 from caltest.named import StatisticLike, find_statistic
 from caltest.nulls import MonteCarlo

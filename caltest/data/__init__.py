@@ -3,16 +3,8 @@
 from caltest.data.counting import Extent
 from caltest.data.hashing import GLIMPSED, glimpse
 from caltest.data.labels import impossible_labels, impossible_rows
-from caltest.data.sample import (
-    Rows,
-    Sample,
-    check_index,
-    merged_notes,
-    named_sample,
-    predictions,
-    sample,
-    without_zeros,
-)
+from caltest.data.rows import Rows, Sample, merged_notes, without_zeros
+from caltest.data.sample import check_index, named_sample, predictions, sample
 
 __all__ = [
     "GLIMPSED",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.data.sample import Sample
+from caltest.data.rows import Sample
 
 _ENOUGH = 20.0  # pairs that should differ
 _HARDLY = 0.01  # of these

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._visible import quoted
-from caltest.data.sample import Rows
+from caltest.data.rows import Rows
 from caltest.exceptions import InputError
 
 GLIMPSED = 8192

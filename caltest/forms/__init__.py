@@ -19,7 +19,8 @@ from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares, PearsonG
 from caltest.forms.combined import Combined, Component
 from caltest.forms.function import LabelFunction
 from caltest.forms.low_rank import FeatureSquares
-from caltest.forms.pairs import BoundedPairMean, BoundedPairwise, PairMean, Pairwise, UStatistic
+from caltest.forms.pair_mean import BoundedPairMean, PairMean
+from caltest.forms.pairs import BoundedPairwise, Pairwise, UStatistic
 from caltest.forms.paths import (
     BrownianLimit,
     CumulativeDifference,

@@ -14,7 +14,7 @@ from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.advice import advice
 from caltest.text.numbers import counted
-from caltest.text.vocabulary import event_name, group_name, lens_name, view_name
+from caltest.text.vocabulary import capital, event_name, group_name, lens_name, view_name
 
 _ROWS = 9  # of the table of slices
 _NAME = 48  # characters of a name that are shown
@@ -103,7 +103,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
     parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     told = any(_told(audit, of) for of in sized)
-    label = captions.capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
+    label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
     if audit.rejected and view.cumulative is not None and not told:
         title = captions.cumulative_title(audit, view, view.cumulative)
         drawings = charts.cumulative(view.cumulative, f"{label}cumulative difference. {title}")
@@ -177,7 +177,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     as_ratio = audit.materiality_ratio is not None or (rare and limit is None)
     unit = "Events per 1,000 rows" if rare else None
     if not by_class and audit.n_classes != 2:
-        unit = captions.capital(lens_name(subject))
+        unit = capital(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = _interest([(max(a, 0.05), b, min(c, 50.0)) for a, b, c in ends], 1.0, 1.0)
@@ -191,7 +191,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         corridor = None if limit is None else (-limit, limit)
         head = "Error, points"
     bars, scale = charts.gauges(ends, axis, corridor, zero)
-    of_rows = name(column, 24).short if column else captions.capital(noun)
+    of_rows = name(column, 24).short if column else capital(noun)
     if noun == "part":
         title = captions.rows_title(audit, subject)
     else:
@@ -229,7 +229,7 @@ def _one_column(views: Sequence[View]) -> str | None:
 def _called(view: View, by_class: bool, one_column: bool) -> str:
     if by_class:
         called = lens_name(view)
-        return called.removeprefix("class ") if view.lens != "top_label" else captions.capital(called)
+        return called.removeprefix("class ") if view.lens != "top_label" else capital(called)
     if view.group is None:
         return "All rows"
     return shown_value(view.group.value) if one_column else group_name(view.group)

@@ -21,7 +21,7 @@ from caltest.text.numbers import (
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import group_name, limit, narrow_name
+from caltest.text.vocabulary import capital, group_name, limit, narrow_name
 
 _CHECKS, _VIEWS, _RESTS, _SKIPPED = 300, 200, 100, 50  # rows of tables
 _LISTED = 10  # views in a comment
@@ -125,9 +125,9 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
     """
     if audit.n_classes == 2 and view.lens == audit.views[0].lens:
         short = shortened(group_name(view.group), _NAME)
-        short = short if view.group else captions.capital(short)
+        short = short if view.group else capital(short)
     else:
-        short = captions.capital(narrow_name(view, _NAME))
+        short = capital(narrow_name(view, _NAME))
     whole = f"{view.event or view.lens}{f' in {view.group.label}' if view.group else ''}"
     return SimpleNamespace(
         short=short,

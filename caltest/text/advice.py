@@ -33,19 +33,18 @@ def advice(audit: Audit) -> tuple[str, ...]:
             if audit.zeros
             else f"Look at the rows in which probability 0 was observed ({why})."
         )
+        about = f"{about[:1].lower()}{about[1:]}"
         texts.append(f"{_MAINTAINER}{about} No recalibration changes probabilities of 0 and 1.")
     if group is not None:
         texts.append(
             f"{_MAINTAINER}look at the data of that group (labels, missing inputs, how it differs from "
-            f"the training rows), and {_HELD_OUT.replace(' it ', ' the group ')}. One correction for "
-            "all "
+            f"the training rows), and recalibrate the group on held-out rows. One correction for all "
             "rows cannot fix an error in one group."
         )
     elif told is None and not audit.impossible:
         texts.append(
-            f"{_MAINTAINER}look at the data of these rows: labels, missing inputs, how they differ "
-            "from "
-            "others."
+            f"{_MAINTAINER}look at the data of these rows (labels, missing inputs, how they differ "
+            "from others)."
         )
     elif told is None or (audit.zeros is not None and audit.worst is None):
         pass  # nothing more is known until the zeros are gone
@@ -65,13 +64,13 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
             f"Use the probabilities as they are where average errors up to {own} do not matter. What "
             "follows removes even the small error."
         )
-    elif audit.verdict == "found" and own is None:
+    elif audit.verdict == "found" and own is None and not audit.tolerance:
         yield (
-            f"Decide how large an average error would matter to you, and give it as a limit "
-            f"(materiality). If this one matters, do not rely on these probabilities{rows} until they "
-            "are corrected."
+            "Decide how large an average error must be to matter to you, and give it as a limit "
+            f"(materiality). If this error matters, do not rely on these probabilities{rows} until "
+            "they are corrected."
         )
-    elif audit.verdict == "found":
+    elif audit.verdict == "found" and own is not None:
         yield (
             f"An average error beyond your limit is not shown{rows}, nor is it ruled out everywhere: "
             "use the probabilities with care until they are corrected, or audit more rows."
@@ -102,13 +101,14 @@ def _of_two_classes(audit: Audit) -> str:
     if bent:
         extreme = "too extreme" if fit.slope < 1.0 else "not extreme enough"
         return (
-            f"{_HELD_OUT} by temperature scaling: the probabilities are {extreme} (the best correction "
-            f"on the logit scale has slope {slope}, and no clear intercept). {isotonic}."
+            f"{_HELD_OUT} by temperature scaling: the probabilities are {extreme}. "
+            f"The best correction on the logit scale has slope {slope} and no clear intercept. "
+            f"{isotonic}."
         )
     if abs(fit.in_the_large) > DEVIATIONS * fit.in_the_large_se:
         shift = text(fit.in_the_large, fit.in_the_large_se)
         return (
-            f"{_HELD_OUT} by an intercept on the logit scale, here {shift} (logistic recalibration). "
+            f"{_HELD_OUT} by adding an intercept on the logit scale, here {shift}. "
             "Temperature scaling cannot fix that."
         )
     return (
@@ -142,9 +142,8 @@ def _of_more_classes(audit: Audit) -> str:
     with_temperature = " and a temperature" if top else ""
     return (
         f"{_HELD_OUT} class by class ({off}): an intercept for every class{with_temperature}, as "
-        "vector "
-        "scaling has. Temperature scaling alone cannot fix that. Look at how these classes are "
-        "labelled."
+        "vector scaling has. Temperature scaling alone cannot fix that. Look at how these classes "
+        "are labelled."
     )
 
 

@@ -105,13 +105,12 @@ def headline(audit: Audit) -> str:
         )
     if strongest.event is None:
         return (
-            f"The predicted probabilities are wrong{where(strongest.group)}; no one class or group "
-            "stands "
-            "out."
+            f"The predicted probabilities are wrong{where(strongest.group)}; no one class or "
+            "group stands out."
         )
     return (
-        f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; on "
-        "average it may be right."
+        f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; "
+        "on average it may be right."
     )
 
 
@@ -172,9 +171,12 @@ def interval(view: View | Part, confidence: float) -> str:
 def times(view: View, confidence: float) -> str:
     """Return between which multiples of the true rate a rare event's prediction lies."""
     predicted, low, high = view.predicted or 0.0, view.low or 0.0, view.high or 0.0
-    least, most = predicted / (predicted - low), predicted / max(predicted - high, 1e-300)
-    ends = f"{math.floor(100.0 * least) / 100.0:.2f} and {math.ceil(100.0 * most) / 100.0:,.2f}"
-    return f"between {ends} times the true rate ({confidence_text(confidence)} confidence)"
+    sure = f"({confidence_text(confidence)} confidence)"
+    least = f"{math.floor(100.0 * predicted / (predicted - low)) / 100.0:.2f}"
+    if high >= predicted:  # the true rate may be 0
+        return f"at least {least} times the true rate {sure}"
+    most = f"{math.ceil(100.0 * predicted / (predicted - high)) / 100.0:,.2f}"
+    return f"between {least} and {most} times the true rate {sure}"
 
 
 # ------------------------------------------------------------------ how large
@@ -250,8 +252,10 @@ def _undecided(audit: Audit) -> Iterable[str]:
         return
     far, view, within = max(every, key=lambda one: one[0])
     _, most = outward_points(0.0, far)
+    name = group_name(view.group)
+    if audit.n_classes > 2:
+        name = f"the predictions of {view_name(view)}" if within else view_name(view)
     part = f"a {PARTS[within.of]} of " if within else ""
-    name = group_name(view.group) if audit.n_classes == 2 else view_name(view)
     yield (
         f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows one of up "
         f"to {most} points remains possible (in {part}{name})."
@@ -314,9 +318,8 @@ def _largest(audit: Audit) -> Iterable[str]:
         return
     _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
     yield (
-        f"Larger errors remain possible where rows are few: on average up to {over_all} points over "
-        "all "
-        f"rows, and up to {most} in some {parts} {sure}."
+        f"Larger errors remain possible where rows are few: on average up to {over_all} points "
+        f"over all rows, and up to {most} in some {parts} {sure}."
     )
 
 
@@ -369,8 +372,7 @@ def certainty(audit: Audit) -> str:
     if controls.startswith("false discovery rate"):
         return (
             f"Adjusted by {audit.correction!r}: of the errors found, a share of at most "
-            f"{audit.alpha:g} "
-            "is false on average."
+            f"{audit.alpha:g} is false on average."
         )
     rate = confidence_text(audit.alpha)
     draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
@@ -380,8 +382,7 @@ def certainty(audit: Audit) -> str:
     if audit.correction == "westfall_young":
         return (
             f"If the model is {true}, an audit like this reports an error in at most {rate} of "
-            "cases: the "
-            f"data are compared with {draws}, {checks} on the same ones."
+            f"cases: the data are compared with {draws}, {checks} on the same ones."
         )
     condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
     return (
@@ -529,7 +530,7 @@ def summary(audit: Audit) -> str:
     todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
     skipped = ["Not looked at"] if audit.skipped else []
     for entry in audit.skipped[:_SKIPPED]:
-        many = f" ({entry.rows:,} rows)" if entry.rows is not None else ""
+        many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
         skipped += row("", f"{entry.what}{many}: {entry.reason}")
     if (more := len(audit.skipped) - _SKIPPED) > 0:
         skipped += row("", f"and {more:,} more, in skipped")

@@ -103,4 +103,4 @@ def extent(weight: float, n_samples: int) -> str:
         most = "nearly all" if weight >= 0.9 * n_samples else "more than half of the"
         return f"{most} predictions"
     step = 10 ** max(0, len(f"{weight:.0f}") - 2)
-    return f"about {round(weight / step) * step:,} rows"
+    return f"about {counted(round(weight / step) * step, 'row')}"

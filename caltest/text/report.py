@@ -9,7 +9,7 @@ from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Part, View
 from caltest.text.audit import RARE
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
-from caltest.text.vocabulary import group_name, limit, view_name
+from caltest.text.vocabulary import capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -21,11 +21,6 @@ ICONS = {"material": "▲", "small": "◐", "found": "◆", "within": "●", "no
 def many(count: int) -> str:
     """Write a small number as a word."""
     return _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
-
-
-def capital(text: str) -> str:
-    """Return a sentence's beginning."""
-    return text[:1].upper() + text[1:]
 
 
 # ------------------------------------------------------------------ intervals

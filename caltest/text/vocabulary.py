@@ -34,11 +34,14 @@ _NAMED = 3  # groups or classes in one sentence
 def listed(names: Iterable[str]) -> str:
     """Return names as a sentence has them, the first few of many; those with commas are kept apart."""
     each = list(dict.fromkeys(names))
+    apart = any("," in name for name in each)
     if len(each) > _NAMED:
-        return f"{'; '.join(each[:_NAMED])}; and {len(each) - _NAMED:,} more"
-    if len(each) > 1 and any("=" in name for name in each):
-        return "; ".join(each)
-    return " and ".join([", ".join(each[:-1]), each[-1]]) if len(each) > 1 else "".join(each)
+        each = [*each[:_NAMED], f"{len(each) - _NAMED:,} more"]
+    if len(each) < 2:
+        return "".join(each)
+    if apart:
+        return f"{'; '.join(each[:-1])}; and {each[-1]}"
+    return f"{', '.join(each[:-1])} and {each[-1]}"
 
 
 def limit(audit: Audit) -> str | None:
