@@ -25,6 +25,7 @@ from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.data import Sample
 from caltest.forms import Side
 from caltest.pvalues import reaching
+from caltest.statistics import STATISTICS, Statistic
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -274,7 +275,7 @@ def views_of(
 
 
 def _registered(statistic: Statistic) -> str:
-    """Return the name of a statistic of the package; a function of the user's has none, whatever it is."""
+    """Return the name of a statistic of the package; a function of the user's has none."""
     return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
 
 
