@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from caltest.auditing import Group, View
-from caltest.text.audit import interval, too
+from caltest.text.sizes import interval, too
 from caltest.text.bounds import at_least, at_most, scores_between
 from caltest.text.localisation import extent
 from caltest.text.numbers import (

@@ -16,8 +16,8 @@ from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Histogram, Part, Reliability, View
 from caltest.report import axes
 from caltest.report.axes import Axis
-from caltest.text.audit import RARE
 from caltest.text.numbers import number
+from caltest.text.sizes import RARE
 
 
 class Size(NamedTuple):

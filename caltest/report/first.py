@@ -14,6 +14,7 @@ from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.advice import advice
 from caltest.text.numbers import counted
+from caltest.text.sizes import size
 from caltest.text.vocabulary import capital, event_name, group_name, lens_name, view_name
 
 _ROWS = 9  # of the table of slices
@@ -61,7 +62,7 @@ def first_screen(
         chip=sentence(chip),
         why=sentence(why),
         headline=sentence(words.headline(audit)),
-        size=sentence(words.size(audit)),
+        size=sentence(size(audit)),
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=_chance(audit) if subject is None else _figure(audit, subject),

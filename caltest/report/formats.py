@@ -29,6 +29,7 @@ from caltest.report.first import first_screen, sentence
 from caltest.report.summary import summarise
 from caltest.text import audit as words
 from caltest.text.numbers import counted
+from caltest.text.sizes import finding_of_rest
 from caltest.text.vocabulary import lens_name
 
 #: The suffixes of every format, the usual one first.
@@ -365,8 +366,8 @@ def _junit(audit: Audit) -> str:
     """Return one test suite, with a test case for each hypothesis and for what was skipped."""
     settled = 1 if audit.impossible else 0
     counts = {
-        "tests": str(settled + len(audit.checks) + len(audit.skipped)),
-        "failures": str(settled + len(audit.found)),
+        "tests": str(settled + audit.n_checks + len(audit.skipped)),
+        "failures": str(settled + len(audit.found) + sum(rest.found for rest in audit.rests)),
         "errors": "0",
         "skipped": str(len(audit.skipped)),
     }
@@ -409,6 +410,11 @@ def _junit(audit: Audit) -> str:
                 f"p = {check.pvalue:.6g}, adjusted for all hypotheses {check.adjusted:.6g}, "
                 f"alpha = {audit.alpha:g}"
             )
+    for rest in audit.rests:
+        parent = rest.parent.label if rest.parent else "all rows"
+        where = case(f"caltest.{rest.lens}", f"{parent} without {rest.group.label}: mean")
+        if rest.found:
+            fail(where, sentence(finding_of_rest(rest, audit)))
     for each in audit.skipped:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
         where = case("caltest.skipped", f"{each.what}{rows}")

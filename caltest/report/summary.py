@@ -21,7 +21,7 @@ from caltest.text.numbers import (
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import capital, group_name, limit, narrow_name
+from caltest.text.vocabulary import capital, group_name, limit, narrow_name, view_name
 
 _CHECKS, _VIEWS, _RESTS, _SKIPPED = 300, 200, 100, 50  # rows of tables
 _LISTED = 10  # views in a comment
@@ -58,8 +58,8 @@ def summarise(
         chance_note=captions.CHANCE,
         pictures=[_picture(view, audit) for view in pictured],
         checks=[_check_row(check, audit) for check in checks[:_CHECKS]],
-        found=len(audit.found),
-        all_checks=len(audit.checks),
+        found=len(audit.found) + sum(rest.found for rest in audit.rests),
+        all_checks=audit.n_checks,
         more_checks=max(len(checks) - _CHECKS, 0),
         views=[_view_row(view, audit) for view in sized[:_VIEWS]],
         more_views=max(len(sized) - _VIEWS, 0),
@@ -159,15 +159,17 @@ def _view_row(view: View, audit: Audit) -> SimpleNamespace:
 
 def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     predicted, observed = map(captions.share, (rest.predicted, rest.observed))
+    view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
+    several = len({each.lens for each in audit.rests}) > 1
     return SimpleNamespace(
-        group=name(group_name(rest.group)),
+        group=name(view_name(view) if several else group_name(rest.group)),
         parent=name("all rows" if rest.parent is None else group_name(rest.parent)),
-        lens=rest.lens,
         rows=f"{rest.rows:,}",
         n_rows=rest.rows,
         predicted=predicted,
         observed=observed,
         error=signed_points(rest.error),
+        ends=" to ".join(outward_points(rest.low, rest.high)),
         raw=(rest.predicted, rest.observed, rest.error, rest.adjusted_pvalue),
         adjusted=pvalue(rest.adjusted_pvalue, audit.alpha),
         found=rest.found,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from caltest.auditing.result import Audit
@@ -86,6 +87,15 @@ def _of_two_classes(audit: Audit) -> str:
     isotonic = "With thousands of rows isotonic regression is an alternative (kept off 0 and 1)"
     if fit is None:
         return f"{logistic}. {isotonic}."
+    if not (math.isfinite(fit.slope) and math.isfinite(fit.slope_se)):
+        return (
+            "no recalibration can be fitted to these rows, of one label or separated: check the labels."
+        )
+    if fit.slope <= DEVIATIONS * fit.slope_se:
+        return (
+            "the predictions hardly tell events from others, or order them the wrong way, which no "
+            "recalibration can fix: check the labels and the inputs, and refit."
+        )
 
     def text(value: float, error: float) -> str:
         return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
@@ -125,9 +135,10 @@ def _of_more_classes(audit: Audit) -> str:
     ) or next((each.shape for each in overall if each.event is None and each.shape), None)
     classes = [each for each in overall if each.lens.startswith("class:") and each.direction]
     if top and not classes:
+        of_top = any(each.lens == "top_label" and each.direction for each in overall)
         return (
-            f"{_HELD_OUT}. It is {TENDS[top]} in its top class; temperature scaling is the first thing "
-            "to try."
+            f"{_HELD_OUT}. It is {TENDS[top]}{' in its top class' if of_top else ''}; temperature "
+            "scaling is the first thing to try."
         )
     if not classes:
         return (

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Cumulative, Part, View
-from caltest.text.audit import RARE
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
+from caltest.text.sizes import RARE
 from caltest.text.vocabulary import capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -35,15 +35,9 @@ def side(audit: Audit, low: float | None, high: float | None) -> str | None:
 
 def inside(audit: Audit, of: View | Part) -> bool:
     """Whether an interval lies inside the limit; False where there is none."""
-    low, high, predicted = of.low, of.high, of.predicted
-    if low is None or high is None or predicted is None:
+    if of.low is None or of.high is None or of.predicted is None:
         return False
-    if audit.materiality is not None:
-        return -audit.materiality <= low and high <= audit.materiality
-    ratio = audit.materiality_ratio
-    if ratio is None:
-        return False
-    return predicted - low <= ratio * predicted and predicted <= ratio * (predicted - high)
+    return audit.against_limit(of.predicted, of.low, of.high) == "inside"
 
 
 def ratio_ends(of: View | Part) -> tuple[float, float]:
@@ -169,6 +163,8 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
             text = f"{', '.join(ways)}, on average."
         elif audit.rejected:
             text = f"no single {one} of the predictions is shown to be wrong."
+        elif any(part.low > 0.0 or part.high < 0.0 for part in parts):
+            text = f"no error was found, though some intervals of {several} exclude zero."
         else:
             text = f"no {one} of the predictions is shown to be wrong."
     about = _about(audit, view)
@@ -237,6 +233,9 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
     told = [(view, side(audit, view.low, view.high)) for view in views]
     wrong = [(view, way) for view, way in told if way]
     plural = {"class": "classes"}.get(noun, f"{noun}s")
+    excluded = any((view.low or 0.0) > 0.0 or (view.high or 0.0) < 0.0 for view in views)
+    if not wrong and not audit.rejected and excluded:
+        return "No error was found, though some intervals exclude zero."
     if not wrong:
         wrong_how = "too high or too low on average" if audit.rejected else "wrong"
         return f"No {noun} is shown to be {wrong_how}."
@@ -266,7 +265,9 @@ def rows_title(audit: Audit, view: View) -> str:
     if way:
         return f"All rows: {way} on average."
     if audit.rejected:
-        return "Right on average, wrong for some predictions."
+        return "Not shown to be wrong on average; wrong for some predictions."
+    if (view.low or 0.0) > 0.0 or (view.high or 0.0) < 0.0:
+        return "No error was found, though the interval of the mean excludes zero."
     return "The mean of all rows is not shown to be wrong."
 
 

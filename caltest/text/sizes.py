@@ -1,0 +1,355 @@
+"""How large an audit's errors are, in words: sizes with intervals, where else, what may remain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from caltest._visible import shown_column, shown_value
+from caltest.auditing.result import Audit
+from caltest.auditing.views import Part, Rest, View
+from caltest.text.numbers import (
+    about_points,
+    confidence_text,
+    counted,
+    outward_points,
+    percents,
+    points,
+)
+from caltest.text.vocabulary import (
+    WRONG,
+    capital,
+    group_name,
+    lens_name,
+    limit,
+    listed,
+    subject,
+    view_name,
+    where,
+)
+
+RARE = 0.05  # predicted and observed rates below which an error is told as a ratio
+_TOLD_RATIO = 1.25
+
+
+def left_over(audit: Audit) -> tuple[View, str]:
+    """Return what is found where no check of a view is: a lens, and in which rows a group leaves."""
+    rest = min(audit.rests, key=lambda each: each.adjusted_pvalue)
+    return next(each for each in audit.views if each.key == (rest.lens, rest.group)), left_by(rest)
+
+
+def left_by(rest: Rest) -> str:
+    """Return which rows a group leaves, as the end of a sentence."""
+    (left,) = set(rest.group.conditions) - set(rest.parent.conditions if rest.parent else ())
+    start = f"{where(rest.parent)} and" if rest.parent else " where"
+    return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
+
+
+def exceeds(audit: Audit, of: View | Part | Rest) -> bool:
+    """Whether the interval of an error lies beyond the limit."""
+    if of.predicted is None or of.low is None or of.high is None:
+        return False
+    return audit.against_limit(of.predicted, of.low, of.high) == "beyond"
+
+
+def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
+    """Return what is furthest beyond the limit: a view, a part of one, or what a group leaves."""
+    every: list[tuple[float, View | Rest, Part | None]] = []
+    for view in audit.views:
+        if view.low is not None and view.high is not None:
+            every.append((max(view.low, -view.high), view, None))
+            every += [(max(part.low, -part.high), view, part) for part in view.parts]
+    every += [(max(rest.low, -rest.high), rest, None) for rest in audit.rests]
+    found = [one for one in every if exceeds(audit, one[2] or one[1])]
+    _, whole, part = max(found, key=lambda one: (isinstance(one[1], View), one[0]))
+    return whole, part
+
+
+def impossible_rows(audit: Audit) -> str:
+    """Return in how many rows a label of probability 0 was observed."""
+    rows = counted(audit.impossible, "row")
+    certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
+    return f"In {rows} the model {certain}gave probability 0 to what was then observed"
+
+
+def impossible(audit: Audit) -> str | None:
+    """Return in how many rows a label of probability 0 was observed; None if in none."""
+    return f"{impossible_rows(audit)}." if audit.impossible else None
+
+
+def rates(view: View | Part) -> tuple[float, float]:
+    """Return what is predicted on average, and what was observed; 0 without an event."""
+    return view.predicted or 0.0, view.observed or 0.0
+
+
+def is_rare(view: View) -> bool:
+    """Say whether an error of a view is told as a ratio, and its rates per 1,000."""
+    low, high = sorted(rates(view))
+    return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
+
+
+def too(view: View) -> str:
+    """Return which way and by how much a view's mean is wrong, of one with a direction."""
+    side, (predicted, observed) = WRONG[view.direction or ""], rates(view)
+    if is_rare(view):
+        times_observed = predicted / observed
+        number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
+        return f"{side}: about {number} times the observed rate"
+    return f"about {about_points(abs(predicted - observed))} {side}"
+
+
+def interval(view: View | Part | Rest, confidence: float) -> str:
+    """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
+    low, high = view.low or 0.0, view.high or 0.0
+    sure = f"({confidence_text(confidence)} confidence)"
+    if low > 0.0 or high < 0.0:
+        ends = outward_points(*sorted((abs(low), abs(high))))
+        return f"between {ends[0]} and {ends[1]} points {'too high' if low > 0.0 else 'too low'} {sure}"
+    under, over = outward_points(low, high)
+    return f"between {under.lstrip('−')} points too low and {over} points too high {sure}"
+
+
+def times(view: View, confidence: float) -> str:
+    """Return between which multiples of the true rate a rare event's prediction lies."""
+    predicted, low, high = view.predicted or 0.0, view.low or 0.0, view.high or 0.0
+    sure = f"({confidence_text(confidence)} confidence)"
+    least = f"{math.floor(100.0 * predicted / (predicted - low)) / 100.0:.2f}"
+    if high >= predicted:  # the true rate may be 0
+        return f"at least {least} times the true rate {sure}"
+    most = f"{math.ceil(100.0 * predicted / (predicted - high)) / 100.0:,.2f}"
+    return f"between {least} and {most} times the true rate {sure}"
+
+
+def size(audit: Audit) -> str:
+    """Return the paragraph below the headline: the size, and where else."""
+    texts: list[str] = []
+    view = audit.worst
+    if audit.rejected and audit.impossible and audit.found:
+        texts.append(f"{impossible_rows(audit)}.")
+    if audit.verdict in ("small", "within"):
+        texts += [*_largest(audit), *_halves(audit)]
+        if audit.verdict == "small":
+            texts.append(f"{audit.n_samples:,} rows are enough to prove even so small an error.")
+    elif view is not None:
+        texts.append(_sizes(view, audit))
+        if audit.verdict == "material" and not exceeds(audit, view):
+            texts.append(_size_beyond(audit))
+        else:
+            texts += _worst_part(view)
+        texts += _elsewhere(view, audit)
+    elif audit.rejected:
+        strongest = audit.found[0].view if audit.found else None
+        halves = list(_halves(audit))
+        texts += halves
+        if strongest is not None and strongest.event is not None:
+            texts.append(_sizes(strongest, audit, counts=not halves))
+        texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
+        if audit.verdict == "material":
+            texts.append(_size_beyond(audit))
+        elif not audit.found and audit.rests:
+            texts.append(
+                finding_of_rest(min(audit.rests, key=lambda each: each.adjusted_pvalue), audit)
+            )
+    else:
+        texts += [*_would_have_been_found(audit), *_largest(audit)]
+    if audit.verdict == "found" and limit(audit):
+        texts += _undecided(audit)
+    return " ".join(texts)
+
+
+def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
+    predicted, observed = percents(*rates(view), 1)
+    means = f"Predicted {predicted}, observed {observed}"
+    if not counts:
+        return f"On average: {means[:1].lower()}{means[1:]}."
+    expected, seen = (rate * view.rows for rate in rates(view))
+    rows = counted(view.rows, "row")
+    events = (
+        f"Of {rows} the model expected {counted(round(expected), 'event')}; {seen:,.0f} "
+        f"{'was' if round(seen) == 1 else 'were'} observed."
+    )
+    if view.lens == "top_label":
+        events = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
+    told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
+    return f"{means}: {told}. {events}"
+
+
+def finding_of_rest(rest: Rest, audit: Audit) -> str:
+    """Return what was found in the rows that a group leaves, as a sentence."""
+    predicted, observed = percents(rest.predicted, rest.observed, 1)
+    rows = counted(rest.rows, "row")
+    told = interval(rest, audit.confidence)
+    return f"Predicted {predicted}, observed {observed} in these {rows}: {told}."
+
+
+def _size_beyond(audit: Audit) -> str:
+    """Tell what is beyond the limit, where the mean that is told is not."""
+    whole, part = beyond(audit)
+    if isinstance(whole, Rest):
+        return finding_of_rest(whole, audit)
+    predicted, observed = percents(*rates(part or whole), 1)
+    ends = " to ".join(dict.fromkeys(percents(part.start, part.end))) if part else ""
+    rows = f"predictions from {ends}" if part else "these rows"
+    rows += f" in {group_name(whole.group)}" if whole.group else ""
+    return (
+        f"Beyond your limit: in {rows}, predicted {predicted}, observed {observed}, "
+        f"{interval(part or whole, audit.confidence)}."
+    )
+
+
+_STRIKING = 1.5  # times the mean error, from where on a part of a view is told besides
+
+
+def _worst_part(view: View) -> Iterable[str]:
+    """Tell the tenth or fifth that is furthest off, if it is much further off than the mean."""
+    finest = [part for part in view.parts if part.of > 2]
+    part = max(finest, key=lambda each: max(each.low, -each.high), default=None)
+    if part is None or is_rare(view) or max(part.low, -part.high) < _STRIKING * abs(view.error or 0.0):
+        return
+    name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
+    predicted, observed = percents(part.predicted, part.observed)
+    noun = PARTS[part.of]
+    if name:
+        rows = f"the {noun} of these rows with the {name} predictions"
+    else:
+        rows = f"the {noun} with predictions from {' to '.join(percents(part.start, part.end))}"
+    yield f"It differs by prediction: in {rows}, predicted {predicted}, observed {observed}."
+
+
+def _undecided(audit: Audit) -> Iterable[str]:
+    """Say where an error beyond the limit remains possible, though none is shown."""
+    every: list[tuple[float, View, Part | None]] = []
+    for view in audit.views:
+        if view.low is not None and view.high is not None:
+            every.append((max(-view.low, view.high), view, None))
+            every += [(max(-part.low, part.high), view, part) for part in view.parts]
+    if not every:
+        return
+    far, view, within = max(every, key=lambda one: one[0])
+    _, most = outward_points(0.0, far)
+    name = group_name(view.group)
+    if audit.n_classes > 2:
+        name = f"the predictions of {view_name(view)}" if within else view_name(view)
+    part = f"a {PARTS[within.of]} of " if within else ""
+    yield (
+        f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows one of up "
+        f"to {most} points remains possible (in {part}{name})."
+    )
+
+
+#: What parts are called.
+PARTS = {10: "tenth", 5: "fifth", 2: "half"}
+
+
+def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
+    """Say which groups include the worst one and are wrong with it, and that others are not found."""
+    found = {check.view.key for check in audit.found}
+    own = set(view.group.conditions) if view.group else set()
+    alike = [each for each in audit.views if each.lens == view.lens and each.key != view.key]
+    around = [
+        each
+        for each in alike
+        if each.direction == view.direction
+        and each.key in found
+        and (each.group is None or set(each.group.conditions) < own)
+    ]
+    if view.group and around:
+        side = WRONG[view.direction or ""]
+        names = listed(group_name(each.group) for each in around)
+        yield f"{capital(side)} only because they contain these rows: {names}."
+    others = [
+        each
+        for each in alike
+        if each not in around and each.group and not own <= set(each.group.conditions)
+    ]
+    worse = [each for each in others if each.key in found and each.direction]
+    groups = {each.group for each in others}
+    if view.group and others and not any(group in groups for _, group in found):
+        yield "No error was found in the other groups."
+    elif worse and view.group is None:
+        yield f"Errors were found in {counted(len(worse), 'group')} too."
+    elif worse:
+        yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
+
+
+_ANYTHING = 0.5  # an interval this wide tells nothing
+
+
+def _looked_at(audit: Audit) -> str | None:
+    """Return what has intervals, as "tenth of the predictions or group": what is there, no more."""
+    of = {part.of for view in audit.views for part in view.parts}
+    nouns = ["tenth of the predictions"] if 10 in of else ["part of the predictions"] if 2 in of else []
+    if any(view.low is not None and view.lens.startswith("class:") for view in audit.views):
+        nouns.append("class")
+    if any(view.low is not None and view.group for view in audit.views):
+        nouns.append("group")
+        nouns += ["fifth of a group"] if 5 in of else []
+    if not nouns:
+        return None
+    text = " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
+    return f"{text} looked at" if audit.skipped else text
+
+
+def _largest(audit: Audit) -> Iterable[str]:
+    """Say how large an average error can be: of all parts that have intervals, and of all rows."""
+    if audit.at_most is None:
+        return
+    _, most = outward_points(0.0, audit.at_most)
+    sure = f"({confidence_text(audit.confidence)} confidence)"
+    parts = _looked_at(audit)
+    if parts is None:
+        return
+    if audit.rejected or audit.verdict == "within":
+        yield f"No {parts} is wrong by more than {most} points on average {sure}."
+        return
+    whole = next((view for view in audit.views if view.low is not None and view.group is None), None)
+    if whole is None:
+        return
+    _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
+    yield (
+        f"Larger errors remain possible where rows are few: on average up to {over_all} points "
+        f"over all rows, and up to {most} in some {parts} {sure}."
+    )
+
+
+def _halves(audit: Audit) -> Iterable[str]:
+    """Tell the halves of all rows, if both are proved wrong, in opposite directions."""
+    view = next((each for each in audit.views if each.group is None and each.parts), None)
+    halves = [part for part in (view.parts if view else ()) if part.of == 2]
+    even = len(halves) == 2 and abs(halves[0].rows - halves[1].rows) <= 0.2 * audit.n_samples
+    if view and even and all(part.low > 0.0 or part.high < 0.0 for part in halves):
+        if (halves[0].low > 0.0) == (halves[1].low > 0.0):
+            return
+        lower, upper = (
+            f"{about_points(abs(part.error), 'point')} {'too high' if part.low > 0.0 else 'too low'} "
+            f"({' to '.join(outward_points(*sorted((abs(part.low), abs(part.high)))))})"
+            for part in halves
+        )
+        sure = confidence_text(audit.confidence)
+        of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
+        both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
+        both = f"{of}{both}" if of else capital(both)
+        yield f"{both}, with {sure} confidence."
+
+
+def at_least(view: View | None, audit: Audit) -> str | None:
+    """Return how wrong some predictions are at least, as a sentence; None if nothing is proved."""
+    sides = [] if view is None else [("over", view.at_least_over), ("under", view.at_least_under)]
+    texts = [
+        f"{'some predictions are' if not k else 'others'} at least {points(bound)} {WRONG[side]}"
+        for k, (side, bound) in enumerate((side, bound) for side, bound in sides if bound)
+    ]
+    if not texts:
+        return None
+    return f"{capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
+
+
+def _would_have_been_found(audit: Audit) -> Iterable[str]:
+    told = audit.sensitivity
+    if told is None or told.error is None:
+        return
+    view = audit.views[told.view]
+    yield (
+        f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
+        f"throughout{where(view.group)}, this audit would have found it 4 times in 5."
+    )
