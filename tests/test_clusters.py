@@ -168,16 +168,16 @@ def test_features_held_or_not_are_the_same(monkeypatch):
     form = UnbiasedSKCE(approximation="nystrom", rank=20).fitted(predictions).given(predictions)
     signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
     clusters = Clusters(CODES, 30)
-    held = form.signed(LABELS, clusters)
     monkeypatch.setattr(low_rank, "_MOST_HELD", 1)
     streamed = form.signed(LABELS, clusters)
-    assert type(held) is not type(streamed)
+    held = streamed.held()
     assert streamed.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
     assert streamed.squares == pytest.approx(held.squares)
-    monkeypatch.setattr(low_rank, "_MOST_HELD", 2**20)
-    monkeypatch.setattr(low_rank, "_USUAL", 1e9)  # draws, of which each pays for pairs of clusters
-    pairs = form.signed(LABELS, clusters)
-    assert pairs.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+    whole = streamed.paired()
+    assert whole.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+    assert whole.squares == pytest.approx(held.squares)
+    of_rows = form.pairs.signed(LABELS, clusters)
+    assert of_rows.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
 
 
 def test_columns_of_several_views_share_the_signs():
