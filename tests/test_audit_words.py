@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import audits
 import numpy as np
 import pytest
 from audited import LIGHT, calibrated, one_bad_group
@@ -174,6 +175,32 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     assert small.headline.endswith(" slightly wrong, but inside your limit of 90 points.")
     for each in (audit, crossed, small):
         assert each.headline in " ".join(str(each).split())
+
+
+@pytest.mark.parametrize(
+    ("audit", "text"),
+    [
+        (
+            lambda: audits.binary(-0.05, materiality=0.06),
+            r"your limit of 6 points; for lack of rows one of up to \d+\.\d points remains possible "
+            r"\(in a fifth of sex = ., age = \w+\)\.$",
+        ),
+        (
+            lambda: audits.audit(materiality=0.2),
+            r"one of up to \d+\.\d points remains possible \(in a fifth of the predictions of the top "
+            r"class in region = \w+\)\.$",
+        ),
+        (
+            lambda: audits.rare(ratio=1.1, materiality_ratio=1.25),
+            r"your limit of a factor of 1\.25; for lack of rows a factor of up to \d+\.\d\d remains "
+            r"possible \(in a tenth of all rows\)\.$",
+        ),
+    ],
+)
+def test_an_undecided_error_is_told_with_the_largest_that_remains_possible(audit, text):
+    made = audit()
+    assert made.verdict == "found"
+    assert re.search(text, words.size(made))
 
 
 # ------------------------------------------------------------------ impossible labels

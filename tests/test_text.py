@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from caltest.auditing import Group, View
-from caltest.text.sizes import interval, too
+from caltest.text.audit import interval, times, too
 from caltest.text.bounds import at_least, at_most, scores_between
 from caltest.text.localisation import extent
 from caltest.text.numbers import (
@@ -18,15 +18,18 @@ from caltest.text.numbers import (
     number,
     outward_points,
     page,
+    paragraph,
     percent,
     percents,
     points,
     pvalue,
+    row,
     signed_points,
 )
 from caltest.text.vocabulary import (
     group_name,
     lens_name,
+    listed,
     narrow_name,
     shown_event,
     subject,
@@ -115,6 +118,20 @@ WRITTEN = [
     (where, (CROSSED.group,), " where region_of_the_world is north and sex is F"),
     (group_name, (None,), "all rows"),
     (group_name, (CROSSED.group,), "region_of_the_world = north, sex = F"),
+    (listed, (["cat"],), "cat"),
+    (listed, (["cat", "dog", "cat"],), "cat and dog"),
+    (listed, (["cat", "dog", "owl", "bee", "ant"],), "cat, dog, owl and 2 more"),
+    (listed, (["sex = F", "sex = F, age = old"],), "sex = F; and sex = F, age = old"),
+    (
+        times,
+        (replace(RISK, low=0.005, high=0.012), 0.95),
+        "between 1.33 and 2.50 times the true rate (95% confidence)",
+    ),
+    (
+        times,
+        (replace(RISK, low=0.005, high=0.02), 0.95),
+        "at least 1.33 times the true rate (95% confidence)",
+    ),
     (shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
     (shown_event, ("sepsis? yes",), "“sepsis? yes”"),
     (too, (TOP,), "about 7 percentage points too high"),
@@ -141,6 +158,13 @@ WRITTEN = [
 @pytest.mark.parametrize(("write", "given", "text"), WRITTEN)
 def test_written(write, given, text):
     assert write(*given) == text
+
+
+def test_lines_are_not_broken_at_hyphens():
+    text = " ".join(["held-out"] * 40)
+    for lines in (paragraph(text), row("data", text)):
+        assert len(lines) > 2
+        assert not any(line.endswith("-") for line in lines)
 
 
 def test_a_page_is_lines_that_obey_nobody():

@@ -574,3 +574,51 @@ def test_workers_change_no_number(statistic):
         for jobs in (1, 2)
     )
     assert one.to_dict(draws=True) == two.to_dict(draws=True)
+
+
+# ------------------------------------------------------------------ pictures
+
+
+@pytest.mark.parametrize("curve", ["binned", "corp"])
+def test_reliability_of_rows_that_count(curve):
+    import matplotlib.pyplot as plt
+
+    rule = {"binning": binning.EqualWidth(4)} if curve == "binned" else {}
+    display = caltest.ReliabilityDisplay.from_predictions(
+        P, Y, curve=curve, weights=WEIGHTS, n_resamples=199, rng=0, **rule
+    )
+    (panel,) = display.panels
+    if curve == "binned":
+        table = caltest.bin_table(P, Y, bins=4, weights=WEIGHTS).dropna().iloc[:-1]
+        assert panel.observed == pytest.approx(table["frequency"].to_numpy())
+        assert panel.predicted == pytest.approx(table["confidence"].to_numpy())
+    name = "mcb_brier" if curve == "corp" else ECE(binning.EqualWidth(4))
+    assert panel.result.statistic == pytest.approx(estimate(name, P, Y, WEIGHTS))
+    plt.close(display.figure_)
+    counts = np.where(np.arange(60) % 3 == 0, 2, 1)
+    again = np.repeat(np.arange(60), counts)
+    one = caltest.ReliabilityDisplay.from_predictions(
+        P, Y, curve=curve, weights=counts, n_resamples=99, rng=0, **rule
+    )
+    two = caltest.ReliabilityDisplay.from_predictions(
+        P[again], Y[again], curve=curve, n_resamples=99, rng=0, **rule
+    )
+    assert one.panels[0].observed == pytest.approx(two.panels[0].observed)
+    plt.close("all")
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("curve", ["binned", "corp"])
+def test_bands_of_rows_that_count_keep_their_level(curve):
+    import matplotlib.pyplot as plt
+
+    left = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p, w = rng.random(100), rng.exponential(size=100)
+        display = caltest.ReliabilityDisplay.from_predictions(
+            p, rng.random(100) < p, curve=curve, weights=w, n_resamples=99, rng=seed, confidence=0.9
+        )
+        left.append(display.panels[0].outside.any())
+        plt.close("all")
+    assert np.mean(left) <= binomial_limits(200, 0.1)[1]

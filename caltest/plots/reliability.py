@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -17,8 +17,9 @@ from caltest._parallel import Workers
 from caltest._sampling import DRAWS, LabelSampler, Rng, seed_of
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.binning import Binning, ConsistencyBand, EqualMass, reliability_curve, share_bands
-from caltest.data import Rows, Sample, sample
+from caltest.binning import Binning, ConsistencyBand, EqualMass, curve_of_rows, share_bands
+from caltest.data import Rows, Sample, sample, without_zeros
+from caltest.data.clusters import refuse_clusters
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
@@ -35,7 +36,6 @@ from caltest.plots.display import (
     event_labels,
     is_narrow,
     legend_below,
-    refuse_weights,
     rows_of,
 )
 from caltest.plots.panel import Panel, draw_panel
@@ -112,6 +112,7 @@ class ReliabilityDisplay(Display):
         binning: Binning | None = None,
         curve: Curve = "binned",
         confidence: float = 0.95,
+        weights: object = None,
         n_resamples: int = 999,
         rng: Rng = None,
         n_jobs: int | None = None,
@@ -138,9 +139,12 @@ class ReliabilityDisplay(Display):
         confidence
             Of the bands. Default 0.95. With several panels, the simultaneous band holds for all
             together: each panel's leaves out a share (1 − confidence) / panels.
+        weights
+            What every row counts, as in :func:`caltest.test`: shares, means and bins of equal mass are
+            then of rows as they count. Bars below show rows. Default None: all rows count alike.
         n_resamples
             Label draws: for the p-value, and for the bands of the isotonic curve. The bands of the
-            binned curve are computed without drawing. Default 999.
+            binned curve are computed without drawing, but for rows with weights. Default 999.
         rng, n_jobs
             As in :func:`caltest.test`.
         ax
@@ -187,8 +191,8 @@ class ReliabilityDisplay(Display):
         choose("curve", curve, _CURVES)
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        whole = sample(probs, labels)
-        refuse_weights(whole.rows)
+        whole, _ = without_zeros(sample(probs, labels, weights=weights))
+        refuse_clusters(whole.rows.clusters, "the band of a picture")
         lenses = _lenses(lens, classes, whole.rows)
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
@@ -374,42 +378,71 @@ def _panel(
         rng=seed,
         n_jobs=workers.n_jobs,
     )
-    probs, scores = view.rows.probs, view.rows.probs[:, 1]
+    scores, weights = view.rows.probs[:, 1], view.rows.weights
+    sampler = LabelSampler.of(view.rows.probs, seed)
+
+    def drawn_bands(
+        observed: Array, curves: Callable[[int, int], Array]
+    ) -> tuple[ConsistencyBand, ConsistencyBand]:
+        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
+        draws = np.concatenate(list(workers.map(curves, tasks, "label draws")))
+        return curve_bands(observed, draws, *levels)
+
     shown = event_labels(view.rows, lens)
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
     if binning:
-        curve = reliability_curve(probs, view.labels, binning)
-        bands = share_bands(scores, curve.cells, *levels)
-        return Panel(*shown, curve.predicted, curve.observed, curve.counts, None, *bands, **last)
+        curve = curve_of_rows(view.rows, view.labels, binning)
+        observed = curve.observed
+        if weights is None:
+            bands = share_bands(scores, curve.cells, *levels)
+        else:
+            observed = np.round(observed, _DECIMALS)
+            bands = drawn_bands(observed, partial(_drawn_shares, sampler, curve.cells, weights))
+        return Panel(*shown, curve.predicted, observed, curve.counts, None, *bands, **last)
     values, group = np.unique(scores, return_inverse=True)
     group = group.reshape(-1)
-    sizes = np.bincount(group).astype(np.float64)
+    sizes = np.bincount(group, weights=weights).astype(np.float64)
     grid = np.arange(len(values))
     if len(values) > 2 * _GRID:  # evenly by rank, and evenly along the axis
         ranks = np.linspace(0, len(values) - 1, _GRID).round().astype(np.intp)
         places = np.searchsorted(values, np.linspace(values[0], values[-1], _GRID))
         grid = np.unique(np.concatenate([ranks, places]))
-    fit = _fit(group, sizes, view.labels)
-    curves = partial(_drawn_curves, LabelSampler.of(probs, seed), group, sizes, grid)
-    tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
-    draws = np.concatenate(list(workers.map(curves, tasks, "label draws")))
-    bands = curve_bands(fit[grid], draws, *levels)
+    fit = _fit(group, sizes, weights, view.labels)
+    curves = partial(_drawn_curves, sampler, group, sizes, weights, grid)
+    bands = drawn_bands(fit[grid], curves)
     steps = np.flatnonzero(np.diff(np.round(fit, _DECIMALS)))
     ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
     fitted = np.round(fit[grid], _DECIMALS)
     return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
 
 
-def _fit(group: Indices, sizes: Array, labels: NDArray[np.integer]) -> Array:
+def _fit(group: Indices, sizes: Array, weights: Array | None, labels: NDArray[np.integer]) -> Array:
     """Return the isotonic regression of the labels on the scores, tied scores pooled."""
-    events = np.bincount(group, weights=labels, minlength=len(sizes))
+    counted = labels if weights is None else weights * labels
+    events = np.bincount(group, weights=counted, minlength=len(sizes))
     return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
 
 
 def _drawn_curves(
-    sampler: LabelSampler, group: Indices, sizes: Array, grid: Indices, start: int, stop: int
+    sampler: LabelSampler,
+    group: Indices,
+    sizes: Array,
+    weights: Array | None,
+    grid: Indices,
+    start: int,
+    stop: int,
 ) -> Array:
-    return np.stack([_fit(group, sizes, labels)[grid] for labels in sampler.draw(start, stop)])
+    drawn = sampler.draw(start, stop)
+    return np.stack([_fit(group, sizes, weights, labels)[grid] for labels in drawn])
+
+
+def _drawn_shares(
+    sampler: LabelSampler, cells: Indices, weights: Array, start: int, stop: int
+) -> Array:
+    """Return the shares of events in every bin, as rows count, (draws, K)."""
+    whole = np.bincount(cells, weights=weights)
+    drawn = sampler.draw(start, stop)
+    return np.stack([np.bincount(cells, weights=weights * labels) for labels in drawn]) / whole
 
 
 def curve_bands(

@@ -221,20 +221,35 @@ def _undecided(audit: Audit) -> Iterable[str]:
     every: list[tuple[float, View, Part | None]] = []
     for view in audit.views:
         if view.low is not None and view.high is not None:
-            every.append((max(-view.low, view.high), view, None))
-            every += [(max(-part.low, part.high), view, part) for part in view.parts]
+            every.append((_farthest(view, audit), view, None))
+            every += [(_farthest(part, audit), view, part) for part in view.parts]
     if not every:
         return
     far, view, within = max(every, key=lambda one: one[0])
-    _, most = outward_points(0.0, far)
+    if audit.materiality is not None:
+        remains = f"one of up to {outward_points(0.0, far)[1]} points remains possible"
+    elif far < math.inf:
+        remains = f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f} remains possible"
+    else:
+        remains = "no factor is ruled out"
     name = group_name(view.group)
     if audit.n_classes > 2:
         name = f"the predictions of {view_name(view)}" if within else view_name(view)
     part = f"a {PARTS[within.of]} of " if within else ""
     yield (
-        f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows one of up "
-        f"to {most} points remains possible (in {part}{name})."
+        f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows "
+        f"{remains} (in {part}{name})."
     )
+
+
+def _farthest(of: View | Part, audit: Audit) -> float:
+    """Return the largest error that an interval holds: in points, or as a ratio."""
+    predicted, low, high = of.predicted or 0.0, of.low or 0.0, of.high or 0.0
+    if audit.materiality_ratio is None:
+        return max(-low, high)
+    if high >= predicted or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
+        return math.inf
+    return max(predicted / (predicted - high), (predicted - low) / predicted)
 
 
 #: What parts are called.
