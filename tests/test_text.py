@@ -18,10 +18,12 @@ from caltest.text.numbers import (
     number,
     outward_points,
     page,
+    paragraph,
     percent,
     percents,
     points,
     pvalue,
+    row,
     signed_points,
 )
 from caltest.text.vocabulary import (
@@ -156,6 +158,13 @@ WRITTEN = [
 @pytest.mark.parametrize(("write", "given", "text"), WRITTEN)
 def test_written(write, given, text):
     assert write(*given) == text
+
+
+def test_lines_are_not_broken_at_hyphens():
+    text = " ".join(["held-out"] * 40)
+    for lines in (paragraph(text), row("data", text)):
+        assert len(lines) > 2
+        assert not any(line.endswith("-") for line in lines)
 
 
 def test_a_page_is_lines_that_obey_nobody():
