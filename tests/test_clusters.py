@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest import InputError
+from caltest._parallel import Workers
 from caltest._sampling import DRAWS, SignSampler
 from caltest.cli import app
 from caltest.data import Rows, sample
@@ -23,6 +24,7 @@ from caltest.forms import Clusters, HasSigns
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
+from caltest.resampling import Column, LabelView, sign_draws, signed_columns, table
 from caltest.statistics import ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
 
@@ -166,16 +168,47 @@ def test_features_held_or_not_are_the_same(monkeypatch):
     form = UnbiasedSKCE(approximation="nystrom", rank=20).fitted(predictions).given(predictions)
     signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
     clusters = Clusters(CODES, 30)
-    held = form.signed(LABELS, clusters)
     monkeypatch.setattr(low_rank, "_MOST_HELD", 1)
     streamed = form.signed(LABELS, clusters)
-    assert type(held) is not type(streamed)
+    held = streamed.held()
     assert streamed.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
     assert streamed.squares == pytest.approx(held.squares)
-    monkeypatch.setattr(low_rank, "_MOST_HELD", 2**20)
-    monkeypatch.setattr(low_rank, "_USUAL", 1e9)  # draws, of which each pays for pairs of clusters
-    pairs = form.signed(LABELS, clusters)
-    assert pairs.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+    whole = streamed.paired()
+    assert whole.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+    assert whole.squares == pytest.approx(held.squares)
+    of_rows = form.pairs.signed(LABELS, clusters)
+    assert of_rows.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
+
+
+def test_columns_of_several_views_share_the_signs():
+    """As an audit asks: some rows, in which some clusters are not, and a lens; one table."""
+    whole = sample(PROBS, LABELS, weights=WEIGHTS)
+    lens = find_lens("top_label")
+    rows = np.flatnonzero((CODES % 3 == 0) & (PROBS[:, 0] > 0.2))
+    part, top = whole.rows.take(rows), lens.reduce(whole.rows)
+
+    def reduce(labels, _):
+        return lens.reducer(whole.rows)(labels)
+
+    ecd, esce = STATISTICS["ecd"](), STATISTICS["esce"]()
+    columns = [
+        Column(LabelView(), ecd.given(whole.rows)),
+        Column(LabelView(rows=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
+        Column(LabelView(rows=rows, reduce=reduce), esce.given(top.take(rows))),
+    ]
+    signed = signed_columns(columns, LABELS, CODES, WEIGHTS)
+    draws = sign_draws(signed, 30, 70, seed=3)
+    values = table(signed, draws, Workers())
+    assert values.shape == (71, 3)
+    options = {"clusters": CODES[rows], "weights": WEIGHTS[rows]}
+    some = PROBS[rows], LABELS[rows]
+    expected = caltest.estimate(*some, UnbiasedSKCE(Exponential(0.5)), **options)
+    assert values[0, 1] == pytest.approx(expected, rel=1e-9)
+    assert values[0, 2] == pytest.approx(caltest.estimate(*some, "esce", **options), rel=1e-9)
+    signs = SignSampler(30, 3).draw(0, 70)
+    error = (WEIGHTS * (lens.reducer(whole.rows)(LABELS) - top.probs[:, 1]))[rows]
+    turned = signs[:, CODES[rows]] @ error / WEIGHTS[rows].sum()
+    assert values[1:, 2] == pytest.approx(turned, rel=1e-9)
 
 
 # ------------------------------------------------------------------ few clusters

@@ -47,7 +47,7 @@ _HELD = 2**22  # sums of features held at a time: 32 MiB
 _STAYING = 2**17  # sums of a draw that stay in the second-level cache, while rows are added
 _MOST_ROWS = 2**16  # whose numbers two bytes tell apart
 _USUAL = 1000  # draws
-_MOST_HELD = 2**26  # numbers of clusters: 512 MiB
+_MOST_HELD = 2**25  # numbers of clusters: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +113,13 @@ class FeatureSquares(HasSigns, HasMoments, HasLeadingSum, Additive):
         return leading_sum(self.probs, images)
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        """Choose what takes the fewest operations: sums by cluster, or pairs of clusters."""
+        """Choose what takes the fewest operations: sums by cluster, or pairs of clusters or rows."""
         (n, m), f = self.probs.shape, self.features.shape[1]
         count, width = clusters.count, m * f
-        sums, pairs = count * width * (_USUAL + n / count), 0.5 * n**2 * (m + f) + count**2 * _USUAL
-        if pairs < sums and count**2 <= _MOST_HELD and not are_computed(self.features):
+        may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
+        sums, pairs = (count if may_hold else n) * width * _USUAL, count**2 * (0.5 * width + _USUAL)
+        of_rows = 0.5 * n**2 * (m + f) + count**2 * _USUAL
+        if may_pair and of_rows < min(sums, pairs) and not are_computed(self.features):
             return self.pairs.signed(labels, clusters)
         scale = self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
@@ -129,7 +131,9 @@ class FeatureSquares(HasSigns, HasMoments, HasLeadingSum, Additive):
         whole = SignedFeatures(
             residuals, self.features, clusters, scale, self.diagonal, self.resolution
         )
-        return whole.held() if count * width <= _MOST_HELD else whole
+        if may_pair and pairs < sums:
+            return whole.paired()
+        return whole.held() if may_hold else whole
 
     @cached_property
     def _own(self) -> Array:

@@ -16,7 +16,7 @@ one cluster add under H0.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -336,30 +336,47 @@ class SignedFeatures(Signed):
 
     def held(self) -> SignedSums:
         """Return the same with the sums of all clusters held."""
-        sums = np.zeros((self.clusters.count, self.width))
-        for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
-            codes = self.clusters.codes[rows]
-            sums += _membership(codes, self.clusters.count) @ self._joint(rows)
+        sums = np.empty((self.clusters.count, self.width))
+        for clusters, part in self._of_clusters(slice(None)):
+            sums[clusters] = part
         own = 0.0 if self.keeps_own else float(np.vdot(sums, sums))
         finish = partial(_squared_norms, self.scale, own)
         return SignedSums(sums, finish, even=True, rounding=self.rounding)
 
+    def paired(self) -> SignedPairs:
+        """Return the same by pairs of clusters, some classes at a time."""
+        m, count = self.residuals.shape[1], self.clusters.count
+        pairs = np.zeros((count, count))
+        for classes in blocks(m, max(1, _HELD // (count * self.features.shape[1]))):
+            sums = np.concatenate([part for _, part in self._of_clusters(classes)])
+            pairs += sums @ sums.T
+        return SignedPairs.of(pairs, self.scale, self.keeps_own, self.rounding)
+
+    def _of_clusters(self, classes: slice) -> Iterator[tuple[slice, Array]]:
+        """Yield Σ_{i∈g} D_i ⊗ ψ_i of some classes for as many clusters at a time as fit."""
+        codes, count = self.clusters.codes, self.clusters.count
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=count))
+        residuals = self.residuals[:, classes]
+        width = residuals.shape[1] * self.features.shape[1]
+        start = first = 0
+        while start < count:
+            most = max(1, _HELD // self.features.shape[1])
+            stop = max(start + 1, int(np.searchsorted(ends, first + most, side="right")))
+            stop = min(stop, start + max(1, 4 * _HELD // width))
+            rows = order[first : ends[stop - 1]]
+            features = np.asarray(self.features[rows], dtype=np.float64)
+            own, sums, place = residuals[rows], np.empty((stop - start, width)), 0
+            for number, end in enumerate(ends[start:stop] - first):
+                sums[number] = (own[place:end].T @ features[place:end]).ravel()
+                place = int(end)
+            yield slice(start, stop), sums
+            start, first = stop, int(ends[stop - 1])
+
     @cached_property
     def squares(self) -> Array:
-        codes = self.clusters.codes
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=self.clusters.count))
-        found, start, at_once = np.zeros(self.clusters.count), 0, max(1, _HELD // self.width)
-        while start < self.clusters.count:  # as many whole clusters as there is room for
-            first = 0 if start == 0 else int(ends[start - 1])
-            stop = max(start + 1, int(np.searchsorted(ends, first + at_once, side="right")))
-            total = np.zeros((stop - start, self.width))
-            for part in blocks(int(ends[stop - 1]) - first, at_once):
-                rows = order[first + part.start : first + part.stop]
-                total += _membership(codes[rows] - start, len(total)) @ self._joint(rows)
-            found[start:stop] = np.einsum("gk,gk->g", total, total)
-            start = stop
-        return found
+        parts = [np.einsum("gk,gk->g", p, p) for _, p in self._of_clusters(slice(None))]
+        return np.concatenate(parts)
 
     def of_signs(self, signs: Array) -> Array:
         total = np.zeros((len(signs), self.width))

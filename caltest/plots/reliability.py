@@ -19,6 +19,7 @@ from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, EqualMass, curve_of_rows, share_bands
 from caltest.data import Rows, Sample, sample, without_zeros
+from caltest.data.clusters import refuse_clusters
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
@@ -191,6 +192,7 @@ class ReliabilityDisplay(Display):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         whole, _ = without_zeros(sample(probs, labels, weights=weights))
+        refuse_clusters(whole.rows.clusters, "the band of a picture")
         lenses = _lenses(lens, classes, whole.rows)
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
