@@ -241,9 +241,10 @@ def test_levels_that_few_clusters_cannot_reach_are_said():
 
 
 def test_few_clusters_in_effect_are_said():
-    assert any("few clusters" in note for note in run("ecd").warnings)
+    assert any("Few clusters make up 'skce_uq', 'ecd'" in note for note in run("omnibus").warnings)
+    assert any("Few clusters make up 'ecd': " in note for note in run("ecd").warnings)
     probs, labels, codes = clustered(300, 2, 3, 0.3, 1)
-    assert not any("few clusters" in note for note in run("ks", probs, labels, codes).warnings)
+    assert not any("Few clusters" in note for note in run("ks", probs, labels, codes).warnings)
 
 
 def test_exact_where_cluster_sums_are_symmetric():
@@ -344,6 +345,16 @@ def test_clusters_stay_with_their_rows():
     assert rows.take(np.array([8, 1, 119])).clusters.tolist() == [2, 0, 29]
     assert find_lens("top_label").reduce(rows).clusters is not None
     assert caltest.test(rows, LABELS, "ecd", n_resamples=49, rng=0).null == "cluster_signs"
+
+
+def test_two_clusters_at_least_must_count():
+    weights = np.where(CODES == 3, 1.0, 0.0)
+    with pytest.raises(InputError, match="one cluster alone"):
+        run("ecd", weights=weights)
+    weights = np.where(CODES < 6, WEIGHTS, 0.0)
+    kept = CODES < 6
+    some = run("ecd", PROBS[kept], LABELS[kept], CODES[kept], weights=WEIGHTS[kept])
+    assert run("ecd", weights=weights).pvalue == some.pvalue
 
 
 def test_an_index_that_differs_is_refused():

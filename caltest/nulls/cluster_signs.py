@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 
 from caltest._arguments import arguments
 from caltest.data import Rows
+from caltest.data.containers import listed
 from caltest.forms import Combined, Form, HasSigns, Signed
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
 from caltest.nulls.monte_carlo import parts_of
@@ -98,10 +99,12 @@ class ClusterSigns(Null):
                 f"p-value can be below {least:.3g}."
             )
             found = replace(found, pvalue_interval=(found.pvalue, found.pvalue))
-        effective = min(cast("Signed", column.form).effective for column in columns)
-        if effective < _FEWEST:
+        effective = [cast("Signed", column.form).effective for column in columns]
+        if min(effective) < _FEWEST:
+            names = form.names if isinstance(form, Combined) else (question.statistic.name,)
+            few = listed(n for n, e in zip(names, effective, strict=True) if e < _FEWEST)
             notes.append(
-                f"What counts sits in few clusters, {effective:.0f} of {count} in effect; with fewer "
-                f"than {_FEWEST} the p-value may be too small (null='one_per_cluster' is exact)."
+                f"Few clusters make up {few}: {min(effective):.0f} of {count} in effect. With fewer "
+                f"than {_FEWEST} p-values may be too small; null='one_per_cluster' is exact."
             )
         return replace(found, notes=tuple(notes))

@@ -35,12 +35,19 @@ def summary(result: CalibrationResult) -> str:
         ("tested", tested),
         ("statistic", f"{shown(result.name)} = {statistic(result):.6g}  ({result.measures})"),
     ]
-    options = {k: v for k, v in result.parameters.items() if k not in ("effective_n", "clusters")}
+    apart = ("effective_n", "clusters", "sampling_rates")
+    options = {k: v for k, v in result.parameters.items() if k not in apart}
     if options:
         rows.append(("with", ", ".join(f"{k} {short(v)}" for k, v in options.items())))
     if "effective_n" in result.parameters:
         effective = f"effective n = {result.parameters['effective_n']:,.0f} of {result.n_samples:,}"
         rows.append(("weights", effective))
+    if "sampling_rates" in result.parameters:
+        kept = ", ".join(
+            f"{100.0 * rate:.3g}% of class {shown(str(which))}"
+            for which, rate in result.parameters["sampling_rates"].items()
+        )
+        rows.append(("rows kept", f"{kept}; predictions are as they are meant of these"))
     if "rounding" in result.parameters:
         rows.append(("stated", rounded(result.parameters["rounding"], result.parameters["summed"])))
     worth = GUARANTEES[result.guarantee]
