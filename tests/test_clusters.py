@@ -25,7 +25,7 @@ from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
 from caltest.resampling import Column, LabelView, sign_draws, signed_columns, table
-from caltest.statistics import ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
+from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
 
 def clustered(clusters, size, classes, correlation, seed, temperature=1.0):
@@ -429,6 +429,21 @@ def test_one_row_a_cluster_fits_any_statistic(statistic):
     found = run(statistic, null=OnePerCluster(choices=3), n_resamples=19)
     assert (found.null, found.guarantee) == ("one_per_cluster", "exact")
     assert 2 / 20 <= found.pvalue <= 1.0
+
+
+def test_one_row_a_cluster_looks_at_no_other_row():
+    """Bandwidths and groups are those of the rows chosen; what is not chosen may be anything."""
+    calls = []
+
+    class Seen(UnbiasedSKCE):
+        def fitted(self, predictions):
+            calls.append(predictions.n_samples)
+            return super().fitted(predictions)
+
+    run(Seen(), null=OnePerCluster(choices=2), n_resamples=9)
+    assert calls[-2:] == [30, 30]
+    measure = CKCE(groups=np.arange(len(LABELS)) % 2)
+    assert 0.0 < run(measure, null=OnePerCluster(choices=2), n_resamples=9).pvalue <= 1.0
 
 
 def test_one_row_a_cluster_takes_functions():
