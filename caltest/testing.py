@@ -288,12 +288,13 @@ def test(
                 },
                 claim=claim(event(lens_label, view.rows), sides, error),
             )
-        measure, form = _fixed(measure, view.rows)
+        unfitted, (measure, form) = measure, _fixed(measure, view.rows)
         _check_fit(measure, chosen, form, looked)
         work = form.work(chosen.label_vectors(draws))
         _announce(measure, work, view.rows.n_samples, workers, chosen)
         question = Question(
             statistic=measure,
+            asked=unfitted,
             form=form,
             rows=view.rows,
             labels=view.labels,

@@ -25,7 +25,7 @@ from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
 from caltest.resampling import Column, LabelView, sign_draws, signed_columns, table
-from caltest.statistics import ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
+from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
 
 def clustered(clusters, size, classes, correlation, seed, temperature=1.0):
@@ -241,9 +241,10 @@ def test_levels_that_few_clusters_cannot_reach_are_said():
 
 
 def test_few_clusters_in_effect_are_said():
-    assert any("few clusters" in note for note in run("ecd").warnings)
+    assert any("Few clusters make up 'skce_uq', 'ecd'" in note for note in run("omnibus").warnings)
+    assert any("Few clusters make up 'ecd': " in note for note in run("ecd").warnings)
     probs, labels, codes = clustered(300, 2, 3, 0.3, 1)
-    assert not any("few clusters" in note for note in run("ks", probs, labels, codes).warnings)
+    assert not any("Few clusters" in note for note in run("ks", probs, labels, codes).warnings)
 
 
 def test_exact_where_cluster_sums_are_symmetric():
@@ -346,6 +347,16 @@ def test_clusters_stay_with_their_rows():
     assert caltest.test(rows, LABELS, "ecd", n_resamples=49, rng=0).null == "cluster_signs"
 
 
+def test_two_clusters_at_least_must_count():
+    weights = np.where(CODES == 3, 1.0, 0.0)
+    with pytest.raises(InputError, match="one cluster alone"):
+        run("ecd", weights=weights)
+    weights = np.where(CODES < 6, WEIGHTS, 0.0)
+    kept = CODES < 6
+    some = run("ecd", PROBS[kept], LABELS[kept], CODES[kept], weights=WEIGHTS[kept])
+    assert run("ecd", weights=weights).pvalue == some.pvalue
+
+
 def test_an_index_that_differs_is_refused():
     probs, clusters = pd.Series([0.2, 0.4, 0.6], [0, 1, 2]), pd.Series([1, 1, 2], [0, 2, 1])
     with pytest.raises(InputError, match="indexes of probs and clusters differ"):
@@ -418,6 +429,21 @@ def test_one_row_a_cluster_fits_any_statistic(statistic):
     found = run(statistic, null=OnePerCluster(choices=3), n_resamples=19)
     assert (found.null, found.guarantee) == ("one_per_cluster", "exact")
     assert 2 / 20 <= found.pvalue <= 1.0
+
+
+def test_one_row_a_cluster_looks_at_no_other_row():
+    """Bandwidths and groups are those of the rows chosen; what is not chosen may be anything."""
+    calls = []
+
+    class Seen(UnbiasedSKCE):
+        def fitted(self, predictions):
+            calls.append(predictions.n_samples)
+            return super().fitted(predictions)
+
+    run(Seen(), null=OnePerCluster(choices=2), n_resamples=9)
+    assert calls[-2:] == [30, 30]
+    measure = CKCE(groups=np.arange(len(LABELS)) % 2)
+    assert 0.0 < run(measure, null=OnePerCluster(choices=2), n_resamples=9).pvalue <= 1.0
 
 
 def test_one_row_a_cluster_takes_functions():

@@ -622,3 +622,54 @@ def test_bands_of_rows_that_count_keep_their_level(curve):
         left.append(display.panels[0].outside.any())
         plt.close("all")
     assert np.mean(left) <= binomial_limits(200, 0.1)[1]
+
+
+# ------------------------------------------------------------------ extremes
+
+EXTREMES = {
+    "two rows": ([[0.6, 0.4], [0.3, 0.7]], [0, 1]),
+    "all equal": (np.full((20, 2), 0.5), [0, 1] * 10),
+    "certain and right": (np.eye(2)[[0, 1] * 10], [0, 1] * 10),
+    "certain and wrong": (np.eye(2)[[0, 1] * 10], [1, 0] * 10),
+    "one class": (np.tile([0.9, 0.1], (20, 1)), [0] * 20),
+    "saturated": (np.tile([1.0 - 1e-12, 1e-12], (20, 1)), [0] * 20),
+    "many classes": (dirichlet(20, 40, 1), np.arange(20)),
+}
+UNEVEN = {
+    "a power": lambda n: 10.0 ** np.linspace(-12, 12, n),
+    "one row": lambda n: np.where(np.arange(n) == 0, 1e9, 1.0),
+    "tiny": lambda n: 1e-300 * (1.0 + np.arange(n)),
+    "huge": lambda n: 1e300 * (1.0 + np.arange(n)),
+    "beyond": lambda n: np.where(np.arange(n) == 0, 1e300, 1e-300),
+}
+
+
+@pytest.mark.parametrize("spread", UNEVEN)
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_extremes(statistic, spread):
+    """No warning, no p-value outside (0, 1]; refusals are InputErrors."""
+    for case, (probs, labels) in EXTREMES.items():
+        weights = UNEVEN[spread](len(labels))
+        for null in NULLS:
+            if NULLS[null].of_clusters:
+                continue
+            options = {"null": null, "weights": weights, "n_resamples": 19, "rng": 0}
+            try:
+                result = caltest.test(probs, labels, statistic, **options)
+            except InputError:
+                continue
+            assert 0.0 < result.pvalue <= 1.0, (case, null)
+            if case in ("certain and right", "saturated") and null in ("monte_carlo", "moments"):
+                assert result.pvalue > 0.99, (case, null)
+
+
+@pytest.mark.parametrize("lens", ["top_label", "class:1", "top:2", "sorted"])
+@pytest.mark.parametrize("statistic", ["omnibus", "skce_uq", "ckce", "ece", "ecd"])
+def test_weights_go_through_lenses(statistic, lens):
+    whole = sample(PROBS, LABELS, weights=WEIGHTS)
+    seen = find_lens(lens).view(whole)
+    options = {"statistic": statistic, "n_resamples": 19, "rng": 3}
+    found = caltest.test(PROBS, LABELS, lens=lens, weights=WEIGHTS, **options)
+    direct = caltest.test(seen.rows, seen.labels, **options)
+    assert (found.statistic, found.pvalue) == pytest.approx((direct.statistic, direct.pvalue))
+    assert found.parameters["effective_n"] == direct.parameters["effective_n"]

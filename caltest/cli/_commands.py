@@ -61,7 +61,12 @@ def test(
         ),
     ] = None,
     null: Annotated[
-        str | None, option("NAME", "Where the p-value comes from; see below.  [default: monte_carlo]")
+        str | None,
+        option(
+            "NAME",
+            "Where the p-value comes from; see below.  [default: monte_carlo; with clusters, "
+            "cluster_signs]",
+        ),
     ] = None,
     lens: LensName = None,
     approximation: Annotated[

@@ -57,6 +57,7 @@ from caltest.forms.weights import (
     incomplete_cholesky,
     rounded,
     scaled,
+    scaled_rows,
 )
 
 __all__ = [
@@ -121,4 +122,5 @@ __all__ = [
     "incomplete_cholesky",
     "rounded",
     "scaled",
+    "scaled_rows",
 ]

@@ -29,6 +29,7 @@ from caltest.kernels.radial import fourier_features
 
 # Sums of 2^10 numbers of 2^13 steps are exact in the 24 binary digits of single precision.
 _STEPS = 2**13
+_EVEN = 32.0  # times the mean of what rows count: with a larger one, features are not rounded
 
 
 class Features(Protocol):
@@ -121,7 +122,20 @@ class ScaledFeatures:
         return self.features.shape
 
     def __getitem__(self, rows: Any) -> Array:
-        return self.features[rows] * self.by[rows, None]
+        return scaled_rows(self.features[rows], self.by[rows])
+
+
+def scaled_rows(features: Array, by: Array) -> Array:
+    """Return features of which those of row i count s_i times.
+
+    Those that were rounded are rounded anew, unless a few rows count so much that little would be left
+    of the others.
+    """
+    values = features * by[:, None]
+    largest = float(np.abs(values).max(initial=0.0))
+    if features.dtype != np.float32 or largest == 0.0 or by.max() > _EVEN * by.mean():
+        return values
+    return rounded(values, largest)
 
 
 def rounded(features: Array, largest: float) -> Array:

@@ -56,6 +56,8 @@ class Question:
         Who does the work.
     value
         The observed value, where it is known. Default None: computed where a null asks for it.
+    asked
+        The statistic before its rules were fitted to all rows. Default None: not known.
     """
 
     statistic: Statistic
@@ -67,6 +69,7 @@ class Question:
     seed: int
     workers: Workers
     value: float | None = None
+    asked: Statistic | None = None
 
     @cached_property
     def observed(self) -> float:

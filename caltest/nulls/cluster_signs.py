@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 
 from caltest._arguments import arguments
 from caltest.data import Rows
+from caltest.data.containers import listed
 from caltest.forms import Combined, Form, HasSigns, Signed
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
 from caltest.nulls.monte_carlo import parts_of
@@ -46,13 +47,13 @@ class ClusterSigns(Null):
 
     >>> import numpy as np
     >>> import caltest
-    >>> scans = caltest.simulation.tempered(50, 2, temperature=1.0, rng=0)
+    >>> scans = caltest.simulation.tempered(50, (1, 1), temperature=1.0, rng=0)
     >>> probs, labels = np.repeat(scans.probs, 4, axis=0), np.repeat(scans.labels, 4)
     >>> which = np.repeat(np.arange(50), 4)
-    >>> caltest.test(probs, labels, "ecd", rng=0).pvalue < 0.2
-    False
-    >>> caltest.test(probs, labels, "ecd", clusters=which, rng=0).null
-    'cluster_signs'
+    >>> caltest.test(probs, labels, "ecd", rng=0).pvalue
+    0.004
+    >>> caltest.test(probs, labels, "ecd", clusters=which, rng=0).pvalue
+    0.114
     """
 
     name: ClassVar[str] = "cluster_signs"
@@ -98,10 +99,12 @@ class ClusterSigns(Null):
                 f"p-value can be below {least:.3g}."
             )
             found = replace(found, pvalue_interval=(found.pvalue, found.pvalue))
-        effective = min(cast("Signed", column.form).effective for column in columns)
-        if effective < _FEWEST:
+        effective = [cast("Signed", column.form).effective for column in columns]
+        if min(effective) < _FEWEST:
+            names = form.names if isinstance(form, Combined) else (question.statistic.name,)
+            few = listed(n for n, e in zip(names, effective, strict=True) if e < _FEWEST)
             notes.append(
-                f"What counts sits in few clusters, {effective:.0f} of {count} in effect; with fewer "
-                f"than {_FEWEST} the p-value may be too small (null='one_per_cluster' is exact)."
+                f"Few clusters make up {few}: {min(effective):.0f} of {count} in effect. With fewer "
+                f"than {_FEWEST} p-values may be too small; null='one_per_cluster' is exact."
             )
         return replace(found, notes=tuple(notes))

@@ -33,8 +33,8 @@ from caltest.forms import (
     Term,
     UStatistic,
     incomplete_cholesky,
-    rounded,
     scaled,
+    scaled_rows,
 )
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order, representatives
@@ -64,7 +64,6 @@ Those of more rows are fitted to some, evenly spaced in an order that hangs on t
 and rounded, to be added up fast.
 """
 
-_EVEN = 32.0  # times the mean weight: with larger ones, features are not rounded
 FULL_ROWS, FULL_SIZE = 5000, 4e8
 """Rows n, and n² m, up to which "auto" takes the kernel itself: 999 draws take some two seconds.
 
@@ -154,18 +153,10 @@ class LowRank:
 
 
 def _counted(features: Features, weights: NDArray[np.float64]) -> Features:
-    """Return features of rows that count differently.
-
-    Those that were rounded are rounded anew, unless a few rows count so much that little would be left
-    of the others; what is computed later is not rounded.
-    """
-    if isinstance(features, RoundedFeatures):
-        values = features.values * weights[:, None]
-        if weights.max() <= _EVEN * weights.mean():
-            return RoundedFeatures(rounded(values, float(np.abs(values).max())))
-        return values
-    if isinstance(features, np.ndarray):
-        return features * weights[:, None]
+    """Return features of rows that count differently; what is held stays held."""
+    if isinstance(features, RoundedFeatures | np.ndarray):
+        values = scaled_rows(features[:], weights)
+        return RoundedFeatures(values) if values.dtype == np.float32 else values
     return ScaledFeatures(features, weights)
 
 

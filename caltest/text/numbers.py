@@ -241,12 +241,18 @@ def page(
 def row(name: str, text: str) -> list[str]:
     """Return the lines of a row of a table: a name, and a text that may wrap."""
     whole = message(text, _PARAGRAPH)
-    return textwrap.wrap(whole, _WIDTH, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
+    return textwrap.wrap(
+        whole,
+        _WIDTH,
+        initial_indent=f"  {name:<11}",
+        subsequent_indent=" " * 13,
+        break_on_hyphens=False,
+    )
 
 
 def paragraph(text: str) -> list[str]:
     """Return the lines of a paragraph."""
-    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH)
+    return textwrap.wrap(message(text, _PARAGRAPH), _WIDTH, break_on_hyphens=False)
 
 
 def through(lens: str | None) -> str:
