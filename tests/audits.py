@@ -10,7 +10,7 @@ from scipy.special import ndtr
 import caltest
 from caltest.auditing.diagrams import histogram
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.auditing.sizes import Design, Family, binned_error, cut
 from caltest.auditing.views import (
     Check,
     Condition,
@@ -62,7 +62,7 @@ def view(lens, event, of, scores, labels, family, place=None):
     if event is None:
         return View(lens, None, of, len(scores))
     low, high = family.interval(float(scores.mean()), len(scores), int(labels.sum()))
-    parts = family.parts(scores, labels, cut(scores, of is None))
+    parts = family.parts(scores, labels, cut(scores, of is None), Design())
     bins = np.array_split(np.arange(len(scores)), 8)
     predicted = np.array([scores[rows].mean() for rows in bins])
     observed = np.array([labels[rows].mean() for rows in bins])
@@ -216,7 +216,8 @@ def binary(error=-0.08, rows=8000, columns=("sex", "age"), **changes):
         for parent in each.group.parents() if each.group else ():
             left = masks[parent] & ~masks[each.group]
             means = float(scores[left].mean()), float(labels[left].mean())
-            rest = Rest(each.lens, each.group, parent, int(left.sum()), *means, 1.0, False)
+            ends = family.interval(means[0], int(left.sum()), round(means[1] * left.sum()))
+            rest = Rest(each.lens, each.group, parent, int(left.sum()), *means, *ends, 1.0, False)
             p = chance(rest, 40.0)
             rests.append(replace(rest, adjusted_pvalue=p, found=p <= 0.05))
     settings = {"groups": columns, "rests": tuple(rests)}

@@ -121,7 +121,10 @@ def test_three_standard_errors_decide():
     known = for_maintainers(replace(audit, recalibration=replace(line, in_the_large_se=0.0999)))
     assert "an intercept on the logit scale, here −0.30 (standard error 0.1)." in known
     nothing = replace(line, slope=np.nan, slope_se=np.nan, in_the_large=np.nan, in_the_large_se=np.nan)
-    assert for_maintainers(replace(audit, recalibration=nothing)) == other
+    unfitted = for_maintainers(replace(audit, recalibration=nothing))
+    assert unfitted.startswith(f"{MAINTAINER}no recalibration can be fitted")
+    backwards = replace(line, slope=-0.5, slope_se=0.1)
+    assert "order them the wrong way" in for_maintainers(replace(audit, recalibration=backwards))
     assert for_maintainers(replace(audit, recalibration=None)) == f"{LOGISTIC}. {ISOTONIC}"
 
 
@@ -150,7 +153,7 @@ def test_labels_that_the_scores_separate():
     p = np.linspace(0.2, 0.8, 400)
     audit, text = advised(p, (p > 0.5).astype(int))
     assert audit.recalibration.separated
-    assert text.startswith(OTHER)
+    assert text.startswith(f"{MAINTAINER}no recalibration can be fitted")
 
 
 # ------------------------------------------------------------------ more classes

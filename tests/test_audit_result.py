@@ -233,7 +233,8 @@ def test_plain_data(wrong):
         "caltest", "versions", "verdict", "headline", "pvalue", "alpha", "rejected", "materiality",
         "materiality_ratio", "at_most", "tolerance", "rounding", "correction", "confidence",
         "n_samples", "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples",
-        "seed", "statistic", "call", "warnings", "impossible", "worst", "views", "checks", "rests",
+        "seed", "statistic", "call", "warnings", "impossible", "clusters", "effective_n",
+        "sampled", "worst", "views", "checks", "rests",
         "skipped", "sensitivity",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
@@ -339,5 +340,5 @@ def test_what_is_told_of_a_group():
     assert group.label == "sex = F, age = 65 and over"
     assert group.parents() == (Group.of(age="65 and over"), Group.of(sex="F"))
     assert Group.of(sex="F").parents() == (None,)
-    rest = Rest("canonical", group, group.parents()[0], 100, 0.25, 0.125, 0.5, False)
+    rest = Rest("canonical", group, group.parents()[0], 100, 0.25, 0.125, 0.0, 0.25, 0.5, False)
     assert rest.error == 0.125

@@ -313,10 +313,10 @@ def test_intervals_are_rounded_outwards_and_no_zero_has_a_sign():
     made = audits.binary()
     view = replace(made.views[0], low=-0.0976, high=-0.0591)
     check = replace(made.checks[0], view=view)
-    row = summarise(replace(made, views=(view,), checks=(check,))).views[0]
+    row = summarise(replace(made, views=(view,), checks=(check,), rests=())).views[0]
     assert row.interval == "−9.8 to −5.9"
     check = replace(made.checks[0], view=view, value=-0.0, expected=(-0.0, 0.03167))
-    row = summarise(replace(made, views=(view,), checks=(check,))).checks[0]
+    row = summarise(replace(made, views=(view,), checks=(check,), rests=())).checks[0]
     assert (row.value, row.expected) == ("0", "0 to 0.03167")
     for audit in (made, audits.slope(), audits.rare(), audits.binary(0.0)):
         text = Page(report.to_html(audit)).text("main")

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from caltest.auditing import Group, View
-from caltest.text.audit import interval, times, too
 from caltest.text.bounds import at_least, at_most, scores_between
 from caltest.text.localisation import extent
 from caltest.text.numbers import (
@@ -26,6 +25,7 @@ from caltest.text.numbers import (
     row,
     signed_points,
 )
+from caltest.text.sizes import interval, times, too
 from caltest.text.vocabulary import (
     group_name,
     lens_name,

@@ -396,7 +396,7 @@ def check_resolution(
     alternatives: Sequence[Alternative], correction: str, alpha: float, n_resamples: int
 ) -> None:
     """Raise if the smallest p-value that so many draws can give would not be found at level alpha."""
-    sides = 2 if set(alternatives) == {"two-sided"} else 1
+    sides = 2 if "two-sided" in alternatives else 1
     count = len(alternatives)
 
     def enough(draws: int) -> bool:
@@ -417,8 +417,8 @@ def check_resolution(
     if needed > n_resamples:
         looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
         raise InputError(
-            "{argument} is {found}, with which no p-value{looks} can reach alpha = {alpha}; give at "
-            "least {high}.",
+            "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; give "
+            "at least {high}.",
             argument="n_resamples",
             found=n_resamples,
             looks=looks,

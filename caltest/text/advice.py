@@ -87,7 +87,7 @@ def _of_two_classes(audit: Audit) -> str:
     isotonic = "With thousands of rows isotonic regression is an alternative (kept off 0 and 1)"
     if fit is None:
         return f"{logistic}. {isotonic}."
-    if not (math.isfinite(fit.slope) and math.isfinite(fit.slope_se)):
+    if not math.isfinite(fit.slope):
         return (
             "no recalibration can be fitted to these rows, of one label or separated: check the labels."
         )
