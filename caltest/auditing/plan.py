@@ -417,8 +417,8 @@ def check_resolution(
     if needed > n_resamples:
         looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
         raise InputError(
-            "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; give "
-            "at least {high}.",
+            "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; "
+            "give at least {high}.",
             argument="n_resamples",
             found=n_resamples,
             looks=looks,

@@ -357,7 +357,7 @@ def _weaker(loaded: Config, typed: Mapping[str, Any], fail_on: str) -> str | Non
 
     given = {name: value for name, value in loaded.values.items() if name not in typed}
     limits = fail_on == "material"
-    blinded = {name: (name in given, "all that there are") for name in ("lens", "statistic")}
+    blinded = {name: (name in given, "several") for name in ("lens", "statistic")}
     tests = {
         **blinded,
         "fail-on": (given.get("fail-on") in ("never", "material"), "found"),
@@ -371,7 +371,8 @@ def _weaker(loaded: Config, typed: Mapping[str, Any], fail_on: str) -> str | Non
         "resamples": (given.get("resamples", N_RESAMPLES) < N_RESAMPLES, N_RESAMPLES),
     }
     found = [
-        f"{name} is {given[name]} (by default {default})"
+        f"{name} is {', '.join(each) if isinstance(each := given[name], tuple) else each} "
+        f"(by default {default})"
         for name, (weaker, default) in tests.items()
         if weaker
     ]
