@@ -49,9 +49,7 @@ __all__ = [
     "share_bands",
 ]
 
-_COUNT_UP_TO = (
-    32  # edges; with more, a binary search for every value is faster than a comparison an edge
-)
+_COUNT_UP_TO = 32  # edges; with more, a binary search a value is faster than comparing with each
 _ROUNDING = 1e-12  # of shares of the rows' weight
 _TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band

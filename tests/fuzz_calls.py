@@ -27,6 +27,8 @@ _TEST: Options = {
     "alternative": words("greater", "less", "two-sided", "over", "under"),
     "tolerance": sources("None", "0.0", ".1", ".9"),
     "rounding": sources("None", "None", ".05", "1", ".03"),
+    "weights": values.weights,
+    "sampling_rates": values.sampling_rates,
     **_LENS,
     **_CHEAP,
 }

@@ -421,6 +421,19 @@ fractions = sources(
 )
 counts = sources("1", "2", "3", "5", "19", "np.int64(4)", "np.uint8(7)", "np.array(3)", "4.0")
 hostile = sources(*HOSTILE)
+weights = sources(
+    "None", "None", "None", "range(1, N + 1)", "np.arange(1.0, N + 1)", "[1] * N", "[0] * N",
+    "[1] * (N - 1) + [0]", "[1e300, 1e-300] * N", "pd.Series(range(1, N + 1))", "[nan] * N",
+    "pl.Series([1.5] * (N - 1) + [2])", "[-1] * N", "['1'] * N", "[[1]] * (N - 1) + [[2]]",
+    "10.0 ** np.arange(N)", "np.arange(N) % 2", "[True] * (N - 1) + [False]", "[2**70] + [1] * (N - 1)",
+    "pa.array(range(N))", "np.float32(range(1, N + 1))", "[5e-324] * (N - 1) + [1e-323]", "1.5", "'w'",
+)  # fmt: skip
+sampling_rates = sources(
+    "None", "None", "{0: .1}", "{1: .5, 0: .2}", "{'a': .5}", "{'0': 1}", "{0: 0}", "{0: 1e-300}",
+    "{0: 2}", "{}",
+    "[.5]", "{5: .5}", "{nan: .5}", "{0: nan}", "{0: '.5'}", "{None: .5}", "{10**5000: 1}",
+    "{0: np.float32(.25)}", "{LongName(): .5}", "{0: True}", "{(): .5}",
+)  # fmt: skip
 groups = sources(
     "['a', 'b'] * (N // 2) + ['a'] * (N % 2)", "{'g': [0] * N}", "pd.DataFrame({'g': ['a'] * N})",
     "{'g': [None] * N, 'h': ['x'] * N}", "pd.Series([1.5] * N, name='s')", "{'\\x1b': ['\\u202e'] * N}",
