@@ -140,7 +140,7 @@ def audit(
     statistics
         A name, an object or a function, as in :func:`caltest.test`, or several: each looks through
         every lens that it fits; or a dict of them by lens. Default None: "skce_uq" and "ecd" of
-        probability vectors, "ks" and "ecd" of one probability, "scan" with a tolerance. "skce_uq"
+        probability vectors, "ks", "ecd" and "citl" of one probability, "scan" with a tolerance. "skce_uq"
         has a kernel of low rank where rows are many (``approximation="auto"`` of
         :class:`caltest.statistics.UnbiasedSKCE`), and is no default for more than 100 000 rows.
     alpha
@@ -185,10 +185,10 @@ def audit(
 
     *What is controlled.* If the model is calibrated, the chance of any finding is at most ``alpha``
     in every finite sample, ties aside exactly ``alpha``: whatever the statistics, users' functions
-    included. What is looked at hangs on predictions and groups only. If some hypotheses are false,
+    included. What is looked at depends on predictions and groups only. If some hypotheses are false,
     the chance that a true one is found is at most ``alpha`` too, where true means that, row by row
-    and given the full prediction and the groups, what the lens looks at comes true with the
-    probability that is said: then the draws have the joint law of all true ones ("subset
+    and given the full prediction and the groups, what the lens looks at has the predicted
+    probability: then the draws have the joint law of all true ones ("subset
     pivotality"), over all groups, and over lenses that look at single classes. A weaker reading of a
     lens, right on average over all rows of one *reduced* prediction though not given the full one,
     leaves the law of the other labels open; with "holm" (each p-value by itself, any dependence)
@@ -199,9 +199,9 @@ def audit(
     the latter is doubled. ``pvalue`` of the whole is the smallest adjusted one.
 
     *With a tolerance* each hypothesis has draws of its own, from the model within the tolerance that
-    is hardest to tell, and a seed that hangs on what it is; p-values are adjusted by "holm".
+    is hardest to tell, and a seed that depends on what it is; p-values are adjusted by "holm".
 
-    *A label of probability 0* is impossible under H0, and one that came true rejects it, whatever the
+    *A label of probability 0* is impossible under H0, and one that is observed rejects it, whatever the
     checks found: ``pvalue`` is then 1/(B + 1). With a tolerance above 0 it is a label like any other.
 
     *Sizes.* Every view of one probability (an event on all rows or in a group) has its mean error,
@@ -225,7 +225,7 @@ def audit(
     whole numbers, leave of alpha in some bins is used in others. That views share rows is not used.
 
     *Numbers stay.* A lens, group or statistic more leaves the draws, and so values and p-values
-    alone, of all others as they are; adjusted ones and bounds hang on how many there are.
+    alone, of all others as they are; adjusted ones, intervals and bounds depend on how many there are.
 
     References
     ----------

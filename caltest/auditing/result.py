@@ -34,7 +34,7 @@ class Audit(Result):
     Attributes
     ----------
     pvalue
-        Of the whole: the smallest adjusted p-value; 1/(B + 1) if a label came true that has
+        Of the whole: the smallest adjusted p-value; 1/(B + 1) if a label was observed that has
         probability 0. If all hypotheses are true, it is at most alpha with probability at most alpha.
     alpha
         Level of the whole.
