@@ -140,8 +140,8 @@ def audit(
     statistics
         A name, an object or a function, as in :func:`caltest.test`, or several: each looks through
         every lens that it fits; or a dict of them by lens. Default None: "skce_uq" and "ecd" of
-        probability vectors, "ks", "ecd" and "citl" of one probability, "scan" with a tolerance. "skce_uq"
-        has a kernel of low rank where rows are many (``approximation="auto"`` of
+        probability vectors, "ks", "ecd" and "citl" of one probability, "scan" with a tolerance.
+        "skce_uq" has a kernel of low rank where rows are many (``approximation="auto"`` of
         :class:`caltest.statistics.UnbiasedSKCE`), and is no default for more than 100 000 rows.
     alpha
         Level of the whole. Default 0.05.

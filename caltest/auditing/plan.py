@@ -257,7 +257,7 @@ MOST_HYPOTHESES = 3000
 MOST_FOR_KERNEL = 100_000
 
 #: Rows times hypotheses times draws up to which pairs of a class and a group are a default: of "ks" and
-#: "ecd", 1 to 4 ns each for classes that are seldom observed, 7 to 13 ns for others: minutes on one core.
+#: "ecd", 1 to 4 ns each for rare classes, 7 to 13 ns for others: minutes on one core.
 MOST_WORK = 3e10
 
 WESTFALL_YOUNG = "westfall_young"
