@@ -263,13 +263,6 @@ def test_a_result_is_one_line():
     assert all(len(each.splitlines()) == 1 and len(each) < 120 for each in lines.values())
 
 
-@pytest.mark.parametrize("display", ["CumulativeDisplay"])
-def test_rows_that_count_differently_are_not_drawn_as_if_they_did_not(display):
-    rows = caltest.data.sample(PROBS, LABELS, weights=np.linspace(0.5, 1.5, len(LABELS))).rows
-    with pytest.raises(InputError, match="the rows have weights"):
-        getattr(caltest, display).from_predictions(rows, LABELS)
-
-
 def test_drawing_changes_no_result():
     for name, result in results().items():
         before = json.dumps(result.to_dict(), default=repr)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, axes, check_draws, level_of_confidence
 from caltest._sampling import Rng
 from caltest._visible import quoted
-from caltest.data import sample
+from caltest.data import sample, without_zeros
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of
 from caltest.plots.display import (
@@ -28,7 +28,6 @@ from caltest.plots.display import (
     is_narrow,
     legend_below,
     lettering,
-    refuse_weights,
     tidy,
 )
 from caltest.results import CalibrationResult
@@ -107,6 +106,7 @@ class CumulativeDisplay(Display):
         *,
         lens: str | Lens | None = None,
         confidence: float = 0.95,
+        weights: object = None,
         n_resamples: int = 999,
         rng: Rng = None,
         n_jobs: int | None = None,
@@ -123,6 +123,9 @@ class CumulativeDisplay(Display):
             two classes. Default: class 1 of two classes, the top label of more.
         confidence
             Of the band. Default 0.95.
+        weights
+            What every row counts, as in :func:`caltest.test`: shares and differences are then of rows
+            as they count. Default None: all rows count alike.
         n_resamples
             Label draws, for the band and the p-value. Default 999.
         rng, n_jobs
@@ -163,8 +166,7 @@ class CumulativeDisplay(Display):
         """
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        whole = sample(probs, labels)
-        refuse_weights(whole.rows)
+        whole, _ = without_zeros(sample(probs, labels, weights=weights))
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole
         if view.rows.n_classes != 2:
@@ -175,17 +177,18 @@ class CumulativeDisplay(Display):
         result = test(
             whole.rows, whole.labels, "ks", lens=lens, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
         )
-        scores, counts = np.unique(view.rows.probs[:, 1], return_counts=True)
-        events = np.bincount(
-            np.searchsorted(scores, view.rows.probs[:, 1]), weights=view.labels, minlength=len(scores)
+        scores, places = np.unique(view.rows.probs[:, 1], return_inverse=True)
+        rows = view.rows.weighted(np.ones(view.rows.n_samples))
+        counts, events = (
+            np.bincount(places.reshape(-1), weights=each) for each in (rows, rows * view.labels)
         )
         differences = np.cumsum(counts * scores) - np.cumsum(events)
         draws = np.sort(np.asarray(result.null_distribution))
         critical = float(draws[-int((len(draws) + 1) * alpha + _ROUNDING)])
         title, predicted, _ = event_labels(view.rows, through)
         found = cls(
-            np.append(0.0, np.cumsum(counts) / len(view.labels)),
-            np.append(0.0, differences / len(view.labels)),
+            np.append(0.0, np.cumsum(counts) / rows.sum()),
+            np.append(0.0, differences / rows.sum()),
             scores,
             critical,
             result,
@@ -227,7 +230,8 @@ class CumulativeDisplay(Display):
         low, high = min(-limit, float(values.min())), max(limit, float(values.max()))
         room = max(0.06 * (high - low), 1e-9)
         ax.set(xlim=(0.0, 1.0), ylim=(low - room, high + room))
-        ax.set_xlabel("share of the rows, from the lowest prediction to the highest")
+        rows = "weight" if "effective_n" in result.parameters else "rows"
+        ax.set_xlabel(f"share of the {rows}, from the lowest prediction to the highest")
         ax.set_ylabel("predicted − observed, added up and\ndivided by all rows, points")
         tidy(ax, "both")
         shares = _TICKS if inches(ax)[0] / len(_TICKS) > _TICK_ROOM else _TICKS[::2]

@@ -21,7 +21,6 @@ from caltest._arguments import arguments, axes
 from caltest._visible import escaped, shown
 from caltest._writing import write_whole
 from caltest.data import Rows
-from caltest.data.clusters import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.plots.scales import LINEAR, Array, zoomed
@@ -195,16 +194,6 @@ class ResultDisplay(Display):
             Drawn.
         """
         return cls(result).plot(ax)
-
-
-def refuse_weights(rows: Rows) -> None:
-    """Raise if rows count differently: bands and bars of a picture count them alike."""
-    if rows.weights is not None:
-        raise InputError(
-            "the rows have weights, and this picture counts all rows alike; give predictions without "
-            "weights, or test with caltest.test."
-        )
-    refuse_clusters(rows.clusters, "the band of a picture")
 
 
 # ------------------------------------------------------------------ axes
