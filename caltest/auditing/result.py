@@ -172,27 +172,13 @@ class Audit(Result):
         is no limit; "within": none was found, and all intervals lie within the limit; "not found":
         none was found, which is no proof that there is none.
         """
-        limited = [self.against_limit(*each) for each in self._intervals()]
+        limited = [against_limit(self, *each) for each in self._intervals()]
         within = bool(limited) and all(side == "inside" for side in limited)
         if not self.rejected:
             return "within" if within else "not found"
         if "beyond" in limited:
             return "material"
         return "small" if within and not self.impossible else "found"
-
-    def against_limit(self, predicted: float, low: float, high: float) -> str:
-        """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
-        if self.materiality is not None:
-            limit = self.materiality
-            if low > limit or high < -limit:
-                return "beyond"
-            return "inside" if -limit <= low and high <= limit else "across"
-        if self.materiality_ratio is None:
-            return "across"
-        ratio, least, most = self.materiality_ratio, predicted - high, predicted - low  # of true rates
-        if predicted > ratio * most or least > ratio * predicted:
-            return "beyond"
-        return "inside" if most <= ratio * predicted and predicted <= ratio * least else "across"
 
     @property
     def at_most(self) -> float | None:
@@ -342,6 +328,21 @@ class Audit(Result):
         data |= {"skipped": self.skipped, "sensitivity": self.sensitivity}
         found: dict[str, Any] = plain(data)
         return found
+
+
+def against_limit(audit: Audit, predicted: float, low: float, high: float) -> str:
+    """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
+    if audit.materiality is not None:
+        limit = audit.materiality
+        if low > limit or high < -limit:
+            return "beyond"
+        return "inside" if -limit <= low and high <= limit else "across"
+    if audit.materiality_ratio is None:
+        return "across"
+    ratio, least, most = audit.materiality_ratio, predicted - high, predicted - low  # of true rates
+    if predicted > ratio * most or least > ratio * predicted:
+        return "beyond"
+    return "inside" if most <= ratio * predicted and predicted <= ratio * least else "across"
 
 
 _PLAIN = (

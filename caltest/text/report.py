@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, against_limit
 from caltest.auditing.views import Cumulative, Part, View
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
 from caltest.text.sizes import RARE
@@ -37,7 +37,7 @@ def inside(audit: Audit, of: View | Part) -> bool:
     """Whether an interval lies inside the limit; False where there is none."""
     if of.low is None or of.high is None or of.predicted is None:
         return False
-    return audit.against_limit(of.predicted, of.low, of.high) == "inside"
+    return against_limit(audit, of.predicted, of.low, of.high) == "inside"
 
 
 def ratio_ends(of: View | Part) -> tuple[float, float]:

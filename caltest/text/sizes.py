@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from caltest._visible import shown_column, shown_value
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, against_limit
 from caltest.auditing.views import Part, Rest, View
 from caltest.text.numbers import (
     about_points,
@@ -49,7 +49,7 @@ def exceeds(audit: Audit, of: View | Part | Rest) -> bool:
     """Whether the interval of an error lies beyond the limit."""
     if of.predicted is None or of.low is None or of.high is None:
         return False
-    return audit.against_limit(of.predicted, of.low, of.high) == "beyond"
+    return against_limit(audit, of.predicted, of.low, of.high) == "beyond"
 
 
 def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
