@@ -302,7 +302,7 @@ def _looked_at(audit: Audit) -> str | None:
     if not nouns:
         return None
     text = " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
-    return f"{text} looked at" if audit.skipped else text
+    return f"{text} looked at" if audit.skipped and len(nouns) > 1 else text
 
 
 def _largest(audit: Audit) -> Iterable[str]:

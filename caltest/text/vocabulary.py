@@ -32,9 +32,9 @@ _NAMED = 3  # groups or classes in one sentence
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a sentence has them, the first few of many; those with commas are kept apart."""
+    """Return names as a sentence has them, the first few of many; groups are kept apart."""
     each = list(dict.fromkeys(names))
-    apart = any("," in name for name in each)
+    apart = any("," in name or "=" in name for name in each)
     if len(each) > _NAMED:
         each = [*each[:_NAMED], f"{len(each) - _NAMED:,} more"]
     if len(each) < 2:
