@@ -17,6 +17,7 @@ from caltest.report import formats
 from caltest.report.formats import SUFFIXES, markdown
 from caltest.text import audit as words
 from caltest.text.advice import advice
+from caltest.text.sizes import finding_of_rest
 
 FORMATS = {
     ".html": report.to_html,
@@ -108,12 +109,14 @@ def test_junit_counts_and_names_the_findings(found):
         (suite,) = ElementTree.fromstring(report.to_junit(audit))
         cases = suite.findall("testcase")
         failed = [case.find("failure") for case in cases if case.find("failure") is not None]
-        assert int(suite.get("tests")) == len(cases) == len(audit.checks) + len(audit.skipped)
-        assert int(suite.get("failures")) == len(failed) == len(audit.found)
+        left = [rest for rest in audit.rests if rest.found]
+        assert int(suite.get("tests")) == len(cases) == audit.n_checks + len(audit.skipped)
+        assert int(suite.get("failures")) == len(failed) == len(audit.found) + len(left)
         assert int(suite.get("skipped")) == len(suite.findall("testcase/skipped")) == 1
         assert suite.get("errors") == "0"
         told = [words.finding(check, audit) for check in audit.found]
-        assert [each.get("message") for each in failed] == told
+        told_of_rests = [finding_of_rest(rest, audit) for rest in left]
+        assert [each.get("message") for each in failed] == told + told_of_rests
         for check, message in zip(audit.found, told, strict=True):
             if check.view.event:
                 assert re.search(r"predicted [\d.]+%, observed [\d.]+%", message)

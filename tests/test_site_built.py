@@ -228,4 +228,4 @@ def test_pictures_are_there(visit):
 
 def test_the_report_is_in_its_frame(visit):
     frame = visit("reading").frame_locator("iframe.report")
-    assert "The model is not calibrated" in frame.locator("body").inner_text()
+    assert "percentage points too high" in frame.locator("body").inner_text()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import arguments, names
+from caltest._arguments import arguments, name_or_place, names
 from caltest._door import (
     Place,
     called,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ARRAYS = {".npz": read_npz, ".npy": read_npy}
 
 
-@arguments(groups=names)
+@arguments(groups=names, weights=name_or_place, clusters=name_or_place)
 def read(
     path: str | Path,
     label: str | int | None = None,
@@ -127,7 +127,7 @@ def _in_clusters(found: Sample, content: Content, clusters: str | None) -> Sampl
     )
 
 
-@arguments(groups=names)
+@arguments(groups=names, weights=name_or_place, clusters=name_or_place)
 def read_with_groups(
     path: str | Path,
     label: str | int | None = None,
@@ -249,7 +249,7 @@ def _content(path: str | Path, roles: Roles) -> Content:
         return _ARRAYS[suffix.lower()](file, roles)
 
 
-@arguments(groups=names)
+@arguments(groups=names, weights=name_or_place)
 def scan(
     path: str | Path,
     label: str | int | None = None,
