@@ -82,6 +82,20 @@ def test_what_a_group_leaves_with_weights():
         assert rest.observed == pytest.approx(np.average(y[rows], weights=w[rows]))
 
 
+def test_rows_of_weight_0_are_left_out_with_their_groups():
+    p, y, rng = risk(400, 9)
+    w, site = rng.exponential(size=400), rng.choice(["a", "b", "c"], 400)
+    w[site == "c"] = 0.0
+    w[:20] = 0.0
+    whole = caltest.audit(p, y, weights=w, groups={"site": site}, **SMALL)
+    kept = w > 0
+    part = caltest.audit(p[kept], y[kept], weights=w[kept], groups={"site": site[kept]}, **SMALL)
+    values = [check.value for check in part.checks]
+    assert [check.value for check in whole.checks] == pytest.approx(values)
+    assert whole.pvalue == part.pvalue
+    assert {view.group.label for view in whole.views if view.group} == {"site = a", "site = b"}
+
+
 def test_few_effective_events_have_no_interval():
     counts = np.ones(100)
     labels = np.zeros(100, dtype=int)

@@ -35,7 +35,7 @@ from caltest.auditing.sizes import Design, family_of, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
-from caltest.data import Sample, impossible_labels, named_sample
+from caltest.data import Sample, impossible_labels, named_sample, without_zeros
 from caltest.data.copies import copied_rows
 from caltest.data.rates import rates_by_class
 from caltest.data.zeros import why_zero
@@ -275,6 +275,11 @@ def audit(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     whole, name_of_event = named_sample(probs, labels, event, class_names, rounding, **counting)
+    wanted = replace(wanted, in_clusters=whole.rows.clusters is not None)
+    groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
+    whole, places = without_zeros(whole)
+    if places is not None:
+        groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
     design = design_of(whole, sampling_rates)
     if error is not None and (design.clusters is not None or sampling_rates is not None):
         raise InputError(
@@ -282,9 +287,8 @@ def audit(
             "label: no valid form is known; leave out the one or the other."
         )
     if design.clusters is not None:
+        # All signs of few clusters are gone through.
         draws = min(draws, int(min(2.0 ** (int(design.clusters.max()) + 1) - 1, 2.0**53)))
-    wanted = replace(wanted, in_clusters=whole.rows.clusters is not None)
-    groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]

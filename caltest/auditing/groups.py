@@ -291,7 +291,7 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
     kept = [
         (Group((Condition(grouping.column, value),)), rows)
         for value, rows in pairs
-        if len(rows) >= fewest
+        if fewest <= len(rows) < len(grouping.member)
     ]
     small = [(value, len(rows)) for value, rows in pairs if len(rows) < fewest]
     small.sort(key=lambda each: -each[1])
