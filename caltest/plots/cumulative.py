@@ -13,6 +13,7 @@ from caltest._arguments import arguments, axes, check_draws, level_of_confidence
 from caltest._sampling import Rng
 from caltest._visible import quoted
 from caltest.data import sample, without_zeros
+from caltest.data.clusters import refuse_clusters
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of
 from caltest.plots.display import (
@@ -167,6 +168,7 @@ class CumulativeDisplay(Display):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         whole, _ = without_zeros(sample(probs, labels, weights=weights))
+        refuse_clusters(whole.rows.clusters, "the band of a picture")
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole
         if view.rows.n_classes != 2:
