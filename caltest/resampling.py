@@ -229,7 +229,13 @@ def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int
 
     Of columns that do not change if all signs are turned, half of them say all.
     """
-    even = all(cast("Signed", column.form).even for column in columns)
+    return draws_of_signs(
+        n_clusters, count, seed, all(cast("Signed", column.form).even for column in columns)
+    )
+
+
+def draws_of_signs(n_clusters: int, count: int, seed: int, even: bool = False) -> LabelDraws:
+    """Return draws of signs of so many clusters; of what is even, half of them say all."""
     free, ones = n_clusters - even, np.ones(n_clusters, dtype=np.int8)
     if 2**free <= count + 1:
         return LabelDraws(SignSampler(n_clusters, seed, free), ones, 2**free - 1)

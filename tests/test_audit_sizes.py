@@ -18,7 +18,7 @@ from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.auditing.rests import subtractions, with_rests
-from caltest.auditing.sizes import Design, Family, binned_error, cut
+from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.data import Rows, sample
 from caltest.pvalues import evidence_of_draws, reaching
 
@@ -325,7 +325,7 @@ def test_rests_are_mean_checks_of_their_rows_on_the_same_draws():
     source, read = Source(Rows(probs)), read_groups(groups, 400)
     plan = make_plan(source, read, Wanted.of("canonical", "citl", False), 20, 2)
     values, resolutions = draw_all(source, labels, plan.hypotheses, 30, 7, ALONE)
-    rests = subtractions(source, plan, Design())
+    rests = subtractions(source, plan)
     both, rounding = with_rests(values, resolutions, rests)
     every = [labels, *sample(probs, labels).rows.sampler(7).draw(0, 30).astype(int)]
     assert len(rests) == 5 + 2 * 6

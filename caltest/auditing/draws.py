@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import Workers
-from caltest._sampling import SignSampler, child_seed
+from caltest._sampling import child_seed
 from caltest._work import announce, together
 from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
 from caltest.data import Sample
@@ -35,7 +35,15 @@ from caltest.pvalues import (
     interval,
     pvalue,
 )
-from caltest.resampling import Column, LabelDraws, LabelView, Reduce, signed_columns, table
+from caltest.resampling import (
+    Column,
+    LabelDraws,
+    LabelView,
+    Reduce,
+    draws_of_signs,
+    signed_columns,
+    table,
+)
 from caltest.statistics import Statistic
 from caltest.text.numbers import counted
 from caltest.tolerance import rounded_view, sided_answer
@@ -103,7 +111,7 @@ def draw_all(
         draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
         draws = draws.held(workers) if len(batches) > 1 else draws
     else:
-        draws = signs_of(clusters, n_resamples, seed)
+        draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
     values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
     for batch in batches:
         reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
@@ -136,15 +144,6 @@ def draw_all(
             if isinstance(form, LabelFunction):
                 form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
     return values, resolutions
-
-
-def signs_of(clusters: NDArray[np.intp], n_resamples: int, seed: int) -> LabelDraws:
-    """Return draws of signs of clusters, the same for all statistics; all that there are, if few."""
-    count = int(clusters.max()) + 1
-    ones = np.ones(count, dtype=np.int8)
-    if 2.0**count <= n_resamples + 1:
-        return LabelDraws(SignSampler(count, seed, count), ones, 2**count - 1)
-    return LabelDraws(SignSampler(count, seed), ones, n_resamples)
 
 
 def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:

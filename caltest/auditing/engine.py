@@ -42,6 +42,7 @@ from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
 from caltest.pvalues import check_correction
+from caltest.resampling import draws_of_signs
 from caltest.text.numbers import percent, points
 
 Array: TypeAlias = NDArray[np.float64]
@@ -286,15 +287,15 @@ def audit(
             "a tolerance, or rounding, goes with independent rows that were not sampled by their "
             "label: no valid form is known; leave out the one or the other."
         )
-    if design.clusters is not None:
-        # All signs of few clusters are gone through.
-        draws = min(draws, int(min(2.0 ** (int(design.clusters.max()) + 1) - 1, 2.0**53)))
+    n_clusters = None if design.clusters is None else int(design.clusters.max()) + 1
+    if n_clusters is not None:
+        draws = draws_of_signs(n_clusters, draws, seed).count  # all signs of few are gone through
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
     rests: list[Subtraction] = []
     if error is None:
-        rests = subtractions(source, plan, design)
+        rests = subtractions(source, plan)
         sides += [MEAN.alternatives[0]] * len(rests)
     check_resolution(sides if error is None else ["two-sided"] * len(sides), name, level, draws)
     values: Array | None = None
@@ -384,7 +385,7 @@ def audit(
         sensitivity=(
             None if p <= level or not design.plain else sensitivity(source, plan, found, values, level)
         ),
-        clusters=None if design.clusters is None else int(design.clusters.max()) + 1,
+        clusters=n_clusters,
         effective_n=None if whole.rows.weights is None else whole.rows.effective,
         sampled=sampling_rates is not None,
     )

@@ -36,7 +36,6 @@ class Subtraction(NamedTuple):
     variance: float  # of the sum of the group's labels
     left: float  # that of the rest
     rows: int  # of the rest
-    totals: tuple[float, float]  # what the rows of the group and of the parent count
 
     def rest(
         self,
@@ -52,13 +51,13 @@ class Subtraction(NamedTuple):
         part, whole = views[self.look], views[self.parent]
 
         def left(of_whole: float | None, of_part: float | None) -> float:
-            own, all_of = self.totals
-            found = ((of_whole or 0.0) * all_of - (of_part or 0.0) * own) / max(all_of - own, 1e-300)
+            found = ((of_whole or 0.0) * whole.rows - (of_part or 0.0) * part.rows) / self.rows
             return min(max(found, 0.0), 1.0)
 
         assert part.group is not None
-        predicted, observed = left(whole.predicted, part.predicted), left(whole.observed, part.observed)
         if design.plain:
+            predicted = left(whole.predicted, part.predicted)
+            observed = left(whole.observed, part.observed)
             low, high = family.interval(predicted, self.rows, round(observed * self.rows))
         else:
             of_whole = self.parent.rows
@@ -66,10 +65,11 @@ class Subtraction(NamedTuple):
             if of_whole is None:
                 of_whole = np.arange(self.parent.n_rows)
             places = np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
-            here = design.at(places)
             seen = source.sample(replace(self.parent, rows=places, n_rows=len(places)), labels)
-            scores = seen.rows.probs[:, 1] if here.scores is None else here.scores
-            predicted, observed, low, high = here.interval(scores, seen.labels, family.of_view)
+            scores = seen.rows.probs[:, 1]
+            predicted, observed, low, high = design.at(places).interval(
+                scores, seen.labels, family.of_view
+            )
         return Rest(
             lens=part.lens,
             group=part.group,
@@ -84,18 +84,17 @@ class Subtraction(NamedTuple):
         )
 
 
-def subtractions(source: Source, plan: Plan, design: Design) -> list[Subtraction]:
+def subtractions(source: Source, plan: Plan) -> list[Subtraction]:
     """List what every group leaves of the groups with a condition less, where means are checked."""
     places = {look: h for h, (look, statistic) in enumerate(plan.hypotheses) if statistic == MEAN}
     by_key: dict[tuple[str, Group | None], Look] = {
         (look.scope.label, look.group): look for look in places
     }
-    variances, totals = {}, {}
+    variances = {}
     for look in places:
         seen = source.at(look)
         each = seen.probs[:, 0] * seen.probs[:, 1]
         variances[look] = float(each.sum() if seen.weights is None else seen.weights**2 @ each)
-        totals[look] = design.at(look.rows).total(look.n_rows)
     found = []
     for look, own in places.items():
         for parent in () if look.group is None else look.group.parents():
@@ -105,10 +104,7 @@ def subtractions(source: Source, plan: Plan, design: Design) -> list[Subtraction
             left = variances[whole] - variances[look]
             if left > _LEAST_LEFT * variances[whole] and variances[look] > CERTAIN:
                 rows = whole.n_rows - look.n_rows
-                both = totals[look], totals[whole]
-                found.append(
-                    Subtraction(look, whole, own, places[whole], variances[look], left, rows, both)
-                )
+                found.append(Subtraction(look, whole, own, places[whole], variances[look], left, rows))
     return found
 
 

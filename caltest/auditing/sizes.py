@@ -88,36 +88,38 @@ class Design(NamedTuple):
             None if self.scores is None else self.scores[rows],
         )
 
-    def total(self, n_rows: int) -> float:
-        """Return what so many rows, those of this design, count together."""
-        return float(n_rows if self.counts is None else self.counts.sum())
+    def sums(self, values: Array) -> Array:
+        """Add values of rows up over clusters; without any, every row is one."""
+        if self.clusters is None:
+            return values
+        _, codes = np.unique(self.clusters, return_inverse=True)
+        return np.asarray(np.bincount(codes.reshape(-1), values), dtype=np.float64)
 
     def interval(
         self, scores: Array, labels: NDArray[np.integer], level: float
     ) -> tuple[float, float, float, float]:
         """Return what is predicted and observed on average, and the interval of the error."""
+        scores = scores if self.scores is None else self.scores
         w = np.ones(len(scores)) if self.counts is None else self.counts
         whole = float(w.sum())
-        if not whole > 0.0:
-            return float(scores.mean()), float(labels.mean()), -1.0, 1.0
         predicted, observed = float(w @ scores) / whole, float(w @ labels) / whole
         error = predicted - observed
-        sums = w * (scores - labels - error)
-        number = int(np.count_nonzero(w))
-        if self.clusters is not None:
-            _, codes = np.unique(self.clusters, return_inverse=True)
-            sums = np.asarray(np.bincount(codes.reshape(-1), sums), dtype=np.float64)
-            number = len(sums)
+        sums = self.sums(w * (scores - labels - error))
         effective = [
             float(each.sum() ** 2 / max(float(each @ each), 1e-300))
             for each in (w * labels, w * (1 - labels))
         ]
-        if number < 2 or min(effective) < _FEWEST_EVENTS:
+        if len(sums) < 2 or min(effective) < _FEWEST_EVENTS:
             return predicted, observed, predicted - 1.0, predicted
-        half = float(stdtrit(number - 1, 1.0 - level))
-        half *= (number / (number - 1.0) * float(sums @ sums)) ** 0.5 / whole
-        low, high = max(error - half, predicted - 1.0), min(error + half, predicted)
-        return predicted, observed, low, high
+        half = _half_width(sums, whole, level)
+        return predicted, observed, max(error - half, predicted - 1.0), min(error + half, predicted)
+
+
+def _half_width(sums: Array, whole: float, level: float) -> float:
+    """Return half the width of the t interval of a mean, by centred sums of what is independent."""
+    n = len(sums)
+    error: float = (n / (n - 1.0) * float(sums @ sums)) ** 0.5 / whole
+    return float(stdtrit(n - 1, 1.0 - level)) * error
 
 
 class Family(NamedTuple):
@@ -147,23 +149,22 @@ class Family(NamedTuple):
         for of, ends in where.ends:
             starts = np.r_[0, ends[:-1]]
             rows = np.diff(ends, prepend=0)
-            sums = np.array([float(ordered[a:b].sum()) for a, b in zip(starts, ends, strict=True)])
-            hits = np.add.reduceat(events.astype(np.int64), starts)
-            lows, highs = _errors(sums / rows, rows, hits, self.of_part)
-            for place in range(len(ends)):
-                count = int(rows[place])
-                predicted, observed = float(sums[place] / count), float(hits[place] / count)
-                low, high = float(lows[place]), float(highs[place])
-                if not design.plain:
-                    own = where.order[starts[place] : ends[place]]
-                    here = design.at(own)
-                    told = scores[own] if here.scores is None else here.scores
-                    predicted, observed, low, high = here.interval(told, labels[own], self.of_part)
+            if design.plain:
+                sums = np.array([float(ordered[a:b].sum()) for a, b in zip(starts, ends, strict=True)])
+                hits = np.add.reduceat(events.astype(np.int64), starts)
+                both = _errors(sums / rows, rows, hits, self.of_part)
+                sized = np.column_stack([sums / rows, hits / rows, *both])
+            else:
+                each = [where.order[a:b] for a, b in zip(starts, ends, strict=True)]
+                sized = np.array(
+                    [design.at(own).interval(scores[own], labels[own], self.of_part) for own in each]
+                )
+            for place, (predicted, observed, low, high) in enumerate(sized.tolist()):
                 found.append(
                     Part(
                         of=of,
                         place=place,
-                        rows=count,
+                        rows=int(rows[place]),
                         predicted=predicted,
                         observed=observed,
                         low=low,
@@ -282,13 +283,12 @@ def _registered(statistic: Statistic) -> str:
 def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, design: Design) -> View:
     """Add sizes: predicted, observed, their difference with its interval, and those of parts."""
     scores, labels = seen.rows.probs[:, 1], seen.labels
-    predicted, events = float(scores.mean()), int(labels.sum())
-    observed = events / look.n_rows
     if design.plain:
+        predicted, events = float(scores.mean()), int(labels.sum())
+        observed = events / look.n_rows
         low, high = family.interval(predicted, look.n_rows, events)
     else:
-        told = scores if design.scores is None else design.scores
-        predicted, observed, low, high = design.interval(told, labels, family.of_view)
+        predicted, observed, low, high = design.interval(scores, labels, family.of_view)
     parts = family.parts(scores, labels, where, design)
     return replace(
         view,
@@ -310,14 +310,8 @@ def _shape(seen: Sample, design: Design, level: float) -> Side | None:
         return None
     w = np.ones(len(each)) if seen.rows.weights is None else seen.rows.weights
     mean = float(w @ each) / float(w.sum())
-    sums = w * (each - mean)
-    if design.clusters is not None:
-        _, codes = np.unique(design.clusters, return_inverse=True)
-        sums = np.asarray(np.bincount(codes.reshape(-1), sums), dtype=np.float64)
-    if len(sums) < 2:
-        return None
-    error = (len(sums) / (len(sums) - 1.0) * float(sums @ sums)) ** 0.5 / float(w.sum())
-    if abs(mean) <= stdtrit(len(sums) - 1, 1.0 - level / 2) * error:
+    sums = design.sums(w * (each - mean))
+    if len(sums) < 2 or abs(mean) <= _half_width(sums, float(w.sum()), level / 2):
         return None
     if mean > 0.0:
         return "over"
