@@ -18,6 +18,7 @@ from caltest.auditing import Condition, Group, View, diagrams, engine, sizes
 from caltest.auditing.diagrams import bins_of
 from caltest.pvalues import CORRECTIONS
 from caltest.text import audit as words
+from caltest.text import sizes as told_sizes
 from caltest.text.advice import advice
 from caltest.text.vocabulary import group_name, narrow_name, view_name
 
@@ -350,3 +351,11 @@ def test_plain_data_of_a_changed_audit(wrong):
     assert str(copied) == str(wrong)
     with pytest.raises(InputError, match=r"looks at 'canonical'.*not among the audit's views"):
         replace(wrong, views=wrong.views[1:]).to_dict()
+
+
+def test_what_remains_possible_counts_what_groups_leave():
+    audit = audits.binary(materiality=0.06)
+    rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
+    undecided = replace(audit, rests=(rest,))
+    (text,) = told_sizes._undecided(undecided)
+    assert "one of up to 37.0 points remains possible (in rows where " in text

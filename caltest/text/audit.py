@@ -22,10 +22,10 @@ from caltest.text.numbers import (
 from caltest.text.sizes import (
     beyond,
     exceeds,
+    found_rest,
     impossible_rows,
     interval,
     left_by,
-    left_over,
     rates,
     size,
     too,
@@ -102,8 +102,9 @@ def headline(audit: Audit) -> str:
     if audit.impossible and not audit.found:
         return f"{impossible_rows(audit)}."
     if not audit.found:
-        view, rows = left_over(audit)
-        return f"{capital(subject(view))} is wrong on average{rows}."
+        rest = found_rest(audit)
+        view = next(each for each in audit.views if each.lens == rest.lens)
+        return f"{capital(subject(view))} is wrong on average{left_by(rest)}."
     strongest = audit.found[0].view
     shaped = next((check.view for check in audit.found if check.view.shape), None)
     if shaped is not None:

@@ -32,10 +32,9 @@ RARE = 0.05  # predicted and observed rates below which an error is told as a ra
 _TOLD_RATIO = 1.25
 
 
-def left_over(audit: Audit) -> tuple[View, str]:
-    """Return what is found where no check of a view is: a lens, and in which rows a group leaves."""
-    rest = min(audit.rests, key=lambda each: each.adjusted_pvalue)
-    return next(each for each in audit.views if each.key == (rest.lens, rest.group)), left_by(rest)
+def found_rest(audit: Audit) -> Rest:
+    """Return what is found where no check of a view is: the strongest of what groups leave."""
+    return min(audit.rests, key=lambda each: each.adjusted_pvalue)
 
 
 def left_by(rest: Rest) -> str:
@@ -52,17 +51,25 @@ def exceeds(audit: Audit, of: View | Part | Rest) -> bool:
     return against_limit(audit, of.predicted, of.low, of.high) == "beyond"
 
 
+def _intervals(audit: Audit) -> list[tuple[View | Rest, Part | None]]:
+    """List all that has an interval: views, their parts, and what groups leave."""
+    found: list[tuple[View | Rest, Part | None]] = []
+    for view in audit.views:
+        if view.low is not None:
+            found += [(view, None), *((view, part) for part in view.parts)]
+    return [*found, *((rest, None) for rest in audit.rests)]
+
+
 def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
     """Return what is furthest beyond the limit: a view, a part of one, or what a group leaves."""
-    every: list[tuple[float, View | Rest, Part | None]] = []
-    for view in audit.views:
-        if view.low is not None and view.high is not None:
-            every.append((max(view.low, -view.high), view, None))
-            every += [(max(part.low, -part.high), view, part) for part in view.parts]
-    every += [(max(rest.low, -rest.high), rest, None) for rest in audit.rests]
-    found = [one for one in every if exceeds(audit, one[2] or one[1])]
-    _, whole, part = max(found, key=lambda one: (isinstance(one[1], View), one[0]))
-    return whole, part
+
+    def order(one: tuple[View | Rest, Part | None]) -> tuple[bool, float]:
+        whole, part = one
+        of = part or whole
+        return isinstance(whole, View), max(of.low or 0.0, -(of.high or 0.0))
+
+    found = [(whole, part) for whole, part in _intervals(audit) if exceeds(audit, part or whole)]
+    return max(found, key=order)
 
 
 def impossible_rows(audit: Audit) -> str:
@@ -70,11 +77,6 @@ def impossible_rows(audit: Audit) -> str:
     rows = counted(audit.impossible, "row")
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
     return f"In {rows} the model {certain}gave probability 0 to what was then observed"
-
-
-def impossible(audit: Audit) -> str | None:
-    """Return in how many rows a label of probability 0 was observed; None if in none."""
-    return f"{impossible_rows(audit)}." if audit.impossible else None
 
 
 def rates(view: View | Part) -> tuple[float, float]:
@@ -147,9 +149,7 @@ def size(audit: Audit) -> str:
         if audit.verdict == "material":
             texts.append(_size_beyond(audit))
         elif not audit.found and audit.rests:
-            texts.append(
-                finding_of_rest(min(audit.rests, key=lambda each: each.adjusted_pvalue), audit)
-            )
+            texts.append(finding_of_rest(found_rest(audit), audit))
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
     if audit.verdict == "found" and limit(audit):
@@ -218,23 +218,23 @@ def _worst_part(view: View) -> Iterable[str]:
 
 def _undecided(audit: Audit) -> Iterable[str]:
     """Say where an error beyond the limit remains possible, though none is shown."""
-    every: list[tuple[float, View, Part | None]] = []
-    for view in audit.views:
-        if view.low is not None and view.high is not None:
-            every.append((_farthest(view, audit), view, None))
-            every += [(_farthest(part, audit), view, part) for part in view.parts]
+    every = _intervals(audit)
     if not every:
         return
-    far, view, within = max(every, key=lambda one: one[0])
+    whole, within = max(every, key=lambda one: _farthest(one[1] or one[0], audit))
+    far = _farthest(within or whole, audit)
     if audit.materiality is not None:
         remains = f"one of up to {outward_points(0.0, far)[1]} points remains possible"
     elif far < math.inf:
         remains = f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f} remains possible"
     else:
         remains = "no factor is ruled out"
-    name = group_name(view.group)
-    if audit.n_classes > 2:
-        name = f"the predictions of {view_name(view)}" if within else view_name(view)
+    if isinstance(whole, Rest):
+        name = f"rows{left_by(whole)}"
+    elif audit.n_classes > 2:
+        name = f"the predictions of {view_name(whole)}" if within else view_name(whole)
+    else:
+        name = group_name(whole.group)
     part = f"a {PARTS[within.of]} of " if within else ""
     yield (
         f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows "
@@ -242,7 +242,7 @@ def _undecided(audit: Audit) -> Iterable[str]:
     )
 
 
-def _farthest(of: View | Part, audit: Audit) -> float:
+def _farthest(of: View | Part | Rest, audit: Audit) -> float:
     """Return the largest error that an interval holds: in points, or as a ratio."""
     predicted, low, high = of.predicted or 0.0, of.low or 0.0, of.high or 0.0
     if audit.materiality_ratio is None:
