@@ -1,4 +1,4 @@
-"""caltest: do a model's probabilities mean what they say? A p-value you can trust.
+"""caltest: test, with valid p-values, whether a model's predicted probabilities can be trusted.
 
 >>> import caltest
 >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         WitnessDisplay,
     )
     from caltest.results import CalibrationResult
+    from caltest.scoring import Scorer, scorer
     from caltest.testing import estimate, test
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "ReliabilityDisplay",
     "RiskDisplay",
     "SampleSizeResult",
+    "Scorer",
     "SquaredErrorEstimate",
     "Witness",
     "WitnessDisplay",
@@ -100,6 +102,7 @@ __all__ = [
     "recalibration",
     "report",
     "sample_size",
+    "scorer",
     "simulation",
     "statistics",
     "test",
@@ -122,6 +125,7 @@ _HOMES = {
     "ReliabilityDisplay": "plots",
     "RiskDisplay": "plots",
     "SampleSizeResult": "planning",
+    "Scorer": "scoring",
     "Recalibration": "cox",
     "SquaredErrorEstimate": "estimation",
     "Witness": "localisation",
@@ -137,6 +141,7 @@ _HOMES = {
     "power": "planning",
     "recalibration": "cox",
     "sample_size": "planning",
+    "scorer": "scoring",
     "test": "testing",
     "witness": "localisation",
 }

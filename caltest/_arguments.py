@@ -408,12 +408,24 @@ _SYNONYMS = (
 )
 
 
-def arguments(**kinds: Kind) -> Callable[[Of], Of]:
+#: What belongs to rows, and what to do where a function does not take it.
+_OF_ROWS = {
+    "weights": "all rows have equal weight here; leave the weights out, or use caltest.test, estimate, "
+    "audit or compare, which take weights",
+    "clusters": "no version of this is known to be valid for rows in clusters; keep one row per "
+    "cluster, or use caltest.test, estimate, audit or compare, which take clusters",
+    "sampling_rates": "pass the .rows of caltest.data.sample(probs, labels, sampling_rates=…) instead "
+    "of probs; results are then about the rows that were kept",
+}
+
+
+def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
     """Check the arguments of a public function, or of a class when an object is made.
 
-    ``kinds`` says what arguments are that are not among `_KINDS`, or are something else here. A default
-    value is never checked. Signature, type hints and docstring stay; a call that does not fit the
-    signature is answered by an InputError that says which argument was meant.
+    ``kinds`` says what arguments are that are not among `_KINDS`, or are something else here; text says
+    what to do instead of an argument that there is not. A default value is never checked.
+    Signature, type hints and docstring stay; a call that does not fit the signature is answered by an
+    InputError that says which argument was meant.
     """
 
     def decorated(of: Of) -> Of:
@@ -425,8 +437,11 @@ def arguments(**kinds: Kind) -> Callable[[Of], Of]:
     return decorated
 
 
-def _checked(function: Any, own: dict[str, Kind]) -> Any:
+def _checked(function: Any, given: dict[str, Kind | str]) -> Any:
     known = inspect.signature(function).parameters
+    own = {name: kind for name, kind in given.items() if not isinstance(kind, str)}
+    advice = _OF_ROWS if "probs" in known else {}
+    advice = advice | {name: text for name, text in given.items() if isinstance(text, str)}
     kinds = {
         name: _or_none(kind) if "None" in str(known[name].annotation) else kind
         for name, kind in {**_KINDS, **own}.items()
@@ -457,7 +472,7 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
             # Only a call that never entered the function has no frame beneath this one.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-        raise misfit(known, args, kwargs)
+        raise misfit(known, args, kwargs, advice)
 
     # With the module's own globals, by which doctest finds the examples of a function.
     found = FunctionType(
@@ -481,11 +496,16 @@ _BOUND = frozenset({"self", "cls"})  # arguments that nobody gives
 
 
 def _misfit(
-    known: Mapping[str, inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+    known: Mapping[str, inspect.Parameter],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    advice: Mapping[str, str],
 ) -> InputError:
     """Say which argument of a call is none, is missing, or is one too many."""
     given = [name for name in known if name not in _BOUND and not name.startswith("_")]
     for name in kwargs:
+        if name not in known and name in advice:
+            return InputError(f"there is no argument {quoted(name)}: {advice[name]}.")
         if name not in known:
             alike = [each for row in _SYNONYMS if name in row for each in row if each in given]
             close = alike[0] if alike else closest(name, given)

@@ -1,7 +1,7 @@
-"""The one door through which a user's file is read: what it lets in, and how every failure is told.
+"""How a user's file is opened: which files are accepted, and one sentence for every failure.
 
-It knows nothing of formats. Whoever reads opens the file here, once, and reads inside; what the
-libraries raise while they do becomes one sentence. A file is on this machine, or behind a URL of one of
+Formats are handled elsewhere. A reader opens the file here, once, and reads inside; what the libraries
+raise while they do becomes one sentence. A file is on this machine, or behind a URL of one of
 the file systems that pyarrow or fsspec know.
 """
 
@@ -256,7 +256,7 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     Raises
     ------
     InputError
-        If it is no plain file, or whatever goes wrong in the body. :func:`named` says whose it is.
+        If it is not a regular file, or whatever goes wrong in the body. :func:`named` says whose it is.
     """
     if isinstance(path, Remote):
         check_file(path)

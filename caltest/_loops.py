@@ -289,19 +289,27 @@ def extremes_of_steps(
 
 
 @_loop
+def _turn(signs: Any, of_draws: Any) -> None:
+    """Write signs (b, G) cluster by cluster, (G, b)."""
+    for b in range(len(signs)):
+        for g in range(signs.shape[1]):
+            of_draws[g, b] = signs[b, g]
+
+
+@_loop
 def extremes_of_signs(
     signs: Any, clusters: Any, steps: Any, ends: Any, lowest: Any, highest: Any
 ) -> None:
     """Write the least and the largest of Σ ε_g(i) r_i along an order, 0 included.
 
-    ``signs`` (G, B); the rows' ``clusters`` and ``steps`` r in that order, looked at after the places
-    ``ends``.
+    ``signs`` (B, G), bytes; the rows' ``clusters`` and ``steps`` r in that order, looked at after the
+    places ``ends``.
     """
     total, low, high = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
-    of_draws = np.zeros((len(signs), _AT_A_TIME))
-    for first in range(0, signs.shape[1], _AT_A_TIME):
-        together = min(_AT_A_TIME, signs.shape[1] - first)
-        of_draws[:, :together] = signs[:, first : first + together]
+    of_draws = np.zeros((signs.shape[1], _AT_A_TIME), np.int8)
+    for first in range(0, len(signs), _AT_A_TIME):
+        together = min(_AT_A_TIME, len(signs) - first)
+        _turn(signs[first : first + together], of_draws)
         total[:], low[:], high[:] = 0.0, 0.0, 0.0
         place = 0
         for e in range(len(ends)):
@@ -727,12 +735,12 @@ def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, s
 
 @_loop
 def chain_sums_of_signs(signs: Any, clusters: Any, residuals: Any, decay: Any, sums: Any) -> None:
-    """Write Σ_{i<j} W_ij ε_g(i) d_i ε_g(j) d_j for ``signs`` (G, B); the others (n,) in order."""
+    """Write Σ_{i<j} W_ij ε_g(i) d_i ε_g(j) d_j for ``signs`` (B, G); the others (n,) in order."""
     before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
-    of_draws = np.zeros((len(signs), _TOGETHER))
-    for first in range(0, signs.shape[1], _TOGETHER):
-        together = min(_TOGETHER, signs.shape[1] - first)
-        of_draws[:, :together] = signs[:, first : first + together]
+    of_draws = np.zeros((signs.shape[1], _TOGETHER), np.int8)
+    for first in range(0, len(signs), _TOGETHER):
+        together = min(_TOGETHER, len(signs) - first)
+        _turn(signs[first : first + together], of_draws)
         before[:], total[:] = 0.0, 0.0
         for i in range(len(residuals)):
             factor, residual, cluster = decay[i], residuals[i], clusters[i]

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Tasks(Protocol):
-    """Tasks, as many as it says; they may be made as they are gone through."""
+    """Tasks, as many as it says; they may be created one by one."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Task]: ...
@@ -379,9 +379,9 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
 
 def _sent(client: Any, function: Function) -> Any:
     """Send a function with its data to all workers of a Dask cluster."""
-    parcel = Parcel.of(function)
+    task = Parcel.of(function)
     try:
-        return client.scatter(parcel, broadcast=True, hash=False)
+        return client.scatter(task, broadcast=True, hash=False)
     except OSError as error:
         raise _no_answer(error) from None
 
@@ -395,7 +395,7 @@ class Parcel:
     packed
         The pickled function: joblib maps it into the memory of its processes, Dask keeps it.
     key
-        By which a process knows the parcel that it unpacked last, whose function it keeps.
+        By which a process knows the task that it unpacked last, whose function it keeps.
     """
 
     packed: NDArray[np.uint8]

@@ -187,7 +187,7 @@ _MOST_BLOCKS = 8  # of DRAWS, in a block of draws of signs
 
 @dataclass(frozen=True, eq=False)
 class SignSampler:
-    """Draws a sign for every cluster, +1 or −1 with equal chances; or goes through all there are.
+    """Draws a sign for every cluster, +1 or −1 with equal chances; or enumerates all there are.
 
     Attributes
     ----------

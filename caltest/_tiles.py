@@ -82,7 +82,7 @@ def sum_and_multiply(
 ) -> tuple[Array, Array]:
     """Sum over all tiles and multiply a matrix with ``vectors`` (n, r) in one pass.
 
-    ``function(rows, columns)`` returns the sums of a tile, as of :func:`sum_over_tiles`, and the tile
+    ``function(rows, columns)`` returns the sums of a tile, as in :func:`sum_over_tiles`, and the tile
     of the matrix, in the precision of the vectors.
     """
     product = np.zeros(vectors.shape)

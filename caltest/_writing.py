@@ -70,8 +70,8 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
 
     While they are written they lie beside their places, readable by their owner alone; a new file then
     has the permissions that the folder and the user give to any, and one that replaces another has
-    those of that one. What is no plain file, a pipe or a device, is written to when all others are on
-    disk, and nothing takes its place. A link stays a link. The InputError of a file that cannot be
+    those of that one. What is not a regular file, a pipe or a device, is written to when all others are
+    on disk, and nothing takes its place. A link stays a link. The InputError of a file that cannot be
     written names those that were changed by then.
     """
     parts: dict[Path, tuple[Path, Path]] = {}

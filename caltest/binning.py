@@ -1,4 +1,4 @@
-"""Bins of predictions, what is predicted and observed in them, and the bands of a calibrated model.
+"""Bins of predictions: what is predicted and observed in each, and the bands around it.
 
 One convention everywhere: bins on an axis are right-closed, (a, b], and the first one holds its left
 end too. A prediction on an edge is in the bin below it, 0 in the first and 1 in the last; equal
@@ -15,10 +15,10 @@ from __future__ import annotations
 import heapq
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,10 @@ _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
 
 class Binning(ABC):
-    """A rule that cuts predictions into bins. Subclasses are frozen dataclasses of options."""
+    """Base class of the rules that cut predictions into bins.
+
+    Subclasses are frozen dataclasses of options.
+    """
 
     @abstractmethod
     def cells(self, probs: Array) -> Cells:
@@ -70,7 +73,7 @@ class Binning(ABC):
 
 
 class ScoreBinning(Binning):
-    """A binning of one score, the probability of class 1 of two classes: intervals between edges."""
+    """Base class of binnings of one probability: intervals between edges."""
 
     @abstractmethod
     def edges_of(self, scores: Array) -> Array:
@@ -105,7 +108,7 @@ class ScoreBinning(Binning):
 @arguments()
 @dataclass(frozen=True)
 class Uniform(Binning):
-    """Cut every class axis into equal intervals; the cells of the simplex that hold rows are the bins.
+    """Bins of full probability vectors: a grid of equal cells, empty ones left out.
 
     Parameters
     ----------
@@ -135,7 +138,7 @@ class Uniform(Binning):
 @arguments()
 @dataclass(frozen=True)
 class EqualWidth(ScoreBinning):
-    """Cut [0, 1] into equal intervals; those that hold scores are the bins.
+    """Bins of equal width on [0, 1]; empty ones are left out.
 
     Parameters
     ----------
@@ -158,7 +161,7 @@ class EqualWidth(ScoreBinning):
 @arguments()
 @dataclass(frozen=True)
 class EqualMass(ScoreBinning):
-    """Cut the sorted scores into bins of equal numbers of rows; equal scores stay together.
+    """Bins of equal numbers of rows; equal predictions stay together.
 
     A group of equal scores goes to the bin in which its middle lies, so heavy ties leave fewer bins.
 
@@ -203,7 +206,7 @@ class EqualMass(ScoreBinning):
 @arguments()
 @dataclass(frozen=True, init=False)
 class FromEdges(ScoreBinning):
-    """Cut the scores at given edges.
+    """Bins between edges that you give.
 
     Parameters
     ----------
@@ -238,7 +241,9 @@ class FromEdges(ScoreBinning):
 @arguments(min_size=positive_integer)
 @dataclass(frozen=True)
 class MedianVariance(Binning):
-    """Split bins at the median of the class that varies most, as long as both halves stay large.
+    """Bins of full probability vectors, split at the median of the class that varies most.
+
+    A bin is split as long as both halves stay large.
 
     A bin's rows are split into those below the median of that class (of classes that vary alike, the
     first) and the others: as published, so that these halves, which have no edges, are [a, b). A bin
@@ -340,7 +345,8 @@ class ReliabilityCurve:
     # smallest and the largest score here.
     low: Array
     high: Array
-    # Smallest and largest score, rows, rows in which the event came true, and mean score of every bin.
+    # Smallest and largest score, rows, rows in which the event was observed, and mean score of every
+    # bin.
     smallest: Array
     largest: Array
     counts: Cells
@@ -352,7 +358,7 @@ class ReliabilityCurve:
 
     @property
     def observed(self) -> Array:
-        """Share of rows in which the event came true, (K,), as rows count."""
+        """Share of rows in which the event was observed, (K,), as rows count."""
         whole, events = (self.counts, self.events) if self.weights is None else self.weights
         return np.asarray(events / whole)
 
@@ -399,47 +405,59 @@ def reliability_curve(probs: Array, labels: NDArray[np.integer], binning: Binnin
     )
 
 
-@arguments(bins=Whole(1, 100_000))
+@arguments(
+    bins=Whole(1, 100_000),
+    clusters="a table has no intervals, so clusters of rows change nothing in it; leave them out",
+)
 def bin_table(
     probs: object,
     labels: object,
     *,
     bins: int = 10,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     clip: float | None = None,
     weights: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
 ) -> pd.DataFrame:
-    """Return the calibration errors of every bin: unsigned, signed and entropic.
+    """Tabulate the calibration error of every bin: unsigned, signed and entropic.
 
     Parameters
     ----------
     probs, labels
         As in :func:`caltest.test`.
     bins
-        Number of bins of equal width on [0, 1]. Default 10. They are (a, b], as everywhere, and the
-        first one holds 0.
+        Number of bins of equal width on [0, 1]. Default 10. Bins are (a, b], as everywhere in the
+        package; the first one includes 0.
     lens
         As in :func:`caltest.test`; default "top_label" with more than two classes.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     clip
         As in :class:`caltest.statistics.ECD`. Default None.
     weights
-        What every row counts, as in :func:`caltest.test`. Default None: all rows count alike.
+        How much each row counts, as in :func:`caltest.test`. Default None: all rows have equal
+        weight.
+    sampling_rates
+        If rows were sampled by their label: for each class, the share of its rows that was kept,
+        as in :func:`caltest.test`. The table then describes what the predictions mean among the
+        rows kept. Default None: rows were not sampled by label.
 
     Returns
     -------
     pandas.DataFrame
-        One row a bin, and a last one, "weighted sum", in which bins count by their rows. Columns:
-        ``count``; ``confidence``, the mean probability of the event; ``frequency``, the share of
-        rows in which it came true; ``ece`` = |frequency − confidence|; ``esce`` = frequency −
-        confidence, below 0 where the event is predicted too often; ``ecd``, the entropic calibration
-        difference, above 0 where the model is over-confident. A bin without rows has NaN. With
-        weights, all but ``count`` are of rows as they count, and ``share`` is a bin's share of the
-        weight.
+        One row per bin, and a last row, "weighted sum", in which bins are weighted by their number
+        of rows. Columns: ``count``; ``confidence``, the mean predicted probability of the event;
+        ``frequency``, the share of rows in which it was observed; ``ece`` = |frequency −
+        confidence|; ``esce`` = frequency − confidence, below 0 if the event is predicted too
+        often; ``ecd``, the entropic calibration difference, above 0 if the model is overconfident.
+        Bins without rows have NaN. With weights, all columns except ``count`` are weighted, and
+        ``share`` is each bin's share of the total weight.
 
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels.
+        If the input is not a set of predictions and labels.
 
     References
     ----------
@@ -457,7 +475,8 @@ def bin_table(
     """
     import pandas as pd
 
-    whole, _ = without_zeros(sample(probs, labels, weights=weights))
+    counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
+    whole, _ = without_zeros(sample(probs, labels, class_names=class_names, **counting))
     view, _ = seen(whole, lens, "top_label")
     if view.rows.n_classes != 2:
         raise InputError(
@@ -492,7 +511,7 @@ def bin_table(
 
 
 class ConsistencyBand(NamedTuple):
-    """Lower and upper ends, both of them inside."""
+    """The lower and upper ends of a consistency band; both ends belong to it."""
 
     low: Array
     high: Array
@@ -526,7 +545,7 @@ class CountLaw:
 def share_bands(
     scores: Array, cells: NDArray[np.intp], alpha: float, joint: float
 ) -> tuple[ConsistencyBand, ConsistencyBand]:
-    """Return the pointwise and the simultaneous band of the share of events in every bin.
+    """Return the pointwise and simultaneous bands for the observed rate of every bin.
 
     Bins share no row, so their counts are independent Poisson binomials, and the probability that
     all stay within limits is a product: both bands are exact, without a draw. Each side of a bin's

@@ -1,7 +1,8 @@
-"""The line that would recalibrate predictions: its intercept and slope, with tests of 0 and 1."""
+"""The recalibration line of a model: its intercept and slope, with tests of 0 and 1."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -30,7 +31,7 @@ class ChiSquareTest:
     Attributes
     ----------
     statistic
-        Twice the difference of the log-likelihoods; infinite if an impossible label came true.
+        Twice the difference of the log-likelihoods; infinite if a label of probability 0 was observed.
     degrees
         Degrees of freedom; 0 if the predictions leave nothing to test.
     pvalue
@@ -48,24 +49,26 @@ class ChiSquareTest:
 
 @dataclass(frozen=True, repr=False)
 class Recalibration(Result):
-    """The fit of logit P(y = 1) = intercept + slope · logit p.
+    """A fitted recalibration line, logit P(y = 1) = intercept + slope · logit p.
 
-    A calibrated model has intercept 0 and slope 1. What the data cannot tell is NaN.
+    A calibrated model has intercept 0 and slope 1. Values that the data cannot determine are NaN.
 
     Attributes
     ----------
     intercept, slope
-        Maximum-likelihood estimates. Slope < 1: the predictions are too extreme; > 1: not enough.
+        Maximum-likelihood estimates. A slope below 1 means that predictions are too extreme, above
+        1 that they are not extreme enough.
     intercept_se, slope_se
         Standard errors, from the information at the estimates.
     in_the_large, in_the_large_se
-        The intercept if the slope is held at 1, and its standard error: calibration in the large.
+        The intercept with the slope held at 1, and its standard error: calibration in the large.
     test_both
         Test of intercept 0 and slope 1.
     test_in_the_large
         Test of intercept 0 given slope 1.
     test_slope
-        Test of slope 1, whatever the intercept. Its statistic and the last add up to the first.
+        Test of slope 1, whatever the intercept. Its statistic and that of ``test_in_the_large``
+        add up to that of ``test_both``.
     separated
         Whether the logits separate the labels, so that no finite line fits best.
     n_samples
@@ -75,7 +78,7 @@ class Recalibration(Result):
     warnings
         Sentences a reader should know.
     effective_n
-        Effective number of rows, where they have weights; else None.
+        Effective number of rows, if they have weights; else None.
 
     Examples
     --------
@@ -126,21 +129,29 @@ class Recalibration(Result):
 
 @arguments()
 def recalibration(
-    probs: object, labels: object, *, lens: str | Lens | None = None, weights: object = None
+    probs: object,
+    labels: object,
+    *,
+    lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
+    weights: object = None,
 ) -> Recalibration:
-    """Fit intercept and slope of logistic recalibration, logit P(y = 1) = a + b · logit p.
+    """Fit the recalibration intercept and slope: logit P(y = 1) = a + b · logit p.
 
     Parameters
     ----------
     probs, labels
-        Predictions and labels as :func:`caltest.data.sample` takes them.
+        Predicted probabilities and observed classes, as in :func:`caltest.test`.
     lens
-        "top_label", "class:3", "top:5" or an object of :mod:`caltest.lenses` that leaves two classes.
-        Default None: binary predictions as they are, more classes through "top_label".
+        Which probability to look at: "top_label", "class:3", "top:5" or an object of
+        :mod:`caltest.lenses` that leaves two classes. Default None: class 1 of two classes, the
+        top label of more.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     weights
-        What every row counts, as in :func:`caltest.test`. The weighted likelihood is maximised, and
-        standard errors and tests (then Wald's) are of its estimates, which need no weights that are
-        numbers of rows. Default None: all rows count alike.
+        How much each row counts, as in :func:`caltest.test`. The weighted likelihood is maximised,
+        with standard errors that stay right for weights that are not counts; tests are then
+        Wald's. Default None: all rows have equal weight.
 
     Returns
     -------
@@ -150,12 +161,13 @@ def recalibration(
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, or the lens leaves more than two classes.
+        If the input is not a set of predictions and labels, or the lens leaves more than two
+        classes.
 
     Notes
     -----
-    Fitted by statsmodels (``Logit``). Rows predicted with certainty have no logit and are left out;
-    if one of them was wrong, every χ² is infinite.
+    Fitted by statsmodels (``Logit``). Predictions of 0 or 1 have no logit, so these rows are left
+    out; if one of them was wrong, every χ² is infinite.
 
     References
     ----------
@@ -172,13 +184,13 @@ def recalibration(
     >>> fit.slope_interval[1] < 1.0
     True
     """
-    whole = sample(probs, labels, weights=weights)
+    whole = sample(probs, labels, weights=weights, class_names=class_names)
     refuse_clusters(whole.rows.clusters, "the line that recalibrates, with its intervals,")
     return recalibration_of(without_zeros(whole)[0], lens)
 
 
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
-    """Fit the line to predictions and labels that were checked already; see :func:`recalibration`."""
+    """Fit the line to predictions and labels already checked; see :func:`recalibration`."""
     view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
     two_classes(CoxRecalibration(), view.rows)
     with single_threaded_blas():

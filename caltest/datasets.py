@@ -1,4 +1,4 @@
-"""Real predictions to try a test on: scikit-learn's digits, by seven models.
+"""Real predictions to practise on: seven models of scikit-learn's handwritten digits.
 
 ``validation/make_digits_predictions.py`` made them, by stratified ten-fold cross-validation on all
 1797 rows. No row was seen by the model that predicts it, but each helped to train the models of the
@@ -22,14 +22,14 @@ _DESCRIPTIONS = MappingProxyType(
     {
         "neural_network": "a network with one hidden layer of 32 units; well calibrated",
         "logistic_regression": "multinomial logistic regression; well calibrated, if slightly "
-        "under-confident",
+        "underconfident",
         "nearest_neighbors": "five nearest neighbours; the smallest top-label ECE of all, "
         "but five labels were given probability 0",
-        "platt_svm": "a support vector machine with Platt scaling; most accurate, under-confident",
+        "platt_svm": "a support vector machine with Platt scaling; most accurate, underconfident",
         "isotonic_naive_bayes": "the naive Bayes, recalibrated class by class by isotonic "
         "regression; far better, still miscalibrated",
-        "random_forest": "300 trees; accurate and badly under-confident",
-        "naive_bayes": "Gaussian naive Bayes; badly over-confident, "
+        "random_forest": "300 trees; accurate and badly underconfident",
+        "naive_bayes": "Gaussian naive Bayes; badly overconfident, "
         "and 17 labels were given probability 0 (underflow)",
     }
 )
@@ -62,7 +62,7 @@ class DigitsPredictions:
 
 @arguments()
 def digits_models() -> tuple[str, ...]:
-    """Return the names of the models, roughly from well to badly calibrated.
+    """List the names of the models, roughly from the best to the worst calibrated.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class Phrase:
 
 
 class LongWorkWarning(UserWarning):
-    """Work that is about to start will take more than a minute: about how long, and what is faster.
+    """Warns that a call will take more than a minute: about how long, and what would be faster.
 
     Nothing is wrong with the call. The command line writes it on standard error.
 
@@ -89,7 +89,7 @@ class LongWorkWarning(UserWarning):
 
 
 class InputError(ValueError):
-    """An input that cannot be used.
+    """Raised when an input cannot be used: says what was found, where, and what to do.
 
     Its message says, in one sentence, what was found, where, and what to do. It is one line of visible
     characters, whatever the input holds, and of at most 500: a longer one loses its middle. The command

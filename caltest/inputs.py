@@ -26,7 +26,7 @@ def stored_in(probs: object, labels: object) -> Stored | None:
             raise InputError(f"{probs.name} holds the labels too; leave the labels out.")
         return probs
     if labels is None:
-        raise InputError("there are no labels; give the classes that came true, second.")
+        raise InputError("there are no labels; give the observed classes, second.")
     if isinstance(probs, np.memmap) and isinstance(labels, np.ndarray):
         return scan_arrays(probs, labels)
     return None
@@ -107,7 +107,7 @@ def looked_at(
             )
     if lens is not None:
         raise InputError(
-            f"the lens {quoted(lens)} looks at classes, and the predictions are distributions of "
+            f"the lens {quoted(lens)} is for classes, and the predictions are distributions of "
             "numbers; leave it out."
         )
     outcomes = PredictiveSample(densities, densities.outcomes(labels))

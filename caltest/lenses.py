@@ -1,4 +1,4 @@
-"""Lenses: views of the predictions and labels, under which calibration is a weaker demand.
+"""Lenses: test one aspect of the predictions, such as the top class or a single class.
 
 A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced prediction
 says is all that is tested.
@@ -41,10 +41,13 @@ def _looked_up(table: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
 
 
 class Lens(ABC):
-    """A view of predictions and labels. Subclasses are frozen dataclasses of options."""
+    """Base class of lenses: a view of predictions and labels.
+
+    Subclasses are frozen dataclasses of options.
+    """
 
     #: What calibration means through this lens, as a sentence.
-    says: ClassVar[str]
+    claim: ClassVar[str]
 
     @property
     @abstractmethod
@@ -101,7 +104,9 @@ class _Event(Lens):
 @arguments()
 @dataclass(frozen=True)
 class TopLabel(_Event):
-    """Is the most probable class right as often as its probability says? Class 1 is "right".
+    """Look at the most probable class: is it right as often as predicted?
+
+    Class 1 of the view is "right".
 
     Of tied classes the first is the top one.
 
@@ -113,7 +118,7 @@ class TopLabel(_Event):
     ([[0.25, 0.75], [0.5, 0.5]], [1, 0])
     """
 
-    says: ClassVar[str] = "the top class is right as often as its probability says"
+    claim: ClassVar[str] = "the top class is right as often as predicted"
     label: ClassVar[str] = "top_label"
 
     def _columns(self, predictions: Rows) -> tuple[Labels, tuple[str, str]]:
@@ -123,7 +128,9 @@ class TopLabel(_Event):
 @arguments(which=name_or_place)
 @dataclass(frozen=True)
 class ClassWise(_Event):
-    """Does one class come true as often as its probability says? Class 1 is "it".
+    """Look at one class against all others: does it occur as often as predicted?
+
+    Class 1 of the view is "it occurred".
 
     Parameters
     ----------
@@ -140,7 +147,7 @@ class ClassWise(_Event):
 
     which: int | str
 
-    says: ClassVar[str] = "the class comes true as often as its probability says"
+    claim: ClassVar[str] = "the class occurs as often as predicted"
 
     @property
     def label(self) -> str:
@@ -165,7 +172,9 @@ class ClassWise(_Event):
 @arguments()
 @dataclass(frozen=True)
 class TopK(_Event):
-    """Is the label among the k most probable classes as often as their sum says? Class 1 is "inside".
+    """Look at the k most probable classes: is the label among them as often as predicted?
+
+    Class 1 of the view is "among them".
 
     Of tied classes the first ones are taken.
 
@@ -177,7 +186,7 @@ class TopK(_Event):
     Raises
     ------
     InputError
-        If ``k`` is no positive whole number.
+        If ``k`` is not a positive whole number.
 
     Examples
     --------
@@ -189,7 +198,7 @@ class TopK(_Event):
 
     k: int | str
 
-    says: ClassVar[str] = "the label is among the most probable classes as often as their sum says"
+    claim: ClassVar[str] = "the label is among the most probable classes as often as predicted"
 
     @property
     def label(self) -> str:
@@ -214,7 +223,7 @@ class TopK(_Event):
 @arguments()
 @dataclass(frozen=True)
 class ClassSets(Lens):
-    """Group classes into sets: does each set come true as often as the sum of its classes says?
+    """Merge classes into sets: is the label in each set as often as predicted?
 
     Parameters
     ----------
@@ -231,7 +240,7 @@ class ClassSets(Lens):
 
     sets: Sequence[Sequence[int]]
 
-    says: ClassVar[str] = "every set of classes comes true as often as its probability says"
+    claim: ClassVar[str] = "every set of classes occurs as often as predicted"
 
     def __post_init__(self) -> None:
         try:
@@ -284,7 +293,7 @@ class ClassSets(Lens):
 @arguments()
 @dataclass(frozen=True)
 class Sorted(Lens):
-    """Order every row's probabilities: does the j-th most probable class come true as often as it says?
+    """Sort each row's probabilities: is the j-th most probable class right as often as predicted?
 
     Of tied classes the first comes first.
 
@@ -296,7 +305,7 @@ class Sorted(Lens):
     ([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]], [2, 0])
     """
 
-    says: ClassVar[str] = "the first, second, … choice comes true as often as its probability says"
+    claim: ClassVar[str] = "the first, second, … choice occurs as often as predicted"
     label: ClassVar[str] = "sorted"
 
     def reduce(self, predictions: Rows) -> Rows:
@@ -304,7 +313,7 @@ class Sorted(Lens):
         return predictions.shown_as(-np.sort(-predictions.probs, axis=1), None)
 
     def reducer(self, predictions: Rows) -> Reducer:
-        """Return the rank of the class that came true, from 0."""
+        """Return the rank of the observed class, from 0."""
         n, m = predictions.probs.shape
         order = np.argsort(-predictions.probs, axis=1, kind="stable")
         places = np.arange(m).astype(np.min_scalar_type(m))
@@ -319,7 +328,7 @@ LENSES = {"top_label": TopLabel, "class:": ClassWise, "top:": TopK, "sorted": So
 
 @arguments()
 def find_lens(lens: str | Lens | None) -> Lens | None:
-    """Return the lens of a name such as "top_label", "class:3" or "top:5"; None is no lens."""
+    """Return the lens for a name such as "top_label", "class:3" or "top:5"; for None, no lens."""
     if lens is None or isinstance(lens, Lens):
         return lens
     if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted):

@@ -1,4 +1,4 @@
-"""Predicted distributions of numbers: what a model of a continuous outcome says, one a row.
+"""Predicted distributions of numbers, for models of a continuous outcome.
 
 A classifier predicts probabilities of classes, a regression or a tracker a distribution of numbers or
 vectors. The claim is the same, that the outcome is a draw from what was predicted, and so is the exact
@@ -41,7 +41,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 class Predictive(ABC):
-    """n predicted distributions of numbers, or of vectors of d numbers; not to be changed once made."""
+    """Base class of predicted distributions: one per row, of a number or a vector; immutable."""
 
     #: What was done to the input and is worth telling.
     notes: tuple[str, ...] = ()
@@ -97,14 +97,14 @@ class Predictive(ABC):
         if array.shape != wanted:
             raise InputError(
                 f"the outcomes have shape {np.shape(array)}, and the predictions are about {wanted}; "
-                "give one outcome a row."
+                "give one outcome per row."
             )
         return array
 
 
 @dataclass(frozen=True, eq=False)
 class PredictiveSample:
-    """Predicted distributions with the outcomes that came true.
+    """Predicted distributions together with the observed outcomes.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def _numbers(what: str, values: object) -> Array:
 
 @arguments()
 class GaussianPredictions(Predictive):
-    """Gaussian predictions.
+    """Predictions that are normal distributions, of numbers or vectors.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class GaussianPredictions(Predictive):
     >>> rng = np.random.default_rng(0)
     >>> mean = rng.normal(size=200)
     >>> predicted = caltest.predictive.GaussianPredictions(mean, 1.0)
-    >>> outcomes = rng.normal(mean, 1.5)  # the model is over-confident
+    >>> outcomes = rng.normal(mean, 1.5)  # the model is overconfident
     >>> result = caltest.test(predicted, outcomes, "nees", null="chi2")
     >>> round(result.statistic, 2), result.guarantee, result.pvalue < 1e-6
     (2.38, 'exact', True)
@@ -272,7 +272,7 @@ _A_SIDE = 16  # of these, at most, in one direction
 
 @arguments()
 class Ensemble(Predictive):
-    """Predictions that are samples: ensemble members, posterior draws, bootstrap forecasts.
+    """Predictions given as samples: ensemble members, posterior draws, bootstrap forecasts.
 
     The predicted distribution of a row is the Gaussian kernel density of its members. That is the
     claim tested: the density is wider than the members, by the factor 1 + h² in variance.
@@ -280,7 +280,7 @@ class Ensemble(Predictive):
     Parameters
     ----------
     members
-        (n, S) numbers, or (n, S, d) vectors; S members a row.
+        (n, S) numbers, or (n, S, d) vectors; S members per row.
     bandwidth
         h, the kernel's standard deviation in those of the members: a positive number, or the rule
         "scott" (default), h = S^(−1/(d+4)).
@@ -310,7 +310,7 @@ class Ensemble(Predictive):
         if array.ndim not in (2, 3) or array.shape[1] < 2 or array.size == 0:
             raise InputError(
                 f"the members have shape {array.shape}; give (n, S) numbers or (n, S, d) vectors, "
-                "two members a row at least."
+                "at least two members per row."
             )
         self.members, self._given = array, members
         self._points = array.reshape(*array.shape[:2], -1)
@@ -401,7 +401,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 
 @arguments()
 class FromScipy(Predictive):
-    """Predictions that are frozen ``scipy.stats`` distributions.
+    """Predictions given as frozen ``scipy.stats`` distributions.
 
     Anything with ``entropy``, ``logpdf`` or ``logpmf``, and ``rvs`` or ``sample`` will do, if it takes
     blocks of outcomes (``scipy.stats.dirichlet`` does not).
@@ -442,8 +442,8 @@ class FromScipy(Predictive):
         promised = ("entropy",), ("logpdf", "logpmf"), ("rvs", "sample")
         if not all(any(hasattr(part, name) for name in names) for names in promised):
             raise InputError(
-                f"{name} is {quoted(part)}, which is no frozen distribution of scipy.stats; give one "
-                "such as scipy.stats.norm(loc, scale), its parameters of shape (n,), or a list of them."
+                f"{name} is {quoted(part)}, which is not a frozen distribution of scipy.stats; give "
+                "one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a list."
             )
         advice = (
             "freeze it, as in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes"
@@ -530,7 +530,7 @@ def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array
 
 @arguments()
 def recognised(given: object) -> Predictive | None:
-    """Return predicted distributions if these are some, wrapped if they are scipy's; else None."""
+    """Return the input as predicted distributions, wrapping scipy's; None if it is something else."""
     if isinstance(given, Predictive):
         return given
     objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]

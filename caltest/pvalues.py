@@ -1,4 +1,4 @@
-"""P-values: counted among draws, of several statistics on one scale, adjusted for their number."""
+"""P-values: counted among draws, and adjusted for the number of tests."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def combine_sides(greater: float, less: float, alternative: Alternative) -> floa
 # out do not say the same, so mean, standard deviation and skewness are all taken out, by Wilson and
 # Hilferty's cube root, which takes a gamma variable of that skewness to a nearly normal one.
 #
-# No validity hangs on this: whatever is computed alike from the observed labels and from the draws
+# No validity depends on this: whatever is computed alike from the observed labels and from the draws
 # can be ranked among the draws. Only power does.
 
 
 Array = NDArray[np.float64]
 
 _SYMMETRIC = 1e-6  # less skewness is none
-# More says that the statistic hangs on few unlikely labels, where no curve fits; the largest skewness
+# More says that the statistic depends on few unlikely labels, where no curve fits; the largest skewness
 # of a weighted sum of centred χ²₁ variables is √8.
 _MOST_SKEWED = 3.0
 # How far towards −2/s, where the cube root is infinitely steep and a gamma variable ends, it is
@@ -487,5 +487,5 @@ def step_down(observed: ArrayLike, draws: Iterable[ArrayLike]) -> NDArray[np.flo
         counts += test.count(values)
         n_draws += len(values)
     if n_draws == 0:
-        raise InputError("there are no draws to compare with; give one at least.")
+        raise InputError("there are no draws to compare with; give at least one.")
     return test.pvalues(counts, n_draws)

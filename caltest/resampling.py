@@ -1,8 +1,8 @@
 """The engine: views × statistics × draws of labels, one table, in which every exact p-value is a rank.
 
 A *column* is one statistic of one view (a lens on some rows), its predictions fixed. Labels are drawn
-from the full predictions, and every column sees the same draws, so that what is said of several columns
-together is exact too. The observed labels are one more draw, number 0, evaluated once and by the same
+from the full predictions, and every column sees the same draws, so that joint statements about several
+columns are exact too. The observed labels are one more draw, number 0, evaluated once and by the same
 loop as the others: `table` returns (1 + B, H) values whose first row they are.
 
 Few rows are taken all at once, a block of draws after another. Very many are taken a block at a time,
@@ -38,7 +38,7 @@ from caltest._sampling import (
     generator,
 )
 from caltest._tiles import blocks
-from caltest.data import Rows, Sample, glimpse, merged_notes
+from caltest.data import Rows, Sample, merged_notes, subsample
 from caltest.forms import Additive, Clusters, Combined, Form, HasSigns, LabelFunction, Signed
 from caltest.forms.base import taken
 from caltest.forms.events import Classes, OfEvents, classes, of_events
@@ -352,7 +352,7 @@ class _Block:
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> _Block:
-        """Order them, and set apart what is evaluated from the rows in which a class came true."""
+        """Order them, and set apart what is evaluated from the rows in which a class was observed."""
         found: list[tuple[Places | None, int, OfEvents, int]] = []
         others: dict[int, dict[int, list[int]]] = {}
         for place, (view, form) in enumerate(columns):
@@ -454,7 +454,7 @@ def table_of_rows(columns: Sequence[Column], draws: LabelDraws, workers: Workers
 
     Sums over rows are taken in the same order as draw by draw, so that they are the same.
     """
-    tasks = _runs(len(draws.observed), 1, workers)
+    tasks = runs(len(draws.observed), 1, workers)
     found: list[Array] = []
     for part in _passes(columns, draws.count):
         of_run = partial(_of_rows, tuple(columns), draws, part)
@@ -474,11 +474,11 @@ def _of_rows(columns: Sequence[Column], draws: LabelDraws, part: slice, first: i
     return added(map(of_block, range(first, last)), _plus)
 
 
-def _runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
+def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
     """Cut rows into tasks, the first block of each and the one after its last.
 
     A run is all that is below a node of the tree of `added`, so that whichever runs are taken the sum
-    is the same: large where rows are stored in large parts, of which a run has to go through what
+    is the same: large where rows are stored in large parts, of which a run has to read what
     precedes it, and small enough for every worker to have two.
     """
     count, size = -(-n_rows // ROWS), BRANCHES if grain <= _LARGE_PART else BRANCHES**2
@@ -549,7 +549,7 @@ class StoredRows(Protocol):
 
     @property
     def grain(self) -> int:
-        """Rows of the largest part: what precedes rows in their part is gone through to read them."""
+        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
         ...
 
     def samples(self, first: int, last: int) -> Iterator[Sample]:
@@ -569,7 +569,7 @@ def table_of_blocks(
     In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
     features), a pass takes as many draws as fit.
     """
-    first, tasks = columns_of(next(rows.samples(0, 1)).rows), _runs(rows.n_samples, rows.grain, workers)
+    first, tasks = columns_of(next(rows.samples(0, 1)).rows), runs(rows.n_samples, rows.grain, workers)
     values: list[Array] = []
     for part in _passes(first, n_resamples):
         of_run = partial(_of_stored, columns_of, rows, seed, part)
@@ -595,12 +595,12 @@ def _of_stored(
     return added(map(of_block, range(first, last), rows.samples(first, last)), _plus)
 
 
-def glimpse_of(rows: StoredRows, workers: Workers) -> Rows:
-    """Go through all rows once, and return those that `glimpse` takes of them."""
+def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
+    """Read all rows once, and return those that `subsample` takes of them."""
     numbers = (np.arange(b.start, b.stop, dtype=np.float64) for b in blocks(rows.n_samples, 2**20))
-    places = glimpse(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
+    places = subsample(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
     order = np.argsort(places)
-    tasks = _runs(rows.n_samples, rows.grain, workers)
+    tasks = runs(rows.n_samples, rows.grain, workers)
     found = np.concatenate(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
     found = found[np.argsort(order)]
     if next(rows.samples(0, 1)).rows.weights is None:

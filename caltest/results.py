@@ -1,6 +1,6 @@
-"""Results: what all of them have in common, and that of a test.
+"""Results: their base class, and the result of a test.
 
-A result holds facts. What is written of it is made by :mod:`caltest.text`, and what is drawn of it by
+A result holds facts. Its texts are made by :mod:`caltest.text`, and its pictures by
 :mod:`caltest.plots`; both are looked up when something is shown: results import neither.
 """
 
@@ -60,7 +60,7 @@ _ROW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """What a function found: frozen, its arrays read-only. It shows itself, and gives plain data."""
+    """Base class of results: frozen data that prints itself and converts to plain data."""
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -128,49 +128,51 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationResult(Result):
-    """What a calibration test found.
+    """The result of a calibration test: statistic, p-value, and how they were obtained.
 
     Attributes
     ----------
     statistic
         Value of the statistic.
     pvalue
-        In (0, 1]: probability of a value at least as extreme if the model is calibrated.
+        In (0, 1]: the probability of a value at least as extreme if the model is calibrated.
     name
         Registered name of the statistic.
     null
         Registered name of the null.
     guarantee
-        "exact", "bound", "asymptotic" or "approximate".
+        How far the p-value can be trusted: "exact", "bound", "asymptotic" or "approximate".
     alternative
         "greater", "less" or "two-sided"; of a test with a tolerance, "over", "under" or "two-sided".
     n_samples, n_classes
-        Rows, and classes as the lens shows them; no classes (None) if distributions of numbers were
-        predicted.
+        Rows, and classes as the lens shows them. For predicted distributions of numbers,
+        ``n_classes`` is None.
     lens
         Label of the lens; None for the full probability vector.
     parameters
-        Options in force, a fitted bandwidth for instance.
+        The options used, such as a fitted bandwidth.
     n_resamples
-        Resamples used; None where there are none.
+        Number of simulated label sets; None if the null does not simulate.
     exceedances
-        Resamples at least as extreme as observed, of two sides the fewer; None where there are none.
+        Number of them at least as extreme as observed; for two-sided tests, of the side with
+        fewer. None if the null does not simulate.
     pvalue_interval
         95% Clopper–Pearson interval of the p-value that infinitely many resamples would give;
         Monte Carlo only.
     null_distribution
-        Statistics of the resamples, or None.
+        Values of the statistic for the simulated labels, or None.
     warnings
         Sentences a reader should know.
     seed
-        Integer that, given as ``rng``, repeats the numbers; None where none were drawn.
+        Integer that, given as ``rng``, reproduces the numbers; None if no random numbers were
+        drawn.
     measures
         What the statistic measures, in words.
     claim
-        The hypothesis of a test with a tolerance, in words; None for calibration itself.
+        The hypothesis of a test with a tolerance, in words; None for a test of calibration.
     parts
-        Of a combined statistic ("omnibus") with the exact null, each part's name, value, own p-value
-        and p-value adjusted for their number; else empty.
+        For a combined statistic ("omnibus") with the exact null: each part's name, value, own
+        p-value, and p-value adjusted for the number of parts. Otherwise empty.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Simulated predictions and labels whose true miscalibration is known.
+"""Simulate predictions and labels with a known miscalibration.
 
-Every model draws g ~ Dir(α) and returns a :class:`Simulated`: what is stated, what came true, and the
+Every model draws g ~ Dir(α) and returns a :class:`Simulated`: predictions, observed labels, and the
 truth, P(Y = k | stated probabilities). In a *mixture* (Widmann, Lindsten and Zachariah 2019, Appendix
 J.2) g is stated, and the label is drawn from g with probability 1 − π and from a fixed β else; M1, M2
 and M3 are its named members. *Tempered*, *local*, *classwise* and *noisy* models each go wrong in one
@@ -62,7 +62,7 @@ _N_SAMPLES = Whole(1, advice="give a positive integer")
 _N_CLASSES = Whole(2, 100_000, "give an integer of at least 2")
 _SHARE = Number(0.0, 1.0, "[]", "give a number in [0, 1]")
 
-_SMALLEST_ALPHA = 1e-300  # below, log g is no number
+_SMALLEST_ALPHA = 1e-300  # below, log g is not a number
 _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm
 _ENTRIES = 2**21  # of an array held at a time
 _BLOCK = 100  # rows of a block whose pairs are all used
@@ -74,14 +74,14 @@ _PREDICTIONS, _LABELS, _NOISE, _TRUTH = ((0, 0, stream) for stream in range(4))
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Predictions, labels and the truth.
+    """Simulated predictions and labels, with the true probabilities.
 
     Attributes
     ----------
     probs
         What the model states, (n, m), rows on the simplex, read-only.
     labels
-        What came true, (n,) integers in 0..m−1, read-only.
+        Observed labels, (n,) integers in 0..m−1, read-only.
     truth
         P(Y = k | probs) row by row, (n, m), read-only: equal to ``probs`` for a calibrated model.
     truth_error
@@ -164,7 +164,7 @@ def _checked_beta(beta: ArrayLike | None, m: int) -> Array:
 
 @arguments(n_samples=_N_SAMPLES, n_classes=_N_CLASSES)
 def m1(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
-    """Draw from M1, calibrated: the label is drawn from the stated probabilities (π = 0).
+    """Simulate M1, a calibrated model: labels are drawn from the predictions (π = 0).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def m1(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
 
 @arguments(n_samples=_N_SAMPLES, n_classes=_N_CLASSES)
 def m2(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
-    """Draw from M2: half of the labels are of the first class whatever is stated (π = ½, β = e_1).
+    """Simulate M2: half of the labels are set to class 0, whatever is predicted (π = ½, β = e_1).
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def m2(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulat
 
 @arguments(n_samples=_N_SAMPLES, n_classes=_N_CLASSES)
 def m3(n_samples: int = 250, n_classes: int = 10, *, rng: Rng = None) -> Simulated:
-    """Draw from M3: every class is equally likely whatever is stated (π = 1, β uniform).
+    """Simulate M3: all classes are equally likely, whatever is predicted (π = 1, β uniform).
 
     Parameters
     ----------
@@ -251,7 +251,9 @@ def mixture(
     beta: ArrayLike | None = None,
     rng: Rng = None,
 ) -> Simulated:
-    """Draw g ~ Dir(α), Z ~ Ber(π) and Y ~ Cat(β) if Z, Y ~ Cat(g) else.
+    """Simulate a model whose predictions apply to a share 1 − π of the rows only.
+
+    Draw g ~ Dir(α) and Z ~ Ber(π); the label is drawn from β if Z = 1, and from g otherwise.
 
     Parameters
     ----------
@@ -287,7 +289,7 @@ def mixture(
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error (0 where it is exact)."""
+    """A number and its standard error, 0 where it is exact."""
 
     value: float
     standard_error: float
@@ -295,7 +297,7 @@ class Estimate(NamedTuple):
 
 @arguments(alpha=anything, pi=_SHARE)
 def true_ece_tv(alpha: ArrayLike, beta: ArrayLike | None, pi: float) -> float:
-    r"""Return the expected calibration error (total variation) of a mixture, in closed form.
+    r"""Return the true expected calibration error (total variation) of a mixture, in closed form.
 
     .. math:: π \sum_i \Bigl[β_i I(β_i; α_i, α_0 - α_i)
               - \frac{α_i}{α_0} I(β_i; α_i + 1, α_0 - α_i)\Bigr],
@@ -335,7 +337,7 @@ def true_skce(
     n_draws: int = 100_000,
     rng: Rng = 0,
 ) -> Estimate:
-    """Return the SKCE of a mixture, kernel exp(−TV/ν) I, with its Monte-Carlo standard error.
+    """Return the true SKCE of a mixture, kernel exp(−TV/ν) I, with its Monte Carlo standard error.
 
     It is π² E[exp(−TV(g, g′)/ν) ⟨β − g, β − g′⟩] for independent g, g′ ~ Dir(α), taken over all pairs
     inside each of ``n_draws``/100 blocks of 100 draws; the standard error is that of the mean of the
@@ -392,7 +394,10 @@ def true_skce(
 def tempered(
     n_samples: int = 250, alpha: ArrayLike = ALPHA, *, temperature: float, rng: Rng = None
 ) -> Simulated:
-    """State softmax(log g / t) where the truth is g: over-confident for t < 1, under-confident above.
+    """Simulate a model whose probabilities are all too extreme, or not extreme enough.
+
+    Labels come from g, and softmax(log g / t) is predicted: overconfident for t < 1, underconfident
+    above.
 
     Parameters
     ----------
@@ -434,14 +439,14 @@ def local(
     strength: float = 0.5,
     rng: Rng = None,
 ) -> Simulated:
-    """State g, which is over-confident in one region and calibrated elsewhere.
+    """Simulate a model that is overconfident in one region and calibrated elsewhere.
 
     Parameters
     ----------
     n_samples, alpha, rng
         As in :func:`mixture`.
     region
-        Where the model errs: a closed range (low, high) of the largest stated probability, or a
+        Where the model is wrong: a closed range (low, high) of the largest stated probability, or a
         function that takes probabilities (n, m) and returns (n,) booleans. Default (0.5, 0.9).
     strength
         How far the truth there lies on the way from g to the uniform distribution, in [0, 1].
@@ -493,7 +498,7 @@ def classwise(
     bias: float = 1.0,
     rng: Rng = None,
 ) -> Simulated:
-    """State g, which puts the log-odds of one class too high (or too low) by a constant.
+    """Simulate a model that predicts one class too often or too rarely, by a constant in log-odds.
 
     Parameters
     ----------
@@ -545,12 +550,14 @@ def noisy(
     truth_draws: int = 1000,
     rng: Rng = None,
 ) -> Simulated:
-    """State softmax(log g + scale · noise) where labels come from g: noise makes over-confident.
+    """Simulate a model whose log-probabilities carry random noise, which makes it overconfident.
 
-    Given what is stated, the noise is not known, so P(Y | stated) is a mean over the g that may stand
-    behind it. In log-ratio coordinates the density of Dir(α) is ∏ g_k^α_k up to a constant; with
-    standard normal noise ε, the truth is therefore E[q w]/E[w], q = softmax(log stated − scale · ε)
-    and w = ∏ q_k^α_k. Pairs ±ε are used.
+    Labels come from g; softmax(log g + scale · noise) is predicted.
+
+    Given the stated probabilities, the noise is not known, so P(Y | stated) is a mean over the g that
+    may stand behind it. In log-ratio coordinates the density of Dir(α) is ∏ g_k^α_k up to a constant;
+    with standard normal noise ε, the truth is therefore E[q w]/E[w], q = softmax(log stated − scale ·
+    ε) and w = ∏ q_k^α_k. Pairs ±ε are used.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, seed_of
 from caltest._work import Work, announce, together
+from caltest.cluster_sums import SignedBlocks, add_by_cluster, signed_columns_of_blocks
 from caltest.data import (
     Rows,
     Sample,
@@ -42,14 +43,16 @@ from caltest.nulls import (
     answer_of,
     observed_value,
 )
+from caltest.nulls.cluster_signs import answer_of_signs
 from caltest.predictive import Predictive, PredictiveSample
 from caltest.pvalues import Alternative
 from caltest.resampling import (
     Column,
+    RowTable,
     adds_up,
     columns_of,
-    glimpse_of,
     signed_columns,
+    subsample_of,
     table_of_blocks,
 )
 from caltest.results import CalibrationResult
@@ -80,6 +83,7 @@ def test(
     *,
     null: str | Null | None = None,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     alternative: Alternative | Side | None = None,
     tolerance: float | None = None,
     rounding: float | None = None,
@@ -91,104 +95,120 @@ def test(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> CalibrationResult:
-    """Test whether the probabilities mean what they say.
+    """Test whether a model is calibrated: do its probabilities match what is observed?
 
     Parameters
     ----------
     probs
-        (n, m) rows on the simplex, or (n,) probabilities of class 1: arrays, lists, data frames,
-        CPU tensors (see :func:`caltest.data.sample`). Or predicted distributions of numbers, see
-        :mod:`caltest.predictive`. Or a file that :func:`caltest.files.scan` opened, which holds the
-        labels too; such a file, or a memory-mapped array, is read in one pass where rows are many.
+        Predicted probabilities: (n, m), rows that sum to 1, or (n,), the probability of class 1.
+        Arrays, lists, data frames and CPU tensors are read (see :func:`caltest.data.sample`). Or
+        predicted distributions of numbers (:mod:`caltest.predictive`). Or a file opened by
+        :func:`caltest.files.scan`, which holds the labels too. Files and memory-mapped arrays are
+        read in one pass if they have many rows.
     labels
-        (n,) integers 0..m−1, or class names where ``probs`` has column names. For distributions,
-        the outcomes, (n,) or (n, d).
+        Observed classes, (n,): integers 0..m−1, or class names if ``probs`` has column names or
+        ``class_names`` is given. For distributions, the observed outcomes, (n,) or (n, d).
     statistic
-        A name (``caltest.statistics.STATISTICS`` lists them), an object of
-        :mod:`caltest.statistics`, or a function ``f(probs, labels) -> float``, large where
-        calibration is bad, which gets an exact p-value too if it depends on the order of the rows only
-        where that tells nothing about the labels. One that gives the same labels another value in
-        the end (it remembers, or draws random numbers) is refused.
-        Default "omnibus": several ways to err at once, whose ``parts`` have p-values of their own in
-        the result. It goes with the exact null; with another null the default is "skce_uq", which
-        sees every kind of miscalibration too, given enough rows, but some kinds only weakly. With a
-        tolerance, "scan" (default), "max_bin", "citl" or "esce".
+        What to measure: a name (``caltest.statistics.STATISTICS`` lists them), an object of
+        :mod:`caltest.statistics`, or your own function ``f(probs, labels) -> float`` that is large
+        where calibration is bad. Your function gets an exact p-value too, unless it depends on the
+        order of the rows and that order carries information about the labels. It must always
+        return the same value for the same labels; a function that remembers or draws random
+        numbers is refused.
+
+        Default "omnibus": it looks for several kinds of error at once, and the result's ``parts``
+        have a p-value for each. It needs the exact null. With another null the default is
+        "skce_uq", which detects every kind of miscalibration given enough rows, but some only
+        weakly. With a tolerance: "scan" (default), "max_bin", "citl" or "esce".
     null
-        A name (``caltest.nulls.NULLS`` lists them) or an object of :mod:`caltest.nulls`. Default
-        "monte_carlo": exact for every statistic and sample size. With clusters, "cluster_signs"
-        (default) or "one_per_cluster".
+        How to compute the p-value: a name (``caltest.nulls.NULLS`` lists them) or an object of
+        :mod:`caltest.nulls`. Default "monte_carlo": exact for every statistic and number of rows.
+        With clusters: "cluster_signs" (default) or "one_per_cluster".
     lens
-        "top_label", "class:3", "top:5", "sorted" or an object of :mod:`caltest.lenses`. Default
-        None: the full probability vector.
+        Which aspect of the predictions to test: "top_label", "class:3", "top:5", "sorted" or an
+        object of :mod:`caltest.lenses`. Default None: the full probability vector.
+    class_names
+        Names of the classes, (m,), text or whole numbers, in the order of the columns, such as
+        ``classes_`` of a scikit-learn model. Labels may then be these names, and any other label
+        is refused. Default None: the column names of ``probs``, if it has any.
     alternative
-        "greater", "less" or "two-sided". Default: the statistic's own. With a tolerance, "over"
-        (claims too much), "under" (claims too little) or "two-sided" (default); "over" and "under"
-        without one are with a tolerance of 0.
+        Which values count as evidence: "greater", "less" or "two-sided". Default: the statistic's
+        own. With a tolerance: "over" (predictions too high), "under" (too low) or "two-sided"
+        (default). "over" and "under" without a tolerance imply a tolerance of 0.
     tolerance
-        Test whether the model is wrong by more than this anywhere, not whether it is wrong: a
-        difference of probabilities from 0 to below 1, 0.02 for two points. Default None: the test of
-        calibration. It is about one probability: more than two classes are seen through the lens
-        "top_label" unless another is asked for. See Notes.
+        Test whether the model is wrong by more than this anywhere, instead of whether it is wrong
+        at all: a difference of probabilities from 0 to below 1, such as 0.02 for two percentage
+        points. It applies to one probability, so more than two classes are seen through the lens
+        "top_label" unless you choose another. Default None: test calibration itself. See Notes.
     rounding
-        The step in which probabilities were stated: 0.05 for 0%, 5%, …, 100%. A stated 70% then stands
-        for 67.5 to 72.5%, and rows need sum to 1 only as rounding allows. It is about one probability:
-        more than two classes need a lens. Default None: what is stated is meant. See Notes.
+        The step to which probabilities were rounded, such as 0.05 for 0%, 5%, …, 100%. A predicted
+        70% then means 67.5% to 72.5%, and rows need to sum to 1 only within rounding. It applies
+        to one probability, so more than two classes need a lens. Default None: not rounded. See
+        Notes.
     weights
-        What every row counts, (n,): survey weights, or importance weights where the population is
-        another one. Numbers that are not negative, fixed by anything but the labels (never by how rows
-        of a class were sampled). Default None: all rows count alike. See Notes.
+        How much each row counts, (n,): survey weights, or importance weights if the population
+        differs. They must not be negative, and must not depend on the labels; if rows were sampled
+        by class, give ``sampling_rates`` instead. Default None: all rows have equal weight. See
+        Notes.
     clusters
-        A column of n names or numbers, in any container: rows of equal entries (several a patient, a
-        user, a day) may depend on each other in any way. Default None: rows are independent. See Notes.
+        Which rows belong together, (n,): a column of names or numbers, such as patients, users or
+        days. Rows with the same entry may depend on each other in any way. Default None: rows are
+        independent. See Notes.
     sampling_rates
-        By class (its name, or its column), the share of its rows that were kept: {0: 0.01} if one row
-        of class 0 in a hundred was, and all others. Default None: rows were not sampled by their label.
-        See Notes.
+        If rows were sampled by their label: for each class (its name or column) the share of its
+        rows that was kept. {0: 0.01} means one row of class 0 in a hundred, and all rows of other
+        classes. Default None: rows were not sampled by label. See Notes.
     n_resamples
-        Number of resamples, where the null draws any. Default 999: p-values down to 0.001.
+        Number of simulated label sets, where the null simulates. Default 999: p-values down to
+        0.001.
     rng
         None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
-        numbers for every ``n_jobs`` and every joblib backend.
+        numbers for every ``n_jobs`` and joblib backend.
     n_jobs
-        Workers, as in joblib: None is one, −1 all cores.
+        Number of workers, as in joblib: None is one, −1 all cores.
     progress
-        Show a bar on standard error during long work, if that is a terminal.
+        Show a progress bar during long work, on standard error, if that is a terminal.
 
     Notes
     -----
-    The default looks at all pairs of rows up to 5 000 rows (of more than 16 classes, while n² m is at
-    most 4e8). For more rows its kernels are of low rank, and its cost grows as n. That is exact too,
-    and the result says so. Of two classes it takes one pass over the rows, however many. "skce_uq" by
-    name looks at all pairs always; what will take more than a minute says so before it starts. Files
-    of any length are read in one pass: :func:`caltest.files.scan`.
+    *Cost.* The default compares all pairs of rows up to 5 000 rows (with more than 16 classes, as
+    long as n² m is at most 4e8). For more rows it switches to low-rank kernels, whose cost grows
+    as n; the p-value stays exact, and the result says so. With two classes it needs one pass over
+    the rows, however many. "skce_uq" by name always compares all pairs. A call that will take more
+    than a minute warns before it starts. Files of any length are read in one pass:
+    :func:`caltest.files.scan`.
 
-    *Tolerance ε*: the hypothesis is that nowhere P(event) < p − ε ("over"), or > p + ε ("under"). Of
-    all models within it, max(p − ε, 0) or min(p + ε, 1) gives a statistic that moves one way in every
-    label its largest values, and the p-value is that of this one model: valid in every finite sample,
-    for all of them (:mod:`caltest.tolerance`). "two-sided" doubles the smaller of both p-values. A
-    p-value need not grow with ε; for the largest ε that is refuted take
+    *Tolerance ε.* The hypothesis is that P(event) ≥ p − ε everywhere ("over"), or P(event) ≤ p + ε
+    everywhere ("under"). Among all models that satisfy it, the one with P(event) = max(p − ε, 0),
+    or min(p + ε, 1), gives the largest values of any statistic that is monotone in every label.
+    The p-value is computed for this least favourable model, so it is valid for all of them and for
+    every number of rows (:mod:`caltest.tolerance`). "two-sided" doubles the smaller of the two
+    p-values. A p-value need not grow with ε; to find the largest ε that is refuted use
     :func:`caltest.miscalibration_bounds`.
 
-    *Weights*: means over rows become those in which rows count as their weights say, bins of equal
-    mass hold equal weight, a pair of rows counts the product of both, and bandwidths are medians of
-    pairs as they count. Labels are drawn and weights kept, so the exact null is exact. Weights that
-    are all equal change nothing. ``parameters["effective_n"]`` is (Σ w)²/Σ w²: as noisy as so many
-    rows that count alike. The nulls "bound", "bootstrap", "wild_bootstrap" and "spectral" count rows
-    and are refused, as is "chi2" of "cox". A function of your own takes the weights third,
-    ``f(probs, labels, weights)``.
-    *Clusters*: labels drawn row by row would take rows that repeat each other for new evidence. The
-    default null then draws signs for whole clusters (:class:`caltest.nulls.ClusterSigns`), right as the
-    number of clusters grows; "one_per_cluster" is exact, and weak. Means over pairs of rows are taken
-    over pairs of different clusters.
+    *Weights.* Means over rows become weighted means, bins of equal mass hold equal weight, a pair
+    of rows has the product of both weights, and bandwidths are weighted medians. Labels are drawn
+    while the weights stay fixed, so the exact null remains exact. Equal weights change nothing.
+    ``parameters["effective_n"]`` is (Σ w)²/Σ w²: the number of equally weighted rows that would be
+    as noisy. The nulls "bound", "bootstrap", "wild_bootstrap" and "spectral" are refused, and so
+    is "chi2" for "cox". Your own function receives the weights as its third argument, ``f(probs,
+    labels, weights)``.
 
-    *Sampling rates*: where a row of class k is kept with a known probability s_k, independently,
-    P(Y = k) among the rows kept is g_k s_k / Σ_l g_l s_l. Predictions are transformed like this, and
-    all that follows is about them: the top class is theirs. It is exact if rates are fixed beforehand,
-    and approximate where numbers of rows are, as in case–control studies. Weights 1/s_k would know the
-    labels.
+    *Clusters.* Drawing labels row by row would treat rows that repeat each other as new evidence.
+    The default null therefore draws one sign per cluster (:class:`caltest.nulls.ClusterSigns`). It
+    is approximate, and right as the number of clusters grows; "one_per_cluster" is exact, but has
+    less power. Means over pairs of rows are taken over pairs from different clusters.
 
-    *Rounding r*: a stated value is within r/2 of what was meant, and the sum of k values (the top 5, a
-    set of classes) within k r/2. That is a tolerance; one that is given besides is added to it.
+    *Sampling rates.* If a row of class k is kept with a known probability s_k, independently of
+    the others, then P(Y = k) among the rows kept is g_k s_k / Σ_l g_l s_l. Predictions are
+    transformed accordingly, and everything that follows, the top class included, refers to the
+    transformed ones. This is exact if the rates are fixed beforehand, and approximate if the
+    numbers of rows are, as in case–control studies. Do not use 1/s_k as weights: such weights
+    depend on the labels.
+
+    *Rounding r.* A stated value is within r/2 of the unrounded one, and a sum of k values (the top
+    5, a set of classes) within k r/2. This is treated as a tolerance, and added to ``tolerance``
+    if you give both.
 
     Returns
     -------
@@ -198,8 +218,8 @@ def test(
     Raises
     ------
     InputError
-        A ValueError. If the input is no set of predictions and labels, or the null does not fit
-        the statistic; the message says what to do.
+        A ValueError. If the input is not a set of predictions and labels, or the null cannot be
+        used with the statistic. The message says what to do.
 
     Examples
     --------
@@ -209,13 +229,14 @@ def test(
     >>> result.pvalue, result.guarantee, result.rejects(0.05)
     (0.001, 'exact', True)
 
-    Is the top class claimed more than ten points too surely, anywhere?
+    Is the confidence in the top class more than ten points too high anywhere?
 
     >>> caltest.test(digits.probs, digits.labels, tolerance=0.1, alternative="over", rng=0).pvalue
     0.001
     """
     tolerant = not (tolerance is rounding is None) or alternative in ("over", "under")
-    clustered = clusters is not None or (isinstance(probs, Rows) and probs.clusters is not None)
+    has_own = isinstance(probs, Rows | Stored) and probs.clusters is not None
+    clustered = clusters is not None or has_own
     chosen = ClusterSigns() if clustered and null is None else find_null(null)
     _check_clusters(chosen, clustered, tolerant)
     measure = find_statistic(_default(chosen, tolerant) if statistic is _DEFAULT else statistic)
@@ -230,19 +251,23 @@ def test(
         )
     if clusters is not None and isinstance(probs, Stored):
         raise InputError(
-            "clusters go with rows in memory; read the file with caltest.files.read, and give the "
-            ".rows and .labels of what that returns."
+            "clusters of a file are a column of it; give its name where the file is opened, as in "
+            "caltest.files.scan(path, clusters='patient')."
         )
-    stored = None if clustered else stored_in(probs, labels)
+    if class_names is not None and isinstance(probs, Stored):
+        raise InputError(f"{probs.name} names its columns itself; leave class_names out.")
+    in_memory = not (clusters is class_names is None)
+    stored = None if in_memory else stored_in(probs, labels)
     if stored is not None:
         exact = isinstance(chosen, MonteCarlo) and chosen.stop_after is None
-        exact = exact and weights is None and sampling_rates is None
+        exact = (exact or isinstance(chosen, ClusterSigns)) and weights is sampling_rates is None
         if exact and not tolerant and stored.n_samples > HELD_UP_TO:  # in one pass, if it can
             with suppress(AllRowsNeededError):
                 return _of_stored(measure, chosen, stored, lens, alternative, draws, seed, workers)
         read = stored.load(rounding=rounding)
         probs, labels = read.rows, read.labels
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    counting["class_names"] = class_names
     looked = looked_at(probs, labels, lens, measure.default_lens, rounding, counting)
     view, lens_label, rounded, places = looked.view, looked.lens, looked.rounded, looked.places
     if places is not None:
@@ -343,6 +368,7 @@ def estimate(
     statistic: StatisticLike = "skce_uq",
     *,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
@@ -352,20 +378,22 @@ def estimate(
 
     Parameters
     ----------
-    probs, labels, statistic, lens, weights, sampling_rates, n_jobs
+    probs, labels, statistic, lens, class_names, weights, sampling_rates, n_jobs
         As in :func:`test`.
     clusters
-        As in :func:`test`: means over pairs of rows are then over pairs of different clusters.
+        As in :func:`test`. Means over pairs of rows are then taken over pairs from different
+        clusters.
 
     Returns
     -------
     float
-        The value: on its own it has no unit and no scale that tells good from bad.
+        The value. On its own it does not tell good from bad: :func:`test` compares it with the
+        values that a calibrated model would give.
 
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels; the message says what to do.
+        If the input is not a set of predictions and labels; the message says what to do.
 
     Examples
     --------
@@ -376,6 +404,7 @@ def estimate(
     """
     measure = find_statistic(statistic)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    counting["class_names"] = class_names
     looked = looked_at(probs, labels, lens, measure.default_lens, counting=counting)
     view = looked.view
     if looked.places is not None:
@@ -484,16 +513,27 @@ def _of_stored(
     rows = _SeenRows(stored, lens, measure.default_lens)
     first, lens_label = seen(next(stored.samples(0, 1)), lens, measure.default_lens)
     with single_threaded_blas():
-        partwise = measure.in_parts(stored.extent, partial(glimpse_of, rows, workers))
+        partwise = measure.in_parts(stored.extent, partial(subsample_of, rows, workers))
         form = partwise.given(first.rows)
-        if not adds_up(columns_of(form)):
+        can = add_by_cluster if null.of_clusters else adds_up
+        if not can(columns_of(form)):
             raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
         work = together([form.work(n_resamples)], stored.n_samples / first.rows.n_samples)
         _announce(partwise.statistic, work, stored.n_samples, workers, null)
-        found = table_of_blocks(partial(_columns_of_rows, partwise), rows, n_resamples, seed, workers)
-        if isinstance(form, Combined):
-            form = form.with_rounding(found.rounding)
-        answer = answer_of(form, found.values, side, workers, float(found.rounding[0]))
+        columns = partial(_columns_of_rows, partwise)
+        found: RowTable | SignedBlocks
+        if stored.clusters is not None:
+            found = signed_columns_of_blocks(
+                columns, rows, stored.clusters, stored.share_between, workers
+            )
+            rest = (first.rows, first.labels, side, n_resamples, seed, workers)
+            question = Question(partwise.statistic, form, *rest)
+            answer = answer_of_signs(question, found.columns, stored.clusters, found.rounding)
+        else:
+            found = table_of_blocks(columns, rows, n_resamples, seed, workers)
+            if isinstance(form, Combined):
+                form = form.with_rounding(found.rounding)
+            answer = answer_of(form, found.values, side, workers, float(found.rounding[0]))
     return _result(
         partwise.statistic,
         null,
@@ -513,6 +553,7 @@ def _of_stored(
         parameters={
             **partwise.statistic.parameters,
             **({} if stored.extent.are_alike else {"effective_n": stored.extent.effective}),
+            **({} if stored.clusters is None else {"clusters": stored.clusters}),
         },
     )
 
@@ -544,11 +585,11 @@ def _check_clusters(null: Null, clustered: bool, tolerant: bool) -> None:
     if clustered and tolerant:
         raise InputError(
             "tolerances, and what rounding explains, are tested for independent rows only: no valid "
-            "test is known for rows in clusters; leave out the tolerance, or give one row a cluster."
+            "test is known for rows in clusters; leave out the tolerance, or keep one row per cluster."
         )
     if clustered and not null.of_clusters:
         raise InputError(
-            f"the null {null.name!r} takes rows to be independent, and clusters are given; leave the "
+            f"the null {null.name!r} needs independent rows, and clusters are given; leave the "
             "null out, or give 'cluster_signs' or 'one_per_cluster'."
         )
     if null.of_clusters and not clustered:

@@ -1,11 +1,11 @@
-"""Tests of "wrong by no more than a tolerance": the shifted model that is hardest to tell from it.
+"""Tests of "wrong by no more than a tolerance", under the least favourable model within it.
 
-Scores p_i of an event, events independent with probabilities q_i. "Claims at most ε too much" is
+Scores p_i of an event, events independent with probabilities q_i. "At most ε too high" is
 H0(ε): q_i ≥ p_i − ε for every row. Let a statistic T not increase in any label y_i. Draw all of
 H0(ε) from common uniforms u_i, y_i = 1[u_i ≤ q_i]: each y_i is at least 1[u_i ≤ max(p_i − ε, 0)], so
 T is nowhere stochastically larger than under that one model. Its Monte-Carlo p-value is therefore
 valid for all of H0(ε), in every finite sample. T may depend on p and ε in any way, since neither is
-random here. "Claims at most ε too little" is the same with min(p_i + ε, 1) and a T that does not
+random here. "At most ε too low" is the same with min(p_i + ε, 1) and a T that does not
 decrease.
 
 Either way: the smaller p-value is doubled, which is sharp as ε → 0 (both tails of one model are then
@@ -17,9 +17,9 @@ and too low in the other, .004 of calibrated ones (500 data sets each). If one s
 for it: it has all of α.
 
 Rounded statements: a probability stated in steps of r is within r/2 of what was meant, and a sum of k
-of them within k r/2. If what was meant is right, what is stated is within that tolerance of the truth.
-Of an event and its opposite that one is looked at which adds up fewer values. For all classes at once
-there is no such test: no one distribution is the hardest of those that round to a row.
+of them within k r/2. If what was meant is right, the stated probability is within that tolerance of the
+truth. Of an event and its opposite that one is looked at which adds up fewer values. For all classes at
+once there is no such test: no one distribution is the hardest of those that round to a row.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]
 ALTERNATIVES: tuple[ToleranceAlternative, ...] = ("two-sided", "over", "under")
 #: Nulls that say how a statistic is distributed under one given model: the shifted one.
 _NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
-#: Who claims too much, or too little, has too many rows with this label.
+#: If predictions are too high, or too low, too many rows have this label.
 _MISSED: dict[Side, int] = {"over": 0, "under": 1}
 
 
@@ -82,9 +82,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     seen = Sample(stated, whole.labels) if lens is None else lens.view(Sample(stated, whole.labels))
     if seen.rows.n_classes != 2:
         raise InputError(
-            "rounding is about one probability, and {n_classes} are looked at, for which no one "
-            "distribution is the hardest of those that round to a row; give {lens}, 'class:0' or "
-            "another of one probability, or probabilities that are not rounded.",
+            "rounding needs a single probability, and {n_classes} are tested; give {lens}, 'class:0' "
+            "or another lens of one probability, or probabilities that are not rounded.",
             n_classes=seen.rows.n_classes,
             lens=Argument("lens", "top_label"),
         )
@@ -99,8 +98,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     tolerance = 0.5 * rounding * n_summed
     if tolerance >= 1.0:
         raise InputError(
-            "rounding is {found}, and the event adds up {n_summed} values, so that any probability may "
-            "be meant; give a lens of fewer classes, or probabilities that are not rounded.",
+            "rounding is {found}, and the event adds up {n_summed} values, so any probability is "
+            "possible; give a lens of fewer classes, or probabilities that are not rounded.",
             found=f"{rounding:.6g}",
             n_summed=n_summed,
         )
@@ -118,25 +117,25 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
     if not measure.monotone:
         names = ", ".join(name for name, each in STATISTICS.items() if each.monotone)
         raise InputError(
-            f"{measure.name!r} does not move one way in every label, so no one model is the hardest of "
-            f"all those within a tolerance; possible here: {names}."
+            f"{measure.name!r} is not monotone in the labels, so no model within the tolerance is the "
+            f"least favourable one; possible here: {names}."
         )
     if not isinstance(null, _NULLS):
         raise InputError(
-            f"the null {null.name!r} is not about one given model, which a tolerance needs; "
+            f"the null {null.name!r} cannot test a single given model, which a tolerance needs; "
             f"possible here: {', '.join(each.name for each in _NULLS)}."
         )
     for known in ALTERNATIVES:
         if alternative in (known, None):
             return known
     raise InputError(
-        f"the alternative {quoted(alternative)} does not go with a tolerance; give 'over' (claims too "
-        "much), 'under' (claims too little) or 'two-sided'."
+        f"the alternative {quoted(alternative)} cannot be combined with a tolerance; give 'over' "
+        "(predictions too high), 'under' (too low) or 'two-sided'."
     )
 
 
 def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
-    """Return the model that is the hardest to tell from errors of one side beyond the tolerance."""
+    """Return the least favourable model: all probabilities shifted by the tolerance."""
     column = 1 if side == "over" else 0
     lowered = np.maximum(predictions.probs[:, column] - tolerance, 0.0)
     raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0)
@@ -196,7 +195,7 @@ def impossible_on(
     tolerance: float,
     places: NDArray[np.intp] | None = None,
 ) -> tuple[str, ...]:
-    """Say so if what the model calls impossible came true on a side tested: no test is needed then.
+    """Say so if a label of probability 0 was observed on a side tested: no test is needed then.
 
     It is no proof of an error beyond a tolerance.
     """
@@ -207,8 +206,11 @@ def impossible_on(
 
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:
     """Return H0 in words, for the probability of an event."""
-    wrong = {"over": "claim{} too much", "under": "claim{} too little", "two-sided": "err{} either way"}
-    amount = f" more than {points(tolerance)}" if tolerance else ""
-    if alternative == "two-sided":
-        amount = f" by{amount}" if tolerance else ""
-    return f"nowhere does the probability that {of} {wrong[alternative].format(amount)}"
+    direction = {"over": "too high", "under": "too low", "two-sided": "wrong"}[alternative]
+    if not tolerance:
+        wrong = direction
+    elif alternative == "two-sided":
+        wrong = f"wrong by more than {points(tolerance)}"
+    else:
+        wrong = f"more than {points(tolerance)} {direction}"
+    return f"no predicted probability that {of} is {wrong}"

@@ -53,6 +53,9 @@ numpydoc_show_class_members = False
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("caltest",),
+    "thumbnail_size": (480, 360),
     "filename_pattern": r"\.py$",
     "download_all_examples": False,
     "capture_repr": ("_repr_html_",),
@@ -72,6 +75,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_search_summary = False  # a page that is read from a disk may not fetch others
 html_css_files = ["site.css"]
+html_search_scorer = str(DOCS / "_static" / "scorer.js")
 html_theme_options = {"navigation_with_keys": True}
 
 # Formulas are set by one file of the site itself: it needs no network, and can be read from a disk.

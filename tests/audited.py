@@ -16,7 +16,7 @@ def calibrated(n, m, seed):
 
 
 def one_bad_group(n, m, seed, t=0.4, groups=4):
-    """Group "0" is over-confident, the others are calibrated."""
+    """Group "0" is overconfident, the others are calibrated."""
     group = np.arange(n) % groups
     bad = tempered(n, np.ones(m), temperature=t, rng=seed)
     good = tempered(n, np.ones(m), temperature=1.0, rng=seed + 10**6)

@@ -70,7 +70,7 @@ def arrow_file(columns: dict[str, list[Any]], kind: str = "file") -> bytes:
 
 
 def json_lines(columns: dict[str, list[Any]]) -> bytes:
-    """Write a JSON object a row."""
+    """Write a JSON object per row."""
     import json
 
     rows = zip(*columns.values(), strict=True)

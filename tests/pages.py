@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
+import sys
 from pathlib import Path
+from types import ModuleType
+
+from typer.testing import CliRunner
+
+from caltest.cli import app
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,3 +40,28 @@ def shown_in(shown: str, printed: str) -> bool:
             return False
         start = found + len(part.strip("\n"))
     return True
+
+
+def follow(name: str) -> None:
+    """Do what a page says, in the working directory: run its Python, as one module, and its commands.
+
+    What a comment behind a print, or the text block that follows, shows must be what is printed; a
+    command ends with a verdict, so with status 0 or 1, and writes no error.
+    """
+    module = ModuleType("shown")
+    sys.modules["shown"] = module
+    printed = ""
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
+        if language == "python":
+            heard = io.StringIO()
+            with contextlib.redirect_stdout(heard):
+                exec(compile(block, name, "exec"), module.__dict__)
+            printed = heard.getvalue()
+            said = re.findall(r"^ *print\(.*\)(?:  |\n *)# (.*)$", block, flags=re.MULTILINE)
+            assert [line for line in printed.splitlines() if line in said] == said, (block, printed)
+        elif language == "console":
+            runs = [CliRunner().invoke(app, arguments) for arguments in commands(block)]
+            assert all(run.exit_code in (0, 1) and not run.stderr for run in runs), (block, runs)
+            printed = "".join(run.stdout for run in runs)
+        elif language == "text":
+            assert shown_in(block, printed), (block, printed)

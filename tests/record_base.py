@@ -244,7 +244,7 @@ def of_amounts(found):
 
 def of_places(found):
     return [
-        [p.low, p.high, p.rows, p.says, p.share, p.somewhere_by, p.pvalue, p.named]
+        [p.low, p.high, p.rows, p.predicted, p.observed, p.somewhere_by, p.pvalue, p.named]
         for view in found.views
         for side in view.sides
         for p in islice(side.places, 8)
@@ -252,7 +252,7 @@ def of_places(found):
 
 
 def of_certificate(found):
-    arrays = ("starts", "ends", "counts", "stated", "estimates", "lower", "upper", "distances")
+    arrays = ("starts", "ends", "counts", "predicted", "estimates", "lower", "upper", "distances")
     return {
         "distance": [found.distance, found.over, found.under, found.proved],
         "asked": [found.method, found.lens, found.confidence, found.wanted, found.reached],
@@ -266,13 +266,22 @@ def of_certificate(found):
 
 
 def of_witness(found):
-    arrays = ("rows", "centres", "values", "standardised", "pvalues", "stated", "shares", "weights")
+    arrays = (
+        "rows",
+        "centres",
+        "values",
+        "standardised",
+        "pvalues",
+        "predicted",
+        "observed",
+        "weights",
+    )
     return {
         "pvalue": found.pvalue,
         "asked": [found.lens, found.confidence, found.n_resamples, found.n_places],
         "kernels": [of_options(each) for each in found.kernels],
-        "places": list(found.told),
-        "claims": [list(found.claims(place)) for place in found.told],
+        "places": list(found.identified),
+        "claims": [list(found.claims(place)) for place in found.identified],
         **{name: of_array(getattr(found, name)) for name in arrays},
     }
 

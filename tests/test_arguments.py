@@ -41,9 +41,9 @@ SECONDS = 20  # of one call, on a machine that has other work
 NOT_FOR_USERS = {
     "Audit", "CalibrationResult", "Certificate", "Comparison", "CumulativeDisplay",
     "MiscalibrationBounds", "PowerResult", "Recalibration", "ReliabilityDisplay", "SampleSizeResult",
-    "SquaredErrorEstimate", "Witness",
+    "Scorer", "SquaredErrorEstimate", "Witness",
     "binning.ConsistencyBand", "binning.share_bands",
-    "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.glimpse",
+    "data.Extent", "data.Rows", "data.Sample", "data.check_index", "data.subsample",
     "data.impossible_labels", "data.impossible_rows", "data.merged_notes", "data.named_sample",
     "data.copied_rows", "data.without_zeros",
     "datasets.DigitsPredictions",
@@ -213,6 +213,8 @@ OWN = {
     "estimate_squared_error": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
     "miscalibration_bounds": {"probs": lambda: TWO.copy(), "labels": lambda: BINARY.copy()},
     "bounds.miscalibration_bounds": {"confidence": lambda: 0.5},
+    "CumulativeDisplay.from_estimator": {"model": lambda: Classifier()},
+    "NullDisplay.from_estimator": {"model": lambda: Classifier()},
     "ReliabilityDisplay.from_estimator": {"model": lambda: Classifier()},
 }
 SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",

@@ -317,3 +317,13 @@ def test_with_a_tolerance(without_bounds):
     none = caltest.audit(probs, labels, tolerance=0.6, **options)
     assert not none.rejected
     assert "more than 60 points" in none.summary()
+
+
+def test_one_column_is_of_the_event_that_its_labels_name():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"risk": rng.random(60), "readmitted": rng.integers(0, 2, 60)})
+    options = {"n_resamples": 99, "rng": 0}
+    assert caltest.audit(table["risk"], table["readmitted"], **options).event == "readmitted"
+    plain = table.rename(columns={"readmitted": "label"})
+    assert caltest.audit(plain["risk"], plain["label"], **options).event == "risk"
+    assert caltest.audit(plain["risk"], plain["label"].to_numpy(), **options).event == "risk"

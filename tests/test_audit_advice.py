@@ -18,7 +18,7 @@ from caltest.text.advice import advice
 MAINTAINER = "For whoever maintains the model: "
 RECALIBRATE = f"{MAINTAINER}recalibrate it on held-out rows"
 LOGISTIC = f"{RECALIBRATE} by logistic recalibration (a slope and an intercept)"
-ISOTONIC = "With thousands of rows isotonic regression is an alternative (kept off 0 and 1)."
+ISOTONIC = "With thousands of rows, isotonic regression is an alternative (clipped away from 0 and 1)."
 AGAIN = "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
 
 
@@ -60,7 +60,7 @@ def test_temperature_scaling_cannot_fix_an_intercept(intercept, side):
     )
     assert text == (
         f"{RECALIBRATE} by adding an intercept on the logit scale, here {number} (standard error "
-        f"{line.in_the_large_se:.2g}). Temperature scaling cannot fix that."
+        f"{line.in_the_large_se:.2g}). Temperature scaling cannot fix this."
     )
     assert line.in_the_large == pytest.approx(intercept, abs=4 * line.in_the_large_se)
 
@@ -87,7 +87,7 @@ def test_a_slope_is_a_temperature(slope, extreme):
         f"on the logit scale has slope {line.slope:.2f} (standard error {line.slope_se:.2g}) and no "
         f"clear intercept. {ISOTONIC}"
     )
-    confident = "over-confident" if slope < 1.0 else "under-confident"
+    confident = "overconfident" if slope < 1.0 else "underconfident"
     assert audit.headline.startswith(f"The model is {confident}: its probabilities are ")
 
 
@@ -97,7 +97,7 @@ def test_a_slope_and_an_intercept():
     assert text.endswith(f"Temperature scaling alone cannot fix the intercept. {ISOTONIC}")
 
 
-OTHER = f"{MAINTAINER}no slope and no intercept on the logit scale explains the error; "
+OTHER = f"{MAINTAINER}recalibration is not clearly what is needed: "
 
 
 def test_what_is_not_known_is_not_advised_on():
@@ -124,7 +124,7 @@ def test_three_standard_errors_decide():
     unfitted = for_maintainers(replace(audit, recalibration=nothing))
     assert unfitted.startswith(f"{MAINTAINER}no recalibration can be fitted")
     backwards = replace(line, slope=-0.5, slope_se=0.1)
-    assert "order them the wrong way" in for_maintainers(replace(audit, recalibration=backwards))
+    assert "rank them the wrong way round" in for_maintainers(replace(audit, recalibration=backwards))
     assert for_maintainers(replace(audit, recalibration=None)) == f"{LOGISTIC}. {ISOTONIC}"
 
 
@@ -146,7 +146,7 @@ def test_one_group_is_wrong_and_the_others_are_not():
         "do not rely on these probabilities where site is a until they are corrected."
     )
     assert text.startswith(f"{MAINTAINER}look at the data of that group (labels, ")
-    assert text.endswith("One correction for all rows cannot fix an error in one group.")
+    assert text.endswith("One correction for all rows cannot fix an error in a single group.")
 
 
 def test_labels_that_the_scores_separate():
@@ -171,14 +171,14 @@ def test_one_class_of_three_is_off():
         text,
     )
     assert "an intercept for every class" in text
-    assert "Temperature scaling alone cannot fix that." in text
+    assert "Temperature scaling alone cannot fix this." in text
 
 
 def test_all_classes_are_too_sure_alike():
     audit, text = advised(*_sharp(3000, 2))
     assert audit.worst.lens == "top_label"
     assert text == (
-        f"{RECALIBRATE}. It is over-confident in its top class; temperature scaling is the first thing "
+        f"{RECALIBRATE}. It is overconfident in its top class; temperature scaling is the first thing "
         "to try."
     )
 
@@ -213,9 +213,10 @@ def test_the_verdict_decides_whether_the_probabilities_may_be_used():
     assert own.low < 0.08 < own.high
     refused = "Do not rely on these probabilities until they are corrected."
     for changes, verdict, first in (
-        ({}, "found", "Decide how large an average error must be to matter to you, "),
+        ({}, "found", "Decide how large an average error matters to you, "),
         ({"materiality": 0.02}, "material", refused),
-        ({"materiality": 0.08}, "found", "An average error beyond your limit is not shown, nor "),
+        ({"materiality": 0.08}, "found", f"{refused[:-1]}: the error is estimated to be beyond "),
+        ({"materiality": 0.09}, "found", "Whether the error exceeds your limit of 9 points is not "),
         (
             {"materiality": 0.5},
             "small",

@@ -31,6 +31,28 @@ def clustered(n_clusters, size, seed, correlation=0.5):
     return p, (norm.cdf(latent) > 1 - p).astype(int), cluster
 
 
+def test_few_events_have_a_wide_interval_that_holds():
+    """By hand for clusters of one size, which are as many coins; and simulated for others."""
+    labels = np.zeros(268, dtype=int)
+    labels[0] = 1
+    pairs = Design(clusters=np.repeat(np.arange(134), 2))
+    predicted, observed, low, high = pairs.interval(np.full(268, 0.02), labels, 1e-3)
+    assert (predicted, observed) == (pytest.approx(0.02), 1 / 268)
+    assert high == pytest.approx(predicted, abs=1e-6)  # 1 event in 134 leaves nearly none possible
+    rate = predicted - low
+    distance = observed * np.log(observed / rate)
+    distance += (1 - observed) * np.log((1 - observed) / (1 - rate))
+    assert np.exp(-134 * distance) == pytest.approx(1e-3)
+    rng, missed = np.random.default_rng(1), 0
+    for _ in range(400):  # whole clusters have the event or not, and large ones twice as often
+        size = rng.integers(1, 12, 40)
+        of = np.repeat(np.arange(40), size)
+        true = (rng.beta(0.5, 20, 40) * np.where(size > 6, 2, 1))[of]
+        *_, low, high = Design(clusters=of).interval(true, (rng.random(40)[of] < true) * 1, 0.025)
+        missed += not low <= 0.0 <= high
+    assert missed <= binom.ppf(0.999, 400, 0.05)
+
+
 def test_equal_weights_change_nothing():
     p, y, rng = risk(400, 0)
     groups = {"site": rng.choice(["a", "b"], 400)}
@@ -96,15 +118,28 @@ def test_rows_of_weight_0_are_left_out_with_their_groups():
     assert {view.group.label for view in whole.views if view.group} == {"site = a", "site = b"}
 
 
-def test_few_effective_events_have_no_interval():
+def test_from_ten_effective_events_on_intervals_are_those_of_t():
     counts = np.ones(100)
     labels = np.zeros(100, dtype=int)
     labels[:9] = 1
     design = Design(counts)
-    assert design.interval(np.full(100, 0.1), labels, 0.025)[2:] == pytest.approx((-0.9, 0.1))
+    wide = np.diff(design.interval(np.full(100, 0.1), labels, 0.025)[2:])
     labels[9] = 1
     low, high = design.interval(np.full(100, 0.1), labels, 0.025)[2:]
-    assert -0.1 < low < 0 < high < 0.1
+    half = t.ppf(0.975, 99) * np.sqrt(100 / 99 * 9.0) / 100
+    assert (low, high) == pytest.approx((-half, half))
+    assert wide > 2 * half
+
+
+def test_views_of_few_clusters_are_said():
+    p, y, cluster = clustered(200, 5, 0)
+    parts = np.where(cluster < 12, "few", "many")
+    audit = caltest.audit(p, y, clusters=cluster, groups={"part": parts}, **SMALL)
+    (note,) = [each for each in audit.warnings if "count in effect" in each]
+    assert note.startswith("In 1 of 3 views fewer than 20 clusters count in effect (")
+    p, y, cluster = clustered(200, 3, 0)
+    quiet = caltest.audit(p, y, clusters=cluster, groups={"odd": cluster % 2}, **SMALL)
+    assert not any("count in effect" in each for each in quiet.warnings)
 
 
 def test_clusters_are_named_and_checks_are_those_of_signs():
@@ -124,10 +159,36 @@ def test_clusters_are_named_and_checks_are_those_of_signs():
 
 def test_few_clusters_have_few_signs():
     p, y, cluster = clustered(6, 30, 1)
-    audit = caltest.audit(p, y, clusters=cluster, alpha=0.1, **SMALL)
-    assert audit.n_resamples == 63
+    with pytest.raises(InputError, match="fewer than ten clusters are expected to have an event, or"):
+        caltest.audit(p, y, clusters=cluster, alpha=0.1, **SMALL)
     with pytest.raises(InputError, match="n_resamples"):
         caltest.audit(p, y, clusters=cluster, alpha=0.01, **SMALL)
+
+
+def test_checks_of_few_clusters_with_an_event_are_not_made():
+    """In a group of rare events, often none occurs: all errors then point one way."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(100), 10)
+    rare = rng.random(100)[cluster] < 0.3
+    p = np.where(rare, 0.02, rng.uniform(0.3, 0.7, 1000))
+    y = (rng.random(100)[cluster] < p).astype(int)
+    y[rare] = 0
+    groups = {"kind": np.where(rare, "rare", "usual")}
+    audit = caltest.audit(p, y, clusters=cluster, groups=groups, **SMALL)
+    (note,) = [each for each in audit.warnings if "were not made" in each]
+    assert "fewer than ten of their clusters are expected to have an event" in note
+    by_group = {check.view.group.label: check for check in audit.checks if check.view.group}
+    assert by_group["kind = rare"].pvalue == by_group["kind = rare"].adjusted == 1.0
+    assert by_group["kind = usual"].pvalue < 1.0
+
+
+def test_events_of_one_cluster_count_once():
+    """Ten events of one patient are those of one: the interval is then not that of t."""
+    labels = np.repeat([1, 0], [20, 380])
+    alone = Design(clusters=np.arange(400)).interval(np.full(400, 0.05), labels, 0.025)
+    together = Design(clusters=np.repeat(np.arange(20), 20)).interval(np.full(400, 0.05), labels, 0.025)
+    assert alone[:2] == pytest.approx((0.05, 0.05)) == together[:2]
+    assert together[3] - together[2] > 3.0 * (alone[3] - alone[2])
 
 
 def test_what_has_no_form_for_clusters_is_refused():

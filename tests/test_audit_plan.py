@@ -398,7 +398,7 @@ ERRORS = [
     ({"correction": "bonferoni"}, "there is no correction 'bonferoni'"),
     ({"correction": "westfall_young", "tolerance": 0.1}, "cannot adjust jointly"),
     ({"tolerance": 2.0}, "tolerance is 2.0"),
-    ({"tolerance": 0.1, "statistics": "ecd"}, "'ecd' does not move one way in every label"),
+    ({"tolerance": 0.1, "statistics": "ecd"}, "'ecd' is not monotone in the labels"),
     ({"lenses": ()}, "lenses is empty"),
     ({"lenses": None}, "lenses is None; give names such as 'canonical', 'top_label', 'classwise', or"),
     ({"lenses": 3}, "lenses is 3; give names"),

@@ -280,7 +280,7 @@ def test_words(wrong):
     assert wrong.headline in text
     assert wrong.headline.startswith("The model's confidence in its top class is about ")
     assert wrong.headline.endswith(" percentage points too high where region is 0.")
-    assert "Error found, you set no limit (p = 0.01)" in text
+    assert "Error found (no limit set), p = 0.01" in text
     assert "column 'x': all rows have the one value 'y'" in text
     first = words.worst_first(wrong)
     assert first[0] is wrong.worst
@@ -288,7 +288,7 @@ def test_words(wrong):
         (view.proved for view in first[1:]), reverse=True
     )
     assert advice(wrong)[0] == (
-        "Decide how large an average error must be to matter to you, and give it as a limit "
+        "Decide how large an average error matters to you, and set that as the limit "
         "(materiality). If this error matters, do not rely on these probabilities where region is 0 "
         "until they are corrected."
     )
@@ -310,9 +310,9 @@ def test_words_of_a_finding(wrong):
     )
     whole = View("canonical", None, None, 1)
     for shape, told in (
-        ("over", "over-confident"),
-        ("under", "under-confident"),
-        (None, "wrong, in no direction that this check can tell"),
+        ("over", "overconfident"),
+        ("under", "underconfident"),
+        (None, "wrong, in a direction that this check does not show"),
     ):
         text = words.finding(replace(check, view=replace(whole, shape=shape)), wrong)
         assert text == f"All classes together (1 row): {told} ('ks', adjusted p = 0.01)."
@@ -324,10 +324,10 @@ def test_words_when_nothing_is_found():
     assert not audit.rejected
     assert (audit.verdict, audit.headline, audit.worst) == ("not found", "No error was found.", None)
     text = " ".join(str(audit).split())
-    assert "No error found, which is no proof that there is none (p = 0." in text
+    assert "No error found (which does not prove calibration), p = 0." in text
     assert audit.sensitivity.power == 0.8
     assert 0.05 < audit.sensitivity.error < 0.25
-    assert "this audit would have found it 4 times in 5" in text
+    assert "an audit like this would find it 4 times in 5" in text
     assert audit.at_most == max(
         max(-each.low, each.high) for view in audit.views if view.event for each in (view, *view.parts)
     )

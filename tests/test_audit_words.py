@@ -128,15 +128,13 @@ def test_words_follow_the_findings(wrong):
     quiet = replace(wrong, checks=(kernel,), views=(whole,), **alone)
     assert quiet.worst is None
     assert quiet.headline == (
-        "The predicted probabilities are wrong; no one class or group stands out."
+        "The predicted probabilities are wrong; no single class or group stands out."
     )
-    assert "how probability is shared among the classes" in advice(quiet)[1]
+    assert "how probability is divided among the classes" in advice(quiet)[1]
     assert not re.search("confident|temperature|too (high|low)", " ".join(advice(quiet)))
     shaped = replace(whole, shape="over")
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
-    assert loud.headline == (
-        "The model is over-confident: its probabilities are more extreme than what was observed."
-    )
+    assert loud.headline == ("The model is overconfident: its probabilities are too extreme.")
     assert "temperature scaling is the first thing to try." in advice(loud)[1]
     top = View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
     noise = replace(quiet, checks=(replace(check, view=top, statistic="ks", found=True),), views=(top,))
@@ -150,7 +148,7 @@ def test_words_follow_the_findings(wrong):
     assert told.headline == (
         "The model's confidence in its top class is about 15 percentage points too low."
     )
-    assert "It is under-confident in its top class" in advice(told)[1]
+    assert "It is underconfident in its top class" in advice(told)[1]
 
 
 def test_where_a_group_is_right_and_its_rest_is_not(right):
@@ -173,7 +171,7 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     assert crossed.headline.endswith(" is wrong on average where sex is F and age is not old.")
     small = replace(audit, materiality=0.9)
     assert small.verdict == "small"
-    assert small.headline.endswith(" slightly wrong, but inside your limit of 90 points.")
+    assert small.headline.endswith(" slightly wrong, but within your limit of 90 points.")
     for each in (audit, crossed, small):
         assert each.headline in " ".join(str(each).split())
 
@@ -183,22 +181,23 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     [
         (
             lambda: audits.binary(-0.05, materiality=0.06),
-            r"your limit of 6 points; for lack of rows one of up to \d+\.\d points remains possible "
-            r"\(in a fifth of sex = ., age = \w+\)\.$",
+            r"your limit of 6 points, but larger ones cannot be ruled out: up to \d+\.\d points too "
+            r"low in sex = ., age = \w+, and up to \d+\.\d points too low in the few rows of a fifth "
+            r"of sex = ., age = \w+\.$",
         ),
         (
             lambda: audits.audit(materiality=0.2),
-            r"one of up to \d+\.\d points remains possible \(in a fifth of the predictions of the top "
-            r"class in region = \w+\)\.$",
+            r"up to \d+\.\d points too high in the few rows of a fifth of the predictions of the top "
+            r"class in region = \w+\.$",
         ),
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.25),
-            r"your limit of a factor of 1\.25; for lack of rows a factor of up to \d+\.\d\d remains "
-            r"possible \(in a tenth of all rows\)\.$",
+            r"your limit of a factor of 1\.25, but larger ones cannot be ruled out: a factor of up to "
+            r"\d+\.\d\d in the few rows of a tenth of all rows\.$",
         ),
     ],
 )
-def test_an_undecided_error_is_told_with_the_largest_that_remains_possible(audit, text):
+def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audit, text):
     made = audit()
     assert made.verdict == "found"
     assert re.search(text, words.size(made))
@@ -226,9 +225,9 @@ def test_an_impossible_label_rejects_whatever_the_checks_find(tolerance):
     assert audit.pvalue == 1 / (1 + audit.n_resamples)
     assert audit.impossible == 3
     assert (audit.verdict, audit.worst) == ("found", None)
-    told = "In 3 rows the model gave probability 0 to what was then observed."
+    told = "In 3 rows the model gave probability 0 to the observed label."
     assert told in " ".join(str(audit).split())
-    assert "look at the rows in which probability 0 was observed" in advice(audit)[1]
+    assert "look at the rows whose observed label had probability 0" in advice(audit)[1]
     assert words.headline(audit) == told
     assert len(advice(audit)) == 3  # what to use, which rows to look at, and to audit again
     json.dumps(audit.to_dict(), allow_nan=False)
@@ -250,10 +249,10 @@ def test_certainty_carries_the_condition(right, correction):
     controls, _, condition = CORRECTIONS[correction].partition(", ")
     assert f"adjusted by {correction!r}" in text.lower()
     if controls == "false discovery rate":
-        assert text.endswith("of the errors found, a share of at most 0.05 is false on average.")
-        assert "of the errors found, at most 5%" in words.assumes(
+        assert text.endswith("on average, at most 5% of the errors found are false alarms.")
+        assert "On average, at most 5% of the errors found are false alarms." in words.assumes(
             replace(right, correction=correction)
-        ).replace("Of", "of")
+        )
         return
     assert text.startswith("If the model is calibrated in every group, an audit like this reports an ")
     assert " in at most 5% of cases" in text
@@ -263,20 +262,20 @@ def test_certainty_carries_the_condition(right, correction):
 def test_certainty_of_the_default(right):
     assert words.certainty(right) == (
         "If the model is calibrated in every group, an audit like this reports an error in at most 5% "
-        "of cases: the data are compared with 199 label sets simulated from the predictions, all "
-        f"{right.n_checks} checks on the same ones."
+        "of cases. It compares the data with 199 sets of labels simulated from the predictions, the "
+        f"same for all {right.n_checks} checks."
     )
     assert right.n_checks == len(right.checks) + len(right.rests) == 42 + 8
     assert words.assumes(right) == (
-        "Assumes independent rows whose labels were not used to fit the model. False-alarm rate of the "
-        "verdict at most 5%, exact for this number of rows. Intervals: exact, 95% for all 12 views and "
-        "their parts together."
+        "Assumes independent rows and labels that were not used to fit the model. The false-alarm rate "
+        "of the verdict is at most 5% (exact for any number of rows). Intervals are exact: 95% "
+        "confidence for all 12 views and their parts at once."
     )
 
 
 def test_p_values_are_on_the_side_of_alpha_where_they_are(right):
-    assert "(p = 0.0504)" in str(replace(right, pvalue=0.0504))
-    assert "(p = 0.0496)" in str(replace(right, pvalue=0.0496, alpha=0.0498))
+    assert ", p = 0.0504" in str(replace(right, pvalue=0.0504))
+    assert ", p = 0.0496" in str(replace(right, pvalue=0.0496, alpha=0.0498))
 
 
 def test_no_minus_nothing():
@@ -353,9 +352,9 @@ def test_plain_data_of_a_changed_audit(wrong):
         replace(wrong, views=wrong.views[1:]).to_dict()
 
 
-def test_what_remains_possible_counts_what_groups_leave():
+def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     audit = audits.binary(materiality=0.06)
     rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
     undecided = replace(audit, rests=(rest,))
     (text,) = told_sizes._undecided(undecided)
-    assert "one of up to 37.0 points remains possible (in rows where " in text
+    assert "cannot be ruled out: up to 37.0 points too low in rows where " in text

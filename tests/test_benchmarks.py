@@ -197,8 +197,8 @@ def test_a_peer_brings_ours_of_the_same_input():
 
 
 def test_aims_and_growth_speak_of_cases_that_there_are():
-    from validation.benchmarks.aims import AIMS, RATIOS
-    from validation.benchmarks.cases import cases
+    from validation.benchmarks.aims import AIMS, RATIOS, SHARES
+    from validation.benchmarks.cases import DEFAULT_TEST, DEPENDENT, cases
     from validation.benchmarks.growth import SERIES
 
     keys = {case.key for case in cases()}
@@ -206,6 +206,9 @@ def test_aims_and_growth_speak_of_cases_that_there_are():
         assert (aim.what, "caltest", aim.n, aim.m, aim.jobs) in keys, aim
     for what, n, m, by, _ in RATIOS:
         assert {(what, who, n, m, 1) for who in ("caltest", by)} <= keys, what
+    for n, m in DEPENDENT:
+        named = {DEFAULT_TEST, *(what for what, _ in SHARES)}
+        assert {(what, "caltest", n, m, 1) for what in named} <= keys
     for series in SERIES:
         sizes = [
             case.n for case in cases()

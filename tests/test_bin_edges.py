@@ -84,7 +84,7 @@ def picture(rule):
 def bounds(p, y, n_bins):
     assert n_bins == 15
     curve = caltest.miscalibration_bounds(p, y, n_resamples=99, rng=0).views[0].curve
-    return list(zip(curve.rows, curve.says, curve.share, strict=True))
+    return list(zip(curve.rows, curve.predicted, curve.observed, strict=True))
 
 
 def certificate(rule):
@@ -92,7 +92,9 @@ def certificate(rule):
         found = caltest.certificate(p, y, binning=rule(n_bins))
         for low, high, rows in zip(found.starts, found.ends, found.counts, strict=True):
             assert ((p >= low) & (p <= high)).sum() == rows
-        return list(zip(found.counts.astype(int).tolist(), found.stated, found.estimates, strict=True))
+        return list(
+            zip(found.counts.astype(int).tolist(), found.predicted, found.estimates, strict=True)
+        )
 
     return door
 

@@ -203,8 +203,8 @@ def test_how_much_and_where(local):
     assert 0.15 < best["somewhere_by"] <= bounds.over
     inside = (scores >= best["from"]) & (scores <= best["to"])
     assert best["rows"] == inside.sum()
-    assert best["says"] == pytest.approx(scores[inside].mean())
-    assert best["is"] == pytest.approx(labels[inside].mean())
+    assert best["predicted"] == pytest.approx(scores[inside].mean())
+    assert best["observed"] == pytest.approx(labels[inside].mean())
     assert best["pvalue"] == pytest.approx(2 / 200)
 
 
@@ -217,7 +217,7 @@ def test_places_named_do_not_overlap(local):
     assert (every["pvalue"] <= 0.05).all()
     assert every["somewhere_by"].is_monotonic_decreasing
     assert list(named.columns) == [
-        *("event", "side", "from", "to", "rows", "says", "is", "somewhere_by", "pvalue")
+        *("event", "side", "from", "to", "rows", "predicted", "observed", "somewhere_by", "pvalue")
     ]
 
 
@@ -358,15 +358,15 @@ def test_draws_suffice_for_the_confidence(confidence, draws):
 
 
 def test_what_is_proved_of_a_place_is_not_said_of_its_mean():
-    """One label at .01, and 15 of 20 at .9 missing: .188 said on average, .06 came true."""
+    """One label at .01, and 15 of 20 at .9 missing: .188 predicted on average, .06 observed."""
     scores = np.r_[np.full(80, 0.01), np.full(20, 0.9)]
     labels = [1] + [0] * 79 + [1] * 5 + [0] * 15
     bounds = caltest.miscalibration_bounds(scores, labels, rng=0)
     (place,) = bounds.where().iloc[:1].to_dict("records")
-    assert place["somewhere_by"] > place["says"] - place["is"]
+    assert place["somewhere_by"] > place["predicted"] - place["observed"]
     text = " ".join(bounds.summary().split())
-    assert "somewhere there by at least 35.5 points too much: in 100 predictions it says 18.8%" in text
-    assert "proved of some of its rows, not of their average" in text
+    assert "in 100 rows, predicted 18.8% on average, observed 6.0%; some of them at least 35.5" in text
+    assert "proved for some rows of its range, not for their average" in text
 
 
 def test_what_is_impossible_is_counted_once_whatever_the_view():
@@ -385,29 +385,29 @@ def test_what_is_impossible_is_counted_once_whatever_the_view():
 def test_one_impossible_label_is_no_contradiction():
     bounds = caltest.miscalibration_bounds([0.5] * 100 + [0.0], [0, 1] * 50 + [1], rng=0)
     text = " ".join(bounds.summary().split())
-    assert "The scan does not show that the model claims too little anywhere" in text
+    assert "No prediction is shown to be too low" in text
     assert "In 1 of 101 rows (counting from 0: 100)" in text
 
 
 # ------------------------------------------------------------------ the result
 
 SUMMARY = """\
-Miscalibration, at least
-  looked at  400 predictions of 2 classes: the probability that the label is class 1
-  confidence 95% for both bounds together
-  found by   a scan of all stretches of the probability, 79 label draws
+Miscalibration: lower bounds
+  data       400 predictions of 2 classes: the probability that the label is class 1
+  confidence 95% for both bounds at once
+  method     a scan of all ranges of the probability, 79 simulated label sets
 
-Over-confident: With 95% confidence, the model claims at least 33 points too much somewhere.
-Proved worst at 80.0%, somewhere there by at least 31 points too much: in 200 predictions it
-says 80.0% on average, and 40.0% came true.
+Too high: With 95% confidence, some predictions are at least 33 points too high. The largest
+proved error is at 80.0%: in 200 rows, predicted 80.0% on average, observed 40.0%; some of them
+at least 31 points too high.
 
-Under-confident: The scan does not show that the model claims too little anywhere (p = 1).
+Too low: No prediction is shown to be too low (p = 1).
 
-Points are percentage points. These are lower bounds: the truth may be worse, and what is not
-shown is no proof of calibration. They hold whatever the number of rows, if rows are independent
-and the labels were not used to fit the model. What is said of places holds for all of them
-together, with the same confidence; how far it is off there is proved of some of its rows, not
-of their average.
+Points are percentage points. These are lower bounds: the true error may be larger, and an error
+that is not shown may still exist. They hold for any number of rows, provided that rows are
+independent and the labels were not used to fit the model. The statements about ranges hold for
+all of them at once, with the same confidence; each bound is proved for some rows of its range,
+not for their average.
 
 Note: One column, read as P(class 1)."""
 

@@ -221,7 +221,7 @@ def test_enough_rows_are_never_told_to_become_fewer():
     every = [caltest.certificate(*calibrated(rows, s), wanted=0.08) for s in range(1, 60)]
     unlucky = next(c for c in every if not c.reached and c.samples_wanted <= c.n_samples)
     text = " ".join(unlucky.summary().split())
-    assert "As a rule these rows are enough, if the model is calibrated" in text
+    assert "This many rows usually suffice for a calibrated model" in text
     assert "it would take" not in text
 
 
@@ -231,13 +231,13 @@ def test_plans():
     assert asked == sorted(asked, reverse=True)
     assert asked[0] / asked[1] == pytest.approx(4.0, rel=0.1)
     assert caltest.certificate(*calibrated(1000, 3), wanted=0.05).samples_wanted == asked[2]
-    gap = np.abs(found.estimates - found.stated).max()
+    gap = np.abs(found.estimates - found.predicted).max()
     assert found.samples_for(gap, at="estimated") is None
     assert found.samples_for(gap + 0.02, at="estimated") > found.samples_for(gap + 0.02)
     certain = caltest.certificate(two([0.9] * 100), [0] * 100, wanted=0.5)
     assert certain.samples_wanted is None
     assert not certain.reached
-    assert "no number of rows will do it" in certain.summary()
+    assert "no number of rows would certify" in certain.summary()
     assert caltest.certificate(*calibrated(1000, 3), wanted=0.5).reached
     assert found.reached is None
 
@@ -268,20 +268,19 @@ def test_summary():
 
 SUMMARY = """\
 Certificate of calibration
-  rows       20, in 2 bins by what the model says
-  method     simultaneous Clopper–Pearson bounds of the mean probability in every bin
+  data       20 rows, in 2 bins by predicted probability
+  method     simultaneous Clopper–Pearson bounds for the mean probability in every bin
   certified  within ±49.2 points, on average over each bin
-  confidence 95%, of all statements here together
+  confidence 95% for all statements here at once
 
-In every bin, the mean probability that the label is class 1 is within 49.2 points of the mean
-that the model states: over-confident by at most 25.5 points, under-confident by at most 49.2.
-The bound is largest for scores of 0.2. These are averages: errors that cancel within a bin do
-not show.
+In every bin, the mean prediction is within 49.2 points of the true mean probability that the
+label is class 1: at most 25.5 points too high, at most 49.2 too low. The bound is widest for
+scores of 0.2. These are averages: errors that cancel within a bin do not show.
 
-No miscalibration is proved: the diagonal lies within the band.
+No miscalibration is found: the diagonal lies within the band.
 
-The distance wanted, ±30 points, is not certified; it would take about 59 rows if the model were
-calibrated (with so many bins and a chance of 80%), more if it is not."""
+The distance you asked for, ±30 points, is not certified. That needs about 59 rows if the model
+is calibrated (in as many bins, with probability 80%), more if it is not."""
 
 
 @pytest.mark.parametrize("method", ["bins", "isotonic"])
@@ -320,7 +319,7 @@ def test_hostile_input(method, scores, labels):
     assert "Certificate" in str(found)
     json.dumps(found.to_dict(), allow_nan=False)
     assert len(found.table()) == len(found.counts)
-    for at in ("stated", "estimated") if method == "bins" else ("estimated",):
+    for at in ("predicted", "estimated") if method == "bins" else ("estimated",):
         asked = found.samples_for(0.4, at=at)
         assert asked is None or asked >= 2
 
@@ -338,7 +337,7 @@ def test_bins_of_all_kinds():
     probs, labels = calibrated(200, 5)
     found = caltest.certificate(probs, labels, binning=EqualWidth(4))
     assert len(found.counts) == 4
-    assert (np.diff(found.stated) > 0).all()
+    assert (np.diff(found.predicted) > 0).all()
     assert caltest.certificate(probs, labels, n_bins=500).counts.tolist() == [1.0] * 200
     whole = caltest.certificate(probs, labels, n_bins=1)
     assert whole.distance < found.distance
@@ -359,9 +358,11 @@ def test_the_event_is_named():
     probs = pd.DataFrame({"healthy": [0.25, 0.6] * 20, "ill": [0.75, 0.4] * 20})
     found = caltest.certificate(probs, ["healthy", "ill"] * 20)
     assert found.event == found.to_dict()["event"] == "the label is 'ill'"
-    assert "the mean probability that the label is 'ill' is within" in " ".join(str(found).split())
+    assert "points of the true mean probability that the label is 'ill':" in " ".join(
+        str(found).split()
+    )
     one = caltest.certificate(np.full((30, 4), 0.25), [0, 1, 2] * 10, lens="class:3", method="isotonic")
-    assert "the probability that the label is class 3 is within" in " ".join(str(one).split())
+    assert "points of the true probability that the label is class 3:" in " ".join(str(one).split())
 
 
 def test_more_cells_than_rows_are_those_of_the_rows():
@@ -372,7 +373,7 @@ def test_more_cells_than_rows_are_those_of_the_rows():
 
 def test_nearly_certain_is_not_certain():
     text = str(caltest.certificate(two([0.99996] * 50), [1] * 50, confidence=0.99999))
-    assert "99.999%, of all statements" in text
+    assert "99.999% for all statements" in text
     assert "for scores of 0.99996" in " ".join(text.split())
 
 

@@ -206,12 +206,15 @@ def test_too_little_memory_is_said_beforehand(monkeypatch):
         ),
         ({"method": "cholesky"}, "there is no method 'cholesky'"),
         ({"features": 0}, "features is 0; give a positive whole number"),
-        ({"features": 20, "method": "exact"}, "features goes with method='nystrom' or 'fourier'"),
+        ({"features": 20, "method": "exact"}, "features is for method='nystrom' or 'fourier'"),
         (
             {"method": "fourier", "kernel": Exponential() * Gaussian()},
             "not Exponential.*; method='nystrom' takes any",
         ),
-        ({"method": "fourier", "groups": GROUPS}, "does not go with groups; use method='nystrom'"),
+        (
+            {"method": "fourier", "groups": GROUPS},
+            "cannot be combined with groups; use method='nystrom'",
+        ),
         ({"groups": [0.5, float("inf")]}, r"groups has the entry inf in row 1 \(counting from 0\)"),
         ({"groups": [[1, 2], [3, 4]]}, r"groups has shape \(2, 2\); give one column"),
         ({"groups": ["a", None]}, "groups has missing values"),
@@ -224,7 +227,7 @@ def test_bad_options(options, message):
 
 
 def test_groups_of_another_length():
-    with pytest.raises(InputError, match="groups has 4 entries, but there are 6 rows; give one a row"):
+    with pytest.raises(InputError, match="groups has 4 entries for 6 rows; give one per row"):
         estimate(P6, Y6, CKCE(groups=GROUPS[:4]))
 
 

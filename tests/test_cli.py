@@ -59,13 +59,13 @@ def folder(tmp_path_factory):
 def test_not_rejected_is_0(folder):
     result = run("test", folder / "calibrated.csv", *QUICK)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.endswith("\nNot rejected at alpha = 0.05 (exit status 0).\n")
+    assert result.stdout.endswith("\nNo miscalibration found at alpha = 0.05 (exit status 0).\n")
 
 
 def test_rejected_is_1(folder):
     result = run("test", folder / "sharp.csv", *QUICK)
     assert (result.exit_code, result.stderr) == (1, "")
-    assert result.stdout.endswith("\nRejected at alpha = 0.05 (exit status 1).\n")
+    assert result.stdout.endswith("\nMiscalibration found at alpha = 0.05 (exit status 1).\n")
 
 
 def test_the_output_is_the_summary_and_the_decision(folder):

@@ -158,11 +158,28 @@ def test_example():
     assert printed["values"][-1] == pytest.approx(value, rel=1e-12)
 
 
+def test_columns_of_one_file_are_models_of_two_classes(folder):
+    risk = np.linspace(0.05, 0.95, 200)
+    table = pd.DataFrame(
+        {"before": risk**2, "after": risk, "y": (np.arange(200) * 83 % 200 < 200 * risk)}
+    )
+    table.to_csv(folder / "both.csv", index=False)
+    result = run("compare", folder / "both.csv", "--columns", "before,after", *QUICK, "--json")
+    printed = strict_json(result.stdout)
+    assert (result.exit_code, printed["names"]) == (0, ["before", "after"])
+    models = {name: table[name].to_numpy() for name in ("before", "after")}
+    labels = table["y"].to_numpy().astype(int)
+    found = caltest.compare(models, labels, "skce_uq", rng=1, n_resamples=2)
+    assert printed["values"] == pytest.approx(found.values.tolist())
+    message = fails(folder / "both.csv", "--columns", "before,nobody")
+    assert "there is no column 'nobody' of probabilities" in message
+
+
 # --- what is wrong
 
 
 def test_too_few_files(folder):
-    assert fails() == "there are no files to compare; give two or more, or --example digits."
+    assert fails().startswith("there are no files to compare; give two or more, or one whose --columns")
     assert fails(folder / "good.csv").startswith("there is one file to compare")
     assert "is given twice" in fails(folder / "good.csv", folder / "good.csv")
 

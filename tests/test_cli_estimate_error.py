@@ -172,7 +172,7 @@ def test_a_refusal_leaves_no_picture_behind_and_an_old_one_as_it_was(given, tmp_
         (["--functions", "kernel_densty"], "did you mean 'kernel_density'"),
         (["--functions", ""], "there is no estimation function ''"),
         (["--functions", "temperature,temperature"], "each one once"),
-        (["--functions", "binning"], "'binning' looks at one probability, and there are 3 classes"),
+        (["--functions", "binning"], "'binning' measures one probability, and there are 3 classes"),
         (["--pvalue", "heldout"], "did you mean 'held_out'"),
         (["--pvalue", "none", "--resamples", "9"], "--resamples 9 is for a p-value"),
         (["--folds", "1"], "n_folds is 1"),

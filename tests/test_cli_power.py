@@ -163,7 +163,7 @@ def test_the_picture(tmp_path):
         ((*DIGITS, "--n", 9, "--classes", 3), "--classes 3 is for --simulate"),
         ((*DIGITS, "--n", 9, "--simulate", "m2"), "both --example (digits:logistic_regression) and"),
         (("--simulate", "m4", "--n", 9), "there is no model to simulate 'm4'"),
-        (("--simulate", "m2", "--n", 9, "--temperature", 2), "does not go with --simulate m2"),
+        (("--simulate", "m2", "--n", 9, "--temperature", 2), "cannot be combined with --simulate m2"),
         (
             ("--simulate", "tempered", "--n", 9),
             "--simulate tempered needs its error; give --temperature",
@@ -177,7 +177,10 @@ def test_the_picture(tmp_path):
         (("--simulate", "m2", "--sample-size", "--max-n", 10**9), "--max-n is 1000000000; give at"),
         (("--simulate", "m2", "--n", 9, "--classes", 10**9), "--classes is 1000000000; give at most"),
         (("--simulate", "m2", "--n", 9, "--alpha", 0), "--alpha is 0.0; give a level"),
-        (("--simulate", "m2", "--n", 9, "--careful"), "--careful does not go with --simulate m2"),
+        (
+            ("--simulate", "m2", "--n", 9, "--careful"),
+            "--careful cannot be combined with --simulate m2",
+        ),
         ((*DIGITS, "--n", 9, "--temperature", 2, "--careful"), "--careful is for an error as fitted"),
         (("missing.csv", "--n", 9, "--temperature", 2), "missing.csv"),
         (("missing.csv", "--n", 9), "missing.csv"),

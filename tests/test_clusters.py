@@ -49,9 +49,14 @@ GOES = [name for name in STATISTICS if name not in ("cox", "mcb_brier", "mcb_log
 KINDS = ("ecd", "ece", "ks", "scan", "skce_uq", "skce_ul", "ucme", "t_cal", "smooth_ece")
 
 
+def made(name):
+    """A statistic with signs for these rows: "ece" needs bins in which clusters meet."""
+    return ECE(caltest.binning.Uniform(2)) if name == "ece" else name
+
+
 def run(statistic, probs=PROBS, labels=LABELS, clusters=CODES, **options):
     options = {"rng": 0, "n_resamples": 199, **options}
-    return caltest.test(probs, labels, statistic, clusters=clusters, **options)
+    return caltest.test(probs, labels, made(statistic), clusters=clusters, **options)
 
 
 # ------------------------------------------------------------------ every statistic
@@ -75,7 +80,7 @@ def test_a_statistic_goes_with_signs_or_says_what_does(statistic):
         with pytest.raises(InputError, match="standardised by its draws"):
             caltest.estimate(PROBS, LABELS, statistic, clusters=CODES)
     else:
-        value = caltest.estimate(PROBS, LABELS, statistic, clusters=CODES)
+        value = caltest.estimate(PROBS, LABELS, made(statistic), clusters=CODES)
         assert found.statistic == pytest.approx(value, rel=1e-9, abs=1e-14)
 
 
@@ -94,6 +99,62 @@ def test_signs_of_ones_give_the_value(statistic, weights):
 
 def flipped_sums(probs, labels, codes, signs):
     return signs[:, codes, None] * residuals(probs, labels)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("most", [1, 4, 900])
+def test_pairs_add_up_by_cluster_in_any_order_of_rows(mixed, most):
+    """More rows than a tile has, clusters that lie in several tiles: above the diagonal, and on it."""
+    rng = np.random.default_rng(most)
+    codes = np.repeat(np.arange(1300), rng.integers(1, most + 1, 1300))[:1300]
+    codes = cluster_codes(rng.permutation(codes) if mixed else codes, len(codes))
+    count, half = codes.max() + 1, rng.normal(size=(len(codes),) * 2)
+    members = np.eye(count)[:, codes]
+    found = Clusters(codes, count).pairs(lambda rows, columns: (half + half.T)[rows, columns])
+    expected = members @ (half + half.T) @ members.T
+    assert np.triu(found) == pytest.approx(np.triu(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ece", "mce", "ece_squared", "ece_debiased"])
+@pytest.mark.parametrize("bins", [2, 40])
+def test_bins_of_one_cluster_are_like_others(name, bins):
+    """Of many bins most have rows of one cluster, whose sign is all that is held."""
+    statistic = STATISTICS[name](binning=caltest.binning.Uniform(bins))
+    whole = sample(PROBS, LABELS)
+    form = statistic.fitted(whole.rows).given(whole.rows)
+    signs = np.random.default_rng(2).choice([-1, 1], (20, 30)).astype(np.int8)
+    signed = form.signed(LABELS, Clusters(CODES, 30))
+    sums = np.zeros((20, form.n_cells, PROBS.shape[1]))
+    turned = flipped_sums(PROBS, LABELS, CODES, signs.astype(float))
+    for number, draw in enumerate(turned):
+        np.add.at(sums[number], form.cells, draw)
+    assert signed.of_labels(signs) == pytest.approx(form.finish(sums + form.expected), rel=1e-9)
+    own = np.zeros((30, form.n_cells, PROBS.shape[1]))
+    np.add.at(own, (CODES, form.cells), residuals(PROBS, LABELS))
+    assert signed.squares == pytest.approx((own**2).sum(axis=(1, 2)))
+
+
+def test_bins_of_few_clusters_are_said():
+    """Small residuals of one sign add up as they came: with 200 clusters one in three is rejected."""
+    probs, labels, codes = clustered(200, 3, 10, 0.3, 1)
+    options = {"clusters": codes, "n_resamples": 19, "rng": 0}
+    for call in (
+        lambda: caltest.test(probs, labels, "ece", **options),
+        lambda: caltest.audit(probs, labels, statistics=["ece"], alpha=0.5, **options),
+        lambda: caltest.compare({"a": probs, "b": probs[:, ::-1]}, labels, "ece", clusters=codes),
+    ):
+        with pytest.raises(InputError, match=r"a bin of 'ece' holds 1.. clusters in effect"):
+            call()
+    exact = caltest.test(probs, labels, "ece", null="one_per_cluster", **options)
+    assert exact.guarantee == "exact"
+    two = clustered(200, 3, 2, 0.3, 1)
+    found = caltest.test(two[0], two[1], "ece", clusters=two[2], n_resamples=19, rng=0)
+    assert any("share a bin of 'ece': 1" in note for note in found.warnings)
+    assert not any("make up" in note for note in found.warnings)
+    wide = ECE(caltest.binning.Uniform(2))
+    quiet = caltest.test(probs, labels, wide, lens="top_label", clusters=codes, n_resamples=19, rng=0)
+    squares = caltest.test(probs, labels, "ece_squared", clusters=codes, n_resamples=19, rng=0)
+    assert not any("in effect" in note for note in (*quiet.warnings, *squares.warnings))
 
 
 def test_values_are_those_of_turned_residuals():
@@ -388,7 +449,6 @@ def test_what_is_for_independent_rows_refuses_clusters():
         lambda: caltest.miscalibration_bounds(rows, LABELS, n_resamples=39),
         lambda: caltest.certificate(rows, LABELS),
         lambda: caltest.recalibration(rows, LABELS),
-        lambda: caltest.compare({"a": rows, "b": PROBS}, LABELS),
         lambda: caltest.estimate_squared_error(rows, LABELS),
         lambda: caltest.witness(rows, LABELS),
         lambda: caltest.ReliabilityDisplay.from_predictions(rows, LABELS),
@@ -400,7 +460,7 @@ def test_what_is_for_independent_rows_refuses_clusters():
 
 def test_files_and_distributions_are_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
-    with pytest.raises(InputError, match=r"caltest\.files\.read"):
+    with pytest.raises(InputError, match=r"caltest\.files\.scan\(path, clusters="):
         caltest.test(caltest.files.scan(tmp_path / "rows.npy", label=-1), clusters=CODES)
     densities = caltest.predictive.GaussianPredictions(np.zeros(4), np.ones(4))
     with pytest.raises(InputError, match="distributions of numbers"):

@@ -179,7 +179,7 @@ def test_binary_columns_frames_and_names():
 
 
 REFUSED = [
-    ({"models": {"a": P6}}, "two different ones at least"),
+    ({"models": {"a": P6}}, "at least two different ones"),
     ({"models": [P6, P6]}, "models is of type list; give predictions by name"),
     ({"models": {"1": P6, 1: P6}}, "models has the names '1', 1"),
     ({"models": {"a": P6, "b": P6[:5]}}, "model 'b': "),
@@ -280,24 +280,24 @@ def test_summary():
 
 SUMMARY = """\
 Comparison of calibration
-  compared   2 models on 120 rows of 3 classes
+  data       2 models on 120 rows of 3 classes
   statistic  skce_uq  (squared kernel calibration error); smallest first
-  with       kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
+  options    kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
   errors     from the variance of a U-statistic, of both orders
 
        model      skce_uq        95% interval         first in
     1  true      0.007631    -0.004354 to 0.01962           95%
     2  sharp      0.01522    0.0005843 to 0.02985            5%
 
-true has the smallest error on all rows. It came first in 95% of 20 subsamples of 60 rows (with
-more of them between 76% and 99.1%), and all models came in this order in 95% (between 76% and
-99.1%). These shares say how stable the ranking is under chance in the choice of 60 rows; they
-are no probabilities that it is right.
+true has the smallest error on all rows. It ranked first in 95% of 20 subsamples of 60 rows (95%
+interval 76% to 99.1%), and the whole ranking was the same in 95% (76% to 99.1%). These shares
+show how stable the ranking is over random choices of 60 rows; they are not probabilities that
+it is right.
 
-Tests of equal error, two-sided at level 0.05 (one pair): none told apart: true and sharp (p =
-0.096). Not to be told apart is no proof of being equal.
+Tests of equal error, two-sided at level 0.05 (one pair): no difference found: true and sharp (p
+= 0.096). A difference that is not found may still exist.
 
-Smallest is not calibrated: whether a model is, caltest.test says."""
+The smallest error is not always a small one: use caltest.test to test calibration."""
 
 
 def test_summary_names_the_more_frequent_first():
@@ -307,7 +307,7 @@ def test_summary_names_the_more_frequent_first():
     first, second = np.tile([0.2, 0.8], (ROWS, 1)), np.tile([0.7, 0.3], (ROWS, 1))
     found = quick({"a": first, "b": second}, np.arange(ROWS) % 2, moody)
     assert found.ranking == ("a", "b")
-    assert "b came first more often (100%)" in found.summary().replace("\n", " ")
+    assert "b ranked first more often (100%)" in found.summary().replace("\n", " ")
 
 
 def test_summary_of_many_models():
@@ -346,7 +346,7 @@ def test_models_in_another_order_of_rows_or_columns():
 
 
 def test_a_statistic_without_a_size():
-    with pytest.raises(InputError, match="−∞, which is no size"):
+    with pytest.raises(InputError, match="−∞, which is not a size"):
         caltest.compare(
             {"a": P6, "b": P6[::-1]}, [0, 1, 0, 0, 2, 2], lambda p, y: -np.inf, n_resamples=3
         )

@@ -205,7 +205,7 @@ def test_every_door_gives_the_number_of_the_reduced_rows(statistic, lens):
 
 PREDICTED = dirichlet(5000, 3, 2)  # two blocks of rows
 CAME_TRUE = labels_from(PREDICTED, np.random.default_rng(3))
-#: Statistics of which a file of very many rows gives a glimpse, or which look at a grid of it.
+#: Statistics of which a file of very many rows gives a subsample, or which look at a grid of it.
 COARSER = ("omnibus", "skce_uq", "skce_b", "jkce", "mmce", "ckce", "ks", "kuiper", "ace")
 
 

@@ -61,7 +61,7 @@ def test_the_slope_of_binary_predictions_is_their_temperature(temperature):
     fit = recalibration(sample.probs, sample.labels)
     assert abs(fit.slope - temperature) < 4 * fit.slope_se
     assert abs(fit.intercept) < 4 * fit.intercept_se
-    reading = {0.5: "over-confident", 1.0: "do not tell the slope from 1", 2.0: "under-confident"}
+    reading = {0.5: "overconfident", 1.0: "does not differ significantly from 1", 2.0: "underconfident"}
     assert reading[temperature] in " ".join(str(fit).split())
 
 
@@ -121,7 +121,7 @@ def test_lines_that_do_not_exist(case):
     assert fit.test_both.statistic == pytest.approx(-2 * likelihood)
     assert 0 < fit.test_both.pvalue < 1
     assert any(says in note for note in fit.warnings)
-    assert "not determined by these data" in fit.summary()
+    assert "cannot be estimated from these data" in fit.summary()
     json.dumps(fit.to_dict(), allow_nan=False)
 
 
@@ -168,9 +168,9 @@ Logistic recalibration
              intercept 0 at slope 1: χ² = 0.008702, 1 degree of freedom, p = 0.926
              slope 1: χ² = 0.005295, 1 degree of freedom, p = 0.942
 
-A calibrated model has intercept 0 and slope 1. These data do not tell the slope from 1.
-The p-values are those of likelihood ratios, valid only as the number of rows grows;
-caltest.test(…, 'cox') has an exact one.
+A calibrated model has intercept 0 and slope 1. The slope does not differ significantly from 1.
+The p-values come from likelihood-ratio tests and are valid only as the number of rows grows;
+caltest.test(…, 'cox') gives an exact one.
 
 Note: One column, read as P(class 1).
 """.splitlines()

@@ -331,7 +331,7 @@ def test_certain_predictions(statistic):
 
 @pytest.mark.parametrize("statistic", BOTH)
 def test_nulls_agree(statistic):
-    """5000 rows, slightly over-confident: p-values within 0.04 (error of 2000 draws, and steps)."""
+    """5000 rows, slightly overconfident: p-values within 0.04 (error of 2000 draws, and steps)."""
     rng = np.random.default_rng(2)
     truth = rng.beta(2, 2, 5000)
     probs = 0.5 + 1.04 * (truth - 0.5)
@@ -375,7 +375,7 @@ def labels_of_a_wrong_model():
 
 @pytest.mark.parametrize("statistic", BOTH)
 def test_a_network_on_cifar10(reference, statistic):
-    """Against C computed here; the network is known to be over-confident, by 5 %."""
+    """Against C computed here; the network is known to be overconfident, by 5 %."""
     data = reference("cifar10_resnet18.npz")
     probs, labels = data["probs"].astype(float), data["labels"]
     confidence, right = probs.max(axis=1), probs.argmax(axis=1) == labels

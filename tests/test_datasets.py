@@ -102,7 +102,7 @@ def test_frozen():
 def test_repr_is_short():
     assert repr(load_digits_predictions("random_forest")) == (
         "DigitsPredictions(model='random_forest', "
-        "description='300 trees; accurate and badly under-confident')"
+        "description='300 trees; accurate and badly underconfident')"
     )
 
 

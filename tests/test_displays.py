@@ -59,6 +59,9 @@ DISPLAYS = {
     "ReliabilityDisplay": lambda **ax: reliability(PROBS, LABELS, **ax),
     "ReliabilityDisplay, corp": lambda **ax: reliability(PROBS, LABELS, curve="corp", **ax),
     "ReliabilityDisplay, panels": lambda **ax: reliability(PROBS, LABELS, lens="classwise", **ax),
+    "ReliabilityDisplay, models": lambda **ax: reliability(
+        {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}, LABELS, **ax
+    ),
 }  # fmt: skip
 COUNTS = {"ComparisonDisplay": 2, "RiskDisplay": 3, "ReliabilityDisplay, panels": 3}
 
@@ -349,7 +352,7 @@ def test_a_model_of_two_classes_and_axes():
     [
         (Model([0, 1, 2]), LABELS + 1, "y holds 3 in row"),
         (Model, LABELS, "model is the class Model; give a fitted classifier with predict_proba."),
-        (object(), LABELS, "give a fitted classifier"),
+        (object(), LABELS, "give a fitted classifier with predict_proba"),
         (Model([0, 1, 2]), LABELS[:5], "labels has 5 entries"),
     ],
     ids=["label", "class", "no model", "too few"],

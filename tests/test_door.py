@@ -610,7 +610,7 @@ def test_another_table_under_the_same_name(tmp_path):
     np.save(tmp_path / "a.npy", TABLE)
     stored = scan(tmp_path / "a.npy", label=3)
     np.save(tmp_path / "a.npy", np.vstack([TABLE, TABLE]))
-    assert "another table now" in refused(stored.load)
+    assert "has changed since it was opened" in refused(stored.load)
     (tmp_path / "a.npy").unlink()
     os.mkfifo(tmp_path / "a.npy")
     assert "is a pipe" in refused(stored.load)
@@ -679,7 +679,9 @@ def test_text_that_seems_to_hold_rows_and_is_not_read_is_noted(tmp_path):
 def test_one_bad_cell_is_told_with_its_row(tmp_path, cell, columns):
     (tmp_path / "a.csv").write_text(f"cat,dog,y\n.5,.5,0\n{cell},.5,1\n.5,.5,1\n")
     said = refused(read, tmp_path / "a.csv", columns=columns)
-    assert re.search("column 'cat' holds '.*' .*at row 1 .*, which is no number, in 1 of 3 rows", said)
+    assert re.search(
+        "column 'cat' holds '.*' .*at row 1 .*, which is not a number, in 1 of 3 rows", said
+    )
     assert len(said) < 350
 
 

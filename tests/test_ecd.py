@@ -122,7 +122,7 @@ def test_moments_in_the_tails_against_the_exact_law(side):
 
 
 def test_reference_signs(reference):
-    """CIFAR-10: all are over-confident; of GoogLeNet the top class alone shows it."""
+    """CIFAR-10: all are overconfident; of GoogLeNet the top class alone shows it."""
     for name in ("densenet121", "resnet18", "vgg19_bn", "googlenet"):
         data = reference(f"cifar10_{name}.npz")
         whole, top = (

@@ -123,7 +123,7 @@ def test_debiased_is_unbiased_for_the_binned_error():
 def test_esce_is_the_mean_gap():
     assert caltest.estimate([0.2, 0.4], [1, 1], ESCE()) == pytest.approx(0.7)
     result = caltest.test([0.9] * 50, [0] * 25 + [1] * 25, "esce", alternative="less", rng=0)
-    assert result.pvalue == 0.001  # over-confident: far fewer positives than claimed
+    assert result.pvalue == 0.001  # overconfident: far fewer positives than claimed
     assert (
         caltest.test([0.9] * 50, [0] * 25 + [1] * 25, "esce", alternative="greater", rng=0).pvalue
         == 1.0

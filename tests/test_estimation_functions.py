@@ -413,7 +413,7 @@ MESSAGES = {
     "regularization": r"^regularization is inf; give a positive number, 1e-40 to 1e40\.$",
     "kernel": r"^kernel is 'rbf'; give a real-valued kernel of caltest\.kernels, such as Gaussian",
     "regularization_scaling": r"published",
-    "classes": r"^'binning' looks at one probability, and there are 3 classes; give a lens",
+    "classes": r"^'binning' measures one probability, and there are 3 classes; give a lens",
     "labels": r"3",
 }
 

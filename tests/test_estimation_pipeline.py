@@ -316,7 +316,13 @@ def test_the_table_and_the_dict_say_the_same():
 
 def test_the_summary_names_what_matters():
     text = str(estimate_squared_error(SURE.probs, SURE.labels, "top_label", rng=0))
-    for words in ("480 in 5 folds", "120 to estimate on", "√risk × 100", "least risk", "p-value"):
+    for words in (
+        "480 in 5 folds",
+        "120 to estimate",
+        "√risk × 100",
+        "lowest held-out risk",
+        "p-value",
+    ):
         assert words in text
     assert max(map(len, text.splitlines())) <= 104
 
@@ -360,10 +366,10 @@ def test_many_rows_leave_out_what_grows_as_their_square(monkeypatch):
     ("options", "message"),
     [
         ({"functions": "binnings"}, "no estimation function 'binnings'; did you mean 'binning'"),
-        ({"functions": []}, "give one at least"),
+        ({"functions": []}, "give at least one"),
         ({"functions": ["binning", "binning"]}, "each one once"),
         ({"functions": [3]}, "functions holds 3"),
-        ({"functions": "binning", "lens": None}, "'binning' looks at one probability, and there are 3"),
+        ({"functions": "binning", "lens": None}, "'binning' measures one probability, and there are 3"),
         ({"pvalue": "exact"}, "there is no p-value 'exact'"),
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"n_resamples": 9, "pvalue": "none"}, "pvalue='none' draws none"),

@@ -36,7 +36,7 @@ EVERY = {**NAMES, **HALF}
 
 
 def data(name: str, rows: int = 120) -> tuple[Rows, np.ndarray]:
-    """Over-confident predictions of two classes; the second has the name."""
+    """Overconfident predictions of two classes; the second has the name."""
     sure = tempered(rows, np.ones(2), temperature=0.3, rng=1)
     return Rows(sure.probs, (f"not {name}", name)), sure.labels
 

@@ -174,7 +174,7 @@ def test_what_is_not_read_is_noted(tmp_path: Path) -> None:
 WRONG = {
     "missing": (lambda _: "a.csv", {}, "there is no such file"),
     "directory": (lambda _: ".", {}, "this directory holds no such files; give another"),
-    "suffix": (text("x", "a.xlsx"), {}, r"the suffix '\.xlsx' .* \.parquet, .*\.csv, .*\.npy"),
+    "suffix": (text("x", "a.xlsx"), {}, r"files that end in '\.xlsx' .* \.parquet, .*\.csv, .*\.npy"),
     "empty csv": (text(""), {}, "the file is empty"),
     "blank csv": (text("\n\n"), {}, "not valid CSV: No columns"),
     "header only": (text("a,b,label\n"), {}, "there is a header but no row"),
@@ -222,12 +222,12 @@ WRONG = {
     "text column": (
         csv(NAMED.assign(name=list("abcd"))),
         {},
-        r"'name' holds 'a' at row 0 .* is no number, nor is any other",
+        r"'name' holds 'a' at row 0 .* is not a number \(nor are the other rows\)",
     ),
     "one bad cell": (
         text("a,b,y\n.5,.5,0\n.5,1/2,1\n"),
         {},
-        "'b' holds '1/2' at row 1 .* no number, in 1 of 2 rows",
+        "'b' holds '1/2' at row 1 .* not a number, in 1 of 2 rows",
     ),
     "decimal comma": (text('a,b,y\n.5,.5,0\n"0,5",.5,1\n'), {}, "decimals with a point"),
     "percent": (text("a,b,y\n.5,.5,0\n50%,.5,1\n"), {}, "without a percent sign"),
@@ -245,7 +245,7 @@ WRONG = {
     "csv, cut within a quote": (text('a,b,y\n.5,.5,0\n.5,.5,"1'), {}, "EOF inside.* in line 3; close"),
     "arrow, not": (text("a,b", "a.arrow"), {}, "not valid Arrow"),
     "json, no object": (text('{"a": 1}\n[1]\n', "a.jsonl"), {}, r"line 2 holds .1., and no object"),
-    "json, cut": (text('{"a": 1}\n{"a"', "a.jsonl"), {}, "line 2 is no JSON: "),
+    "json, cut": (text('{"a": 1}\n{"a"', "a.jsonl"), {}, "line 2 is not valid JSON: "),
     "json, kinds": (
         text('{"a": 0.5, "y": 0}\n\n{"a": "x", "y": 1}\n', "a.jsonl"),
         {},
@@ -258,7 +258,7 @@ WRONG = {
         "probs has missing values, the first in row 1",
     ),
     "json, latin": (text('{"é": 0.5}\n', "a.jsonl", encoding="latin-1"), {}, "not UTF-8"),
-    "json, nested": (text('{"a": {"b": 1}, "y": 0}\n', "a.jsonl"), {}, "'a' holds .* is no number"),
+    "json, nested": (text('{"a": {"b": 1}, "y": 0}\n', "a.jsonl"), {}, "'a' holds .* is not a number"),
     "npz, not": (text("a,b", "a.npz"), {}, "not valid NumPy"),
     "npz, cut": (text("PK\x03\x04 broken", "a.npz"), {}, "not valid NumPy"),
     "npz, logits": (npz(test_logits=PROBS, labels=LABELS), {}, "'test_logits' holds logits"),

@@ -111,7 +111,7 @@ def test_labels_name_the_lens(name):
     lens = find_lens(name)
     assert isinstance(lens, Lens)
     assert lens.label == name
-    assert lens.says
+    assert lens.claim
     assert find_lens(lens) is lens
 
 

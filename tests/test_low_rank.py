@@ -188,7 +188,7 @@ def test_wrong_options(options, message):
 
 
 def test_features_that_are_computed_when_needed(monkeypatch):
-    """Landmarks from a glimpse; if all rows are landmarks, it is the kernel, but for rounding."""
+    """Landmarks from a subsample; if all rows are landmarks, it is the kernel, but for rounding."""
     probs = np.repeat(dirichlet(40, 3, 2), 5, axis=0)
     labels, kernel = some_labels(probs), Gaussian(0.4)
     monkeypatch.setattr(skce, "HELD_UP_TO", 100)

@@ -280,7 +280,7 @@ def test_parts_in_json_and_print():
     start = next(i for i, line in enumerate(lines) if line.startswith("  parts"))
     for line, part in zip(lines[start:], result.parts, strict=False):
         assert f"{part.name} = {part.value:.4g}" in line
-        assert line.endswith(f"{part.adjusted:.4g} adjusted")
+        assert line.endswith(f"adjusted {part.adjusted:.4g}")
     impossible = caltest.test([[1.0, 0.0], [0.5, 0.5]], [1, 0], n_resamples=19, rng=0)
     found = json.loads(json.dumps(impossible.to_dict(draws=True), allow_nan=False))
     assert found["statistic"] == "inf"

@@ -120,7 +120,9 @@ def test_what_a_link_leads_to_is_kept_unless_it_is_of_ours(here, suffix):
     check_outputs(place, {"--report": (suffix,)}, [])  # it leads to nothing yet
     for content in ("precious", '{"name": "x"}', "<html>", "\x89PNG\r\n"):
         Path("target").write_text(content, "latin-1")
-        with pytest.raises(InputError, match=r"a link to .*/target, which is no older one; give that"):
+        with pytest.raises(
+            InputError, match=r"a link to .*/target, which caltest did not write; name that"
+        ):
             check_outputs(place, {"--report": (suffix,)}, [])
     check_outputs({"--report": Path("target")}, {"--report": ("",)}, [])  # typed, it is meant
     Path("target").write_bytes(b"")

@@ -20,7 +20,7 @@ def test_stated_errors():
     probs = dirichlet(50, 3, 1)
     sure = pilot(probs, temperature=0.5)
     assert sure.truth == pytest.approx(np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True))
-    assert "over-confident" in sure.assumed
+    assert "overconfident" in sure.assumed
     odds = pilot(probs, bias=1.0, target=2)
     ratio = odds.truth[:, 2] / (1 - odds.truth[:, 2]) * (1 - probs[:, 2]) / probs[:, 2]
     assert ratio == pytest.approx(np.exp(-1.0))
@@ -177,7 +177,7 @@ def test_labels_called_impossible_are_left_out_of_the_fit_and_said():
     probs = np.vstack([dirichlet(200, 3, 3), [[0.5, 0.5, 0.0]]])
     labels = np.append(labels_from(probs[:-1], np.random.default_rng(3)), 2)
     made = pilot(probs, labels)
-    assert "1 of 201 labels of the pilot were called impossible" in made.notes[0]
+    assert "1 of 201 labels of the pilot had predicted probability 0" in made.notes[0]
     assert np.isfinite(made.truth).all()
 
 

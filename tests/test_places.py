@@ -114,7 +114,7 @@ def test_the_command_takes_them(folder):
         ("*", r"\*: besides .* the pattern matches"),
         ("parts", "parts: a block of rows .* this directory holds no such files"),
         ("cut.parquet", "cut.parquet: the file is not valid Parquet"),
-        ("empty.parquet", "empty.parquet: the file is empty; write it anew"),
+        ("empty.parquet", "empty.parquet: the file is empty; write it again"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_a_sentence(folder, name, message):

@@ -44,7 +44,7 @@ def test_parts(method, against, wrong):
 
 def test_boxes_are_the_bounds_of_the_bins():
     found = certified("bins")
-    for against, shift, scale in (("scores", 0.0, 1.0), ("rows", found.stated, 100.0)):
+    for against, shift, scale in (("scores", 0.0, 1.0), ("rows", found.predicted, 100.0)):
         ax = CertificateDisplay.from_result(found, against=against).ax_
         (boxes,) = (each for each in ax.collections if isinstance(each, PolyCollection))
         ends = np.array([path.vertices[:4] for path in boxes.get_paths()])

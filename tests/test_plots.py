@@ -344,7 +344,7 @@ def test_points_outside_have_another_shape():
     display = ReliabilityDisplay.from_predictions(np.tile([0.05, 0.5], 200), labels, rng=0)
     assert display.panels[0].outside.tolist() == [True, True]
     lines = {line.get_marker(): line for line in display.axes_[0].lines}
-    assert lines["D"].get_markerfacecolor() == "white"
+    assert lines["D"].get_markerfacecolor() == lines["D"].get_markeredgecolor()
     assert len(lines["D"].get_xdata()) == 2
     assert "o" not in lines
     assert "bin outside the lighter band" in texts(display)

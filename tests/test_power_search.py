@@ -52,7 +52,7 @@ def test_a_power_that_is_reached_at_once():
     assert (found.n, found.reached) == (200, "at the smallest")
     assert found.interval[0] is None
     assert len(found.points) == 1
-    assert "is reached with min_n = 200 rows already" in found.summary()
+    assert "is already reached with min_n = 200 rows" in found.summary()
 
 
 def oracle(power, seed, most=20_000):

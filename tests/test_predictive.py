@@ -196,10 +196,10 @@ WRONG = {
     ),
     "not finite": (lambda: GaussianPredictions([0.0, np.nan], 1.0), "the mean holds nan in row 1"),
     "words": (lambda: GaussianPredictions(["a", "b"], 1.0), "the mean could not be read"),
-    "no distribution": (lambda: FromScipy(3.0), "is 3.0, which is no frozen distribution"),
+    "no distribution": (lambda: FromScipy(3.0), "is 3.0, which is not a frozen distribution"),
     "no rows": (lambda: FromScipy(scipy.stats.norm(0, 1)), "does not say how many rows"),
     "bad scale": (lambda: FromScipy(scipy.stats.norm(0, [1.0, -1.0])), "has the entropy nan at row 1"),
-    "one member": (lambda: Ensemble([[1.0], [2.0]]), "two members a row at least"),
+    "one member": (lambda: Ensemble([[1.0], [2.0]]), "at least two members per row"),
     "equal members": (
         lambda: Ensemble([[1.0, 2.0], [3.0, 3.0]]),
         "the members of row 1 .* do not vary",
@@ -249,20 +249,20 @@ WRONG = {
     ),
     "classes": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, "skce_uq"),
-        "'skce_uq' looks at probabilities of classes",
+        "'skce_uq' is for probabilities of classes",
     ),
-    "nees of classes": (lambda: caltest.test([0.5, 0.5], [0, 1], "nees"), "'nees' looks at Gaussian"),
+    "nees of classes": (lambda: caltest.test([0.5, 0.5], [0, 1], "nees"), "'nees' is for Gaussian"),
     "nees of others": (
         lambda: caltest.test(MODELS["poisson"], np.ones(N), "nees"),
         "these are FromScipy",
     ),
     "clip": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, caltest.statistics.ECD(clip=0.1)),
-        "clip goes with probabilities",
+        "clip is for probabilities",
     ),
     "lens": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", lens="top_label"),
-        "the lens 'top_label' looks at classes",
+        "the lens 'top_label' is for classes",
     ),
     "null": (
         lambda: caltest.test(MODELS["gaussian"], LOCATION, "ecd", null="moments"),

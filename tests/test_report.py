@@ -177,7 +177,7 @@ def test_titles_count_by_hand():
         ((high,) * 5, "Too high in all five fifths of the predictions."),
         ((high, none, none, none, low), "Shown too high in one, too low in one of five fifths"),
         ((high, high), "Too high in both halves of the predictions."),
-        ((none,) * 10, "No single tenth of the predictions is shown to be wrong."),
+        ((none,) * 10, "No single tenth of the predictions is shown to be wrong by itself."),
         ((none,) * 10, "The lower half too low, the upper half too high, on average."),
     ):
         halves = parts(low, high) if "half" in title else ()
@@ -268,7 +268,7 @@ def test_a_notebook_shows_the_first_screen():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"tolerance": 0.02}, "wrong by no more than 2 points anywhere"),
+        ({"tolerance": 0.02}, "if no prediction were wrong by more than 2 points"),
         ({"correction": "holm"}, "each check has its own, adjusted by “holm”"),
         ({"correction": "holm", "null_distribution": None}, "There is no common null distribution"),
         ({"statistic": float("inf")}, "your labels: ∞"),
@@ -283,10 +283,10 @@ def test_what_is_said_follows_the_audit(changes, sentence):
 def test_every_exact_stands_beside_what_it_assumes():
     page = report.to_html(audits.audit())
     article, rest = page.split("</article>")
-    assert "Assumes independent rows whose labels were not used to fit the model" in article
+    assert "Assumes independent rows and labels that were not used to fit the model" in article
     for section in rest.split("<section")[1:]:
         if "exact" in section.lower():
-            assert "ssumes independent rows whose labels were not used to fit the model" in section
+            assert "ssumes independent rows and labels that were not used to fit the model" in section
 
 
 def test_worst_views_first_then_the_strongest_evidence():
@@ -328,8 +328,8 @@ def test_rests_tell_what_a_group_explains():
     assert len(made.rests) == 12
     assert made.rests[0].found
     text = Page(report.to_html(audits.binary())).text()
-    assert "What each group leaves of the others" in text
-    assert "What each group leaves" not in Page(report.to_html(audits.slope())).text()
+    assert "Larger groups without the smaller ones" in text
+    assert "Larger groups without" not in Page(report.to_html(audits.slope())).text()
 
 
 def test_bounds_that_were_not_sought_are_not_called_unshown():
@@ -378,7 +378,7 @@ def test_a_label_that_was_called_impossible_is_said_everywhere():
     assert audit.rejected
     assert not audit.found
     text = Page(report.to_html(audit)).text()
-    assert "In 3 rows the model gave probability 0 to what was then observed." in text
+    assert "In 3 rows the model gave probability 0 to the observed label." in text
     assert "smaller than that rank: an event with predicted probability 0 was observed" in text
     assert "In 3 rows the model gave probability 0" in report.to_markdown(audit)
     assert json.loads(report.to_json(audit))["impossible"] == 3
@@ -516,6 +516,6 @@ def test_a_single_view_without_an_event_has_no_picture_and_no_table_of_slices():
     assert "How large the errors are" not in page.text()
     first = first_screen(audit)
     assert first.slices is None
-    assert first.figure.title.endswith("disagree with the predictions as yours do.")
+    assert first.figure.title.endswith("disagree with the predictions as much as yours.")
     assert first_screen(replace(audit, null_distribution=None)).figure is None
     jsonschema.validate(json.loads(report.to_json(audit)), report.schema())

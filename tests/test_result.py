@@ -26,18 +26,19 @@ RESULT = caltest.test(P6, Y6, UnbiasedSKCE(Exponential(0.5)), n_resamples=99, rn
 
 SUMMARY = """\
 Calibration test
-  tested     6 predictions of 3 classes
+  data       6 predictions of 3 classes
   statistic  skce_uq = -0.000177731  (squared kernel calibration error)
-  with       kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
-  null       monte_carlo, exact: valid for every sample size
-  p-value    0.48  (99 resamples; with more of them between 0.37 and 0.58, 95% interval)
+  options    kernel Exponential, bandwidth 0.5, bandwidth_rule given, distance tv
+  null       monte_carlo, exact: valid for any sample size
+  p-value    0.48  (99 resamples; 95% Monte Carlo interval 0.37 to 0.58)
 
-The claim tested (H0): the probabilities mean what they say. If that were so, a value at least
-this large would occur with probability 0.48 (rows independent, labels not used to fit the
-model). If p is at or below the level chosen beforehand, the model is miscalibrated, at that
-risk of a false alarm; p does not say by how much. If p is above, the data do not show it, which
-is no proof of calibration: an error may be too small for this many rows, or of a kind this
-statistic does not see."""
+Null hypothesis (H0): the model is calibrated, so that each label occurs with its predicted
+probability. If H0 is true, a value at least this large has probability 0.48, provided that rows
+are independent and the labels were not used to fit the model. If p is at or below the level you
+chose beforehand, miscalibration is found, and the false-alarm rate is at most that level; p
+does not measure how large the error is. If p is above it, no miscalibration is found. That does
+not prove calibration: the error may be too small for this many rows, or of a kind that this
+statistic cannot detect."""
 
 
 def test_summary_is_the_same_for_the_same_seed():
@@ -48,18 +49,20 @@ def test_summary_of_a_bound_through_a_lens():
     kernel = Exponential(0.5)
     result = caltest.test(P6, Y6, LinearSKCE(kernel), null="bound", lens="top_label")
     lines = result.summary().splitlines()
-    assert lines[1] == "  tested     6 predictions of 2 classes, seen through the lens top_label"
+    assert lines[1] == "  data       6 predictions of 2 classes, lens top_label"
     (null,) = [line for line in lines if line.startswith("  null")]
-    assert null == "  null       bound, bound: valid for every sample size, but much too large"
-    assert "occur with probability at most " in result.summary().replace("\n", " ")
+    assert (
+        null == "  null       bound, bound: valid for any sample size, but much larger than necessary"
+    )
+    assert "has probability at most " in result.summary().replace("\n", " ")
 
 
 @pytest.mark.parametrize(
     ("side", "words"),
     [
-        ("greater", "a value at least this large would occur"),
-        ("less", "a value at most this large would occur"),
-        ("two-sided", "a value at least this extreme, on either side, would occur"),
+        ("greater", "a value at least this large has"),
+        ("less", "a value this small or smaller has"),
+        ("two-sided", "a value at least this extreme in either direction has"),
     ],
 )
 def test_summary_says_which_side(side, words):
@@ -200,7 +203,7 @@ def test_notebooks_show_a_sentence_and_a_table():
     bold = page.find("p/strong").text
     assert bold.startswith(f"p = {found.pvalue:.3g} (exact): the chance of a value at least this large")
     cells = {row.find("th").text: row.find("td").text for row in page.iter("tr")}
-    assert {"tested", "statistic", "null", "p-value"} < set(cells)
+    assert {"data", "statistic", "null", "p-value"} < set(cells)
     assert cells["statistic"].startswith("<b> = ")
     assert cells["statistic"].endswith("(a & b)")
     assert cells["note"] == "One < two."

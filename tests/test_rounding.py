@@ -159,27 +159,32 @@ def test_single_precision_and_the_ends():
 def test_the_words():
     result = caltest.test([0.7, 0.35, 0.0, 1.0], [1, 0, 0, 1], rounding=0.05, **FAST)
     text = " ".join(result.summary().split())
-    assert "stated in steps of 5%: a stated 70% stands for 67.5 to 72.5%" in text
-    assert "err by more than 2.5 points either way" in text
-    assert "the model is wrong by more than rounding explains" in text
+    assert "rounding to 5%: a stated 70% means 67.5 to 72.5%" in text
+    assert "is wrong by more than 2.5 points" in text
+    assert "an error that rounding does not explain is found" in text
     assert json.loads(json.dumps(result.to_dict()))["parameters"]["rounding"] == 0.05
     text = caltest.test(
         stated(dirichlet(20, 6, 0), 0.1), [0] * 20, lens="top:2", rounding=0.1, **FAST
     ).summary()
-    assert "a stated 70% stands for 65 to 75%, the sum of 2 for ±10 points" in " ".join(text.split())
+    assert "a stated 70% means 65 to 75%, and a sum of 2 is good to ±10 points" in " ".join(
+        text.split()
+    )
 
 
 P5 = stated(dirichlet(40, 5, 0), 0.05)
 Y5 = np.arange(40) % 5
 REFUSED = [
-    ({}, "rounding is about one probability, and 5 are looked at.*give lens='top_label', 'class:0'"),
-    ({"lens": "sorted"}, "rounding is about one probability, and 5 are looked at"),
-    ({"lens": "top_label", "rounding": 0.1}, r"no multiples of 0.1, in .* of 40 rows: row \d+ .* is 0"),
+    ({}, "rounding needs a single probability, and 5 are tested.*give lens='top_label', 'class:0'"),
+    ({"lens": "sorted"}, "rounding needs a single probability, and 5 are tested"),
+    (
+        {"lens": "top_label", "rounding": 0.1},
+        r"not multiples of 0.1, in .* of 40 rows: row \d+ .* is 0",
+    ),
     ({"rounding": 0.03}, "rounding is 0.03; give the step .*, 1 a multiple of it"),
     ({"rounding": 0}, "rounding is 0; give the step"),
     ({"rounding": 5}, "rounding is 5; give the step"),
     ({"rounding": "5%"}, "rounding is '5%'"),
-    ({"lens": "top_label", "statistic": "ece"}, "'ece' does not move one way"),
+    ({"lens": "top_label", "statistic": "ece"}, "'ece' is not monotone"),
     ({"lens": "top_label", "alternative": "greater"}, "give 'over'"),
 ]
 
@@ -199,7 +204,7 @@ def test_other_refusals():
         caltest.test(np.zeros((3, 60)), [0, 1, 2], rounding=0.05, lens="top_label")
     with pytest.raises(InputError, match="percentages"):
         caltest.test([50.0, 35.0], [0, 1], rounding=0.05)
-    with pytest.raises(InputError, match="adds up 2 values, so that any probability may be meant"):
+    with pytest.raises(InputError, match="adds up 2 values, so any probability is possible"):
         caltest.test(np.eye(4), [0, 1, 2, 3], rounding=1, lens="top:2")
     with pytest.raises(InputError, match="rounding is about probabilities of classes"):
         caltest.test(GaussianPredictions([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], rounding=0.1)
@@ -231,5 +236,5 @@ def test_files(tmp_path):
         assert json.loads(run.stdout)["pvalue"] == expected
     refused = CliRunner().invoke(app, ["test", str(table), *options])
     assert refused.exit_code == 2
-    assert "rounding is about one probability" in refused.output
+    assert "rounding needs a single probability" in refused.output
     assert "give --lens 'top_label'" in refused.output

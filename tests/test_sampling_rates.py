@@ -51,7 +51,9 @@ def test_the_result_says_both_scales():
     assert f"class 1 {P.mean():.3g} before and {after:.3g} after" in note
     assert "class 0 at 0.1" in note
     assert result.parameters["sampling_rates"] == {0: 0.1}
-    assert "10% of class 0; predictions are as they are meant" in " ".join(result.summary().split())
+    assert "10% of class 0; predictions are adjusted to the rows kept" in " ".join(
+        result.summary().split()
+    )
     assert result.to_dict()["parameters"]["sampling_rates"] == {"0": 0.1}
 
 
@@ -130,3 +132,18 @@ def test_several_classes_keep_their_level():
         )
     low, high = binomial_limits(150, 0.2)
     assert low <= np.mean(np.array(found) <= 0.2 + 1e-12) <= high
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "which"),
+    [([1.0, 2.0], [1, 2], 1), (["p1", "p2"], [1, 2], 1), (["cat0", "cat1"], [0, 1], 0)],
+)
+def test_rates_are_matched_as_labels_are(names, labels, which):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 6, 400)
+    probs, y = np.column_stack([1 - p, p]), (rng.random(400) < p).astype(int)
+    named = caltest.data.sample(
+        probs, np.array(labels)[y], class_names=names, sampling_rates={which: 0.2}
+    )
+    plain = caltest.data.sample(probs, y, sampling_rates={0: 0.2})
+    assert named.rows.probs == pytest.approx(plain.rows.probs)

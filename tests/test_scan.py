@@ -144,7 +144,7 @@ def test_a_local_error_that_averages_out_is_found():
     [
         (lambda: Scan("up"), "there is no side 'up'"),
         (lambda: LargestBinError("over", 10), "give an object of caltest.binning"),
-        (lambda: caltest.test(np.eye(3), [0, 1, 2], "scan", lens="sorted"), "looks at one probability"),
+        (lambda: caltest.test(np.eye(3), [0, 1, 2], "scan", lens="sorted"), "measures one probability"),
     ],
 )
 def test_errors(make, words):

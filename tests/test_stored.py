@@ -14,7 +14,7 @@ import caltest
 from caltest import InputError, _memory, binning, resampling, testing
 from caltest._parallel import Workers, added
 from caltest.cli import app
-from caltest.data import glimpse
+from caltest.data import subsample
 from caltest.files import read, scan, scan_arrays, text
 from caltest.statistics import (
     ACE,
@@ -202,14 +202,14 @@ def test_impossible_labels_are_told_with_their_rows(rows, tmp_path):
 
 def test_a_glimpse_is_of_rows_whatever_the_parts():
     probs = dirichlet(5000, 3, 0)
-    one = glimpse([probs], 100).probs
-    assert np.array_equal(one, glimpse(np.array_split(probs, 7), 100).probs)
+    one = subsample([probs], 100).probs
+    assert np.array_equal(one, subsample(np.array_split(probs, 7), 100).probs)
     assert len(np.unique(one, axis=0)) == 100
     assert one.mean(axis=0) == pytest.approx(probs.mean(axis=0), abs=0.15)
-    few = glimpse([probs[:30], probs[30:50]], 100).probs
+    few = subsample([probs[:30], probs[30:50]], 100).probs
     assert sorted(map(tuple, few)) == sorted(map(tuple, probs[:50]))
     repeated = np.where(np.arange(5000)[:, None] % 10 == 0, probs, [1.0, 0.0, 0.0])
-    share = np.mean(glimpse([repeated], 1000).probs[:, 0] == 1.0)
+    share = np.mean(subsample([repeated], 1000).probs[:, 0] == 1.0)
     assert share == pytest.approx(0.9, abs=0.04)  # equal rows are as frequent as among all
 
 
@@ -281,14 +281,14 @@ def test_sums_are_added_in_one_order(count):
 def test_runs_of_all_sizes_give_the_same_bits(stored, monkeypatch, jobs, grain):
     """With rows so few a block that there are runs of 1, 8 and 64 blocks."""
     monkeypatch.setattr(resampling, "_LARGE_PART", grain - 1)
-    sizes = {stop - start for start, stop in resampling._runs(4096 * 600, grain, Workers(jobs))}
+    sizes = {stop - start for start, stop in resampling.runs(4096 * 600, grain, Workers(jobs))}
     assert max(sizes) in (1, 8, 64)
     terms = [(np.float64(k) ** 0.3,) for k in range(600)]
 
     def run(first, last):
         return added([term for (term,) in terms[first:last]], np.add)
 
-    tasks = resampling._runs(4096 * 600, grain, Workers(jobs))
+    tasks = resampling.runs(4096 * 600, grain, Workers(jobs))
     assert Workers(jobs).merged(run, tasks, np.add) == added([term for (term,) in terms], np.add)
 
 
@@ -368,9 +368,9 @@ def test_what_cannot_be_asked(rows, stored):
     source = scan(stored / "parts")
     with pytest.raises(InputError, match="parts holds the labels too; leave the labels out"):
         caltest.test(source, rows[1])
-    with pytest.raises(InputError, match="there are no labels; give the classes that came true"):
+    with pytest.raises(InputError, match="there are no labels; give the observed classes"):
         caltest.test(rows[0])
-    with pytest.raises(InputError, match="looks at one probability, and there are 4 classes"):
+    with pytest.raises(InputError, match="measures one probability, and there are 4 classes"):
         caltest.test(source, statistic="citl", lens="sorted")
 
 

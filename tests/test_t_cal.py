@@ -135,7 +135,7 @@ def test_lenses():
     assert caltest.estimate(probs, labels, "t_cal") == pytest.approx(top, rel=1e-10)
     third = naive(probs[:, 3], labels == 3)
     assert caltest.estimate(probs, labels, "t_cal", lens="class:3") == pytest.approx(third, rel=1e-10)
-    with pytest.raises(InputError, match="'t_cal' looks at one probability"):
+    with pytest.raises(InputError, match="'t_cal' measures one probability"):
         TCal().given(Rows(probs))
 
 

@@ -6,9 +6,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from pages import page as docs_page
 
 from caltest.auditing import Group, View
+from caltest.auditing.views import Condition
 from caltest.text.bounds import at_least, at_most, scores_between
+from caltest.text.glossary import GLOSSARY
 from caltest.text.localisation import extent
 from caltest.text.numbers import (
     about_points,
@@ -30,6 +33,7 @@ from caltest.text.vocabulary import (
     group_name,
     lens_name,
     listed,
+    narrow_group,
     narrow_name,
     shown_event,
     subject,
@@ -150,7 +154,7 @@ WRITTEN = [
     (
         claim,
         ("the top class is right", "over", 0.02),
-        "nowhere does the probability that the top class is right claim more than 2 points too much",
+        "no predicted probability that the top class is right is more than 2 points too high",
     ),
 ]
 
@@ -170,3 +174,15 @@ def test_lines_are_not_broken_at_hyphens():
 def test_a_page_is_lines_that_obey_nobody():
     text = page("Title", [("rows", "a\nb")], "", ["  x::y", "::error::z"], notes=["one\x1b"])
     assert text == "Title\n  rows       a\\nb\n\n  x::y\n\\x3a:error::z\n\nNote: one\\x1b"
+
+
+def test_the_glossary_of_reports_is_that_of_the_site():
+    text = docs_page("docs/glossary.md")
+    for word, meaning in GLOSSARY.items():
+        assert f"\n## {word}\n\n{meaning}" in text, word
+
+
+def test_groups_of_long_names_are_told_apart_by_their_values():
+    groups = [Group((Condition("age at first visit", "65+"), Condition("sex", sex))) for sex in "fm"]
+    assert [narrow_group(group, 24) for group in groups] == ["65+, f", "65+, m"]
+    assert narrow_group(groups[0], 60) == "age at first visit = 65+, sex = f"

@@ -36,7 +36,7 @@ def test_which_statistics_are_monotone():
 @pytest.mark.parametrize("name", MONOTONE)
 @pytest.mark.parametrize("side", SIDES)
 def test_they_are(name, side):
-    """Raising a label never adds to the evidence that the model claims too much."""
+    """Raising a label never adds to the evidence that predictions are too high."""
     rng = np.random.default_rng(0)
     predictions = Rows(two_columns(np.round(rng.random(80), 1)))
     statistic, counting = STATISTICS[name]().one_sided(side)
@@ -191,14 +191,14 @@ REFUSED = [
     ({"tolerance": True}, "tolerance is True"),
     (
         {"tolerance": 0.1, "statistic": "ece"},
-        "'ece' does not move one way .* esce, scan, max_bin, citl",
+        "'ece' is not monotone in the labels.* esce, scan, max_bin, citl",
     ),
-    ({"tolerance": 0.1, "statistic": lambda p, y: 0.0}, "does not move one way in every label"),
-    ({"statistic": "skce_uq", "alternative": "over"}, "'skce_uq' does not move one way"),
+    ({"tolerance": 0.1, "statistic": lambda p, y: 0.0}, "is not monotone in the labels"),
+    ({"statistic": "skce_uq", "alternative": "over"}, "'skce_uq' is not monotone"),
     ({"tolerance": 0.1, "statistic": "citl", "null": "normal"}, "possible here: monte_carlo, moments"),
-    ({"tolerance": 0.1, "null": "consistency"}, "is not about one given model"),
+    ({"tolerance": 0.1, "null": "consistency"}, "cannot test a single given model"),
     ({"tolerance": 0.1, "null": "moments"}, "possible here: monte_carlo."),
-    ({"tolerance": 0.1, "alternative": "greater"}, "give 'over' .claims too much."),
+    ({"tolerance": 0.1, "alternative": "greater"}, "give 'over' .predictions too high"),
     ({"tolerance": 0.1, "lens": "sorted"}, "give a lens such as 'top_label'"),
 ]
 
@@ -249,15 +249,15 @@ def test_the_words_say_what_was_tested():
     result = caltest.test(P6, Y6, tolerance=0.02, alternative="over", n_resamples=99, rng=0)
     text = " ".join(result.summary().split())
     assert (
-        "The claim tested (H0): nowhere does the probability that the top class is right claim more "
-        "than 2 points too much." in text
+        "Null hypothesis (H0): no predicted probability that the top class is right is more than 2 "
+        "points too high." in text
     )
-    assert "the model is wrong by more than that" in text
+    assert "a larger error is found" in text
     assert result.alternative == "over"
     assert result.parameters == {"side": "over", "tolerance": 0.02}
     assert result.to_dict()["claim"] == result.claim
     text = caltest.test([0.2, 0.7], [0, 1], alternative="under", n_resamples=9, rng=0).claim
-    assert text == "nowhere does the probability that the label is class 1 claim too little"
+    assert text == "no predicted probability that the label is class 1 is too low"
 
 
 @pytest.mark.parametrize(
@@ -272,16 +272,12 @@ def test_the_words_say_what_was_tested():
 )
 def test_the_event_is_that_of_the_lens(lens, words):
     result = caltest.test(P6, Y6, lens=lens, tolerance=0.01, n_resamples=9, rng=0)
-    assert (
-        result.claim == f"nowhere does the probability that {words} err by more than 1 point either way"
-    )
+    assert result.claim == f"no predicted probability that {words} is wrong by more than 1 point"
 
 
 def test_the_second_choice():
     result = caltest.test([0.2, 0.7], [0, 1], lens="sorted", tolerance=0.0, n_resamples=9, rng=0)
-    assert result.claim == (
-        "nowhere does the probability that the second choice is right err either way"
-    )
+    assert result.claim == ("no predicted probability that the second choice is right is wrong")
 
 
 def test_what_is_impossible_is_noted_of_the_sides_tested():
@@ -290,9 +286,9 @@ def test_what_is_impossible_is_noted_of_the_sides_tested():
         side: caltest.test(scores, labels, alternative=side, tolerance=0, n_resamples=9, rng=0).warnings
         for side in ("over", "under", "two-sided")
     }
-    assert "In 1 of 10 rows (counting from 0: 1) the label" in said["over"][-1]
-    assert "In 1 of 10 rows (counting from 0: 0) the label" in said["under"][-1]
-    assert "In 2 of 10 rows (counting from 0: 0, 1) the label" in said["two-sided"][-1]
+    assert "In 1 of 10 rows (counting from 0: 1) the observed label" in said["over"][-1]
+    assert "In 1 of 10 rows (counting from 0: 0) the observed label" in said["under"][-1]
+    assert "In 2 of 10 rows (counting from 0: 0, 1) the observed label" in said["two-sided"][-1]
     beyond = caltest.test(scores, labels, tolerance=0.1, n_resamples=9, rng=0).warnings
     assert not any("probability 0" in each for each in beyond)
 

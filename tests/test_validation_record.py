@@ -155,7 +155,7 @@ AGAIN = {
         "null": "monte_carlo",
     },
     "power_curves": {
-        "alternative": "under-confident, t = 1.25",
+        "alternative": "underconfident, t = 1.25",
         "statistic": "ecd",
         "rows": "50",
     },

@@ -82,7 +82,7 @@ def test_wrong_weights_are_found_where_they_are(tmp_path):
             reader(path, weights="survey")
 
 
-#: Which fit something to a glimpse of many rows, or look at a grid of them.
+#: Which fit something to a subsample of many rows, or look at a grid of them.
 COARSER = ("omnibus", "skce_uq", "skce_b", "jkce", "mmce", "ckce", "ks", "kuiper", "ace", "t_cal")
 
 

@@ -46,7 +46,7 @@ def test_the_formula(kernel):
     assert sorted(w.rows) == list(range(6))
     for place, row in enumerate(w.rows):
         expected = formula(kernel, P6, Y6, P6[row])
-        found = (w.values, w.standardised, w.stated, w.shares, w.weights)
+        found = (w.values, w.standardised, w.predicted, w.observed, w.weights)
         for values, wanted in zip(found, expected, strict=True):
             assert values[place] == pytest.approx(wanted, abs=1e-12)
 
@@ -57,8 +57,8 @@ def test_by_hand():
     assert w.n_places == 1
     assert w.values.tolist() == [[-0.75, 0.75]]
     assert w.standardised[0, 1] == pytest.approx(1.5 / np.sqrt(1.375))
-    assert w.stated.tolist() == [[0.75, 0.25]]
-    assert w.shares.tolist() == [[0.0, 1.0]]
+    assert w.predicted.tolist() == [[0.75, 0.25]]
+    assert w.observed.tolist() == [[0.0, 1.0]]
     assert w.weights.tolist() == [2.0]
 
 
@@ -99,15 +99,15 @@ def test_of_two_classes_one_mirrors_the_other():
 
 
 def equal(one, other):
-    for name in ("rows", "values", "standardised", "pvalues", "stated", "shares", "weights"):
+    for name in ("rows", "values", "standardised", "pvalues", "predicted", "observed", "weights"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
-    assert one.told == other.told
+    assert one.identified == other.identified
 
 
 def test_workers_blocks_and_memory_change_no_number(monkeypatch):
     data = classwise(300, np.ones(4), rng=0)
     whole = caltest.witness(data.probs, data.labels, n_resamples=200, n_points=20, rng=3)
-    assert whole.told
+    assert whole.identified
     for settings in ({}, {"_HELD": 0}, {"_SUMS": 1}, {"_SUMS": 10**9}):
         with monkeypatch.context() as patch:
             for name, value in settings.items():
@@ -194,13 +194,13 @@ def test_places_out_of_reach_of_an_error_get_no_claim():
 def test_an_error_is_found_in_its_place_and_class():
     data = local(2000, np.ones(3), region=lambda g: g[:, 0] > 0.6, strength=0.5, rng=4)
     w = caltest.witness(data.probs, data.labels, n_resamples=199, rng=0)
-    first = w.told[0]
+    first = w.identified[0]
     assert w.centres[first, 0] > 0.6
     assert all((w.standardised[first, c] < 0) == (c == 0) for c in w.claims(first))  # 0 is too high
     pushed = classwise(2000, np.ones(3), target=1, bias=-1.0, rng=4)
     w = caltest.witness(pushed.probs, pushed.labels, n_resamples=199, rng=0)
-    assert w.claims(w.told[0])[0] == 1
-    assert w.standardised[w.told[0], 1] > 0  # under-predicted
+    assert w.claims(w.identified[0])[0] == 1
+    assert w.standardised[w.identified[0], 1] > 0  # under-predicted
 
 
 CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
@@ -211,7 +211,7 @@ def test_a_network_takes_cats_for_dogs(reference):
     probs = pd.DataFrame(arrays["probs"], columns=CIFAR)
     w = caltest.witness(probs, arrays["labels"], n_resamples=99, rng=0)
     claims = {}
-    for place in w.told:
+    for place in w.identified:
         over, under = (
             [w.names[c] for c in w.claims(place) if sign * w.standardised[place, c] > 0]
             for sign in (-1, 1)
@@ -220,7 +220,7 @@ def test_a_network_takes_cats_for_dogs(reference):
     assert claims["cat"] == "dog"
     assert claims["dog"] == "cat"
     assert claims["truck"] == "automobile"
-    assert "cat was said" in w.summary()
+    assert "cat predicted" in w.summary()
 
 
 # ------------------------------------------------------------------ what is told
@@ -230,17 +230,16 @@ def test_what_is_said():
     data = local(800, np.ones(3), region=lambda g: g[:, 0] > 0.6, rng=1)
     probs = pd.DataFrame(data.probs, columns=["cat", "dog", "eel"])
     w = caltest.witness(probs, data.labels, n_resamples=399, rng=0)
-    assert w.summary().splitlines()[:10] == [
-        "Where the probabilities err",
-        "  searched   800 predictions of 3 classes",
+    assert w.summary().splitlines()[:9] == [
+        "Where the probabilities are wrong",
+        "  data       800 predictions of 3 classes",
         "  places     128 points, each with 3 kernels",
-        "  with       kernel Exponential, bandwidth 0.3851 / 0.09628 / 0.02407, distance tv",
+        "  options    kernel Exponential, bandwidth 0.3851 / 0.09628 / 0.02407, distance tv",
         "  p-values   exact, adjusted for 1,152 comparisons (399 label draws)",
         "",
-        "Near predictions like row 360 (cat 93%), the weight of about 63 rows: cat was said 85%, came",
-        "true 61%; adjusted p = 0.0025.",
-        "",
-        "If the model is calibrated, the chance of any such claim is at most 0.05. A claim is about the"
+        "Near predictions like row 360 (cat 93%), effectively about 63 rows: cat predicted 85%, "
+        "observed",
+        "61%; adjusted p = 0.0025.",
         "",
     ]
 
@@ -248,11 +247,11 @@ def test_what_is_said():
 def test_without_a_claim_no_place_is_named():
     data = m1(rng=1)
     w = caltest.witness(data.probs, data.labels, n_resamples=99, rng=0)
-    assert w.told == ()
+    assert w.identified == ()
     assert w.to_dict()["findings"] == []
     assert "No place stands out: of 3,840 comparisons none is significant at level 0.05" in str(w)
     assert "row " not in str(w)
-    assert "no proof of calibration" in " ".join(str(w).split())
+    assert "does not prove calibration" in " ".join(str(w).split())
     assert len(w.table(significant=True)) == 0
     assert len(w.table()) == 3840
 
@@ -260,11 +259,11 @@ def test_without_a_claim_no_place_is_named():
 def test_places_told_say_different_things():
     data = classwise(3000, np.ones(3), target=1, bias=1.5, rng=0)
     w = caltest.witness(data.probs, data.labels, n_resamples=99, rng=0)
-    assert 1 <= len(w.told) <= 5
+    assert 1 <= len(w.identified) <= 5
     places = Places.of(kernels_of(None, data.probs), w.centres[:128])
-    main = [(w.claims(p)[0], np.sign(w.standardised[p, w.claims(p)[0]])) for p in w.told]
-    for i, one in enumerate(w.told):
-        for j, other in enumerate(w.told[:i]):
+    main = [(w.claims(p)[0], np.sign(w.standardised[p, w.claims(p)[0]])) for p in w.identified]
+    for i, one in enumerate(w.identified):
+        for j, other in enumerate(w.identified[:i]):
             reached = places.weights(w.centres[[one]])[0, other] > 0
             assert not (main[i] == main[j] and reached)
 
@@ -288,12 +287,12 @@ def test_table_and_dict():
     assert len(table) == w.n_places * 3
     assert table["standardised"].abs().is_monotonic_decreasing
     first = table.iloc[0]
-    assert first["difference"] == first["share"] - first["stated"]
+    assert first["difference"] == first["observed"] - first["predicted"]
     assert w.rows[first["place"]] == first["row"]
     assert (w.table(significant=True)["adjusted"] <= 0.05).all()
     assert len(w.table(significant=True)) == (w.pvalues <= 0.05).sum()
     data = json.loads(json.dumps(w.to_dict(), allow_nan=False))
-    assert [each["place"] for each in data["findings"]] == list(w.told)
+    assert [each["place"] for each in data["findings"]] == list(w.identified)
     claim = data["findings"][0]["claims"][0]
     assert claim["pvalue"] == w.pvalue == 0.01
     assert "pvalues" not in data
@@ -354,7 +353,7 @@ def test_a_place_of_most_rows_says_so():
 
 def test_a_point_without_rows_near():
     w = caltest.witness(P6, Y6, points=[[0.0, 0.0, 1.0]], kernel=NARROW, n_resamples=19, rng=0)
-    assert np.isnan(w.stated).all()
+    assert np.isnan(w.predicted).all()
     assert w.weights.tolist() == [0.0]
     assert w.pvalues.tolist() == [[1.0, 1.0, 1.0]]
     json.dumps(w.to_dict(arrays=True), allow_nan=False)
@@ -389,7 +388,7 @@ def test_hostile_input(probs, labels):
     assert np.isfinite(w.standardised).all()
     assert w.pvalues.min() >= 1 / 40
     assert w.pvalues.max() <= 1.0
-    assert str(w).startswith("Where the probabilities err")
+    assert str(w).startswith("Where the probabilities are wrong")
     assert len(w.table()) == w.n_places * len(w.tested)
     json.dumps(w.to_dict(arrays=True), allow_nan=False)
 
@@ -400,8 +399,7 @@ def test_certain_and_right_is_not_significant_and_impossible_labels_are_named():
     wrong = caltest.witness(HARD, (np.arange(60) + 1) % 3, n_resamples=99, rng=0)
     assert wrong.pvalue == 0.01
     assert (
-        "In 60 of 60 rows (counting from 0: 0, 1, 2, 3, 4, …) the label that came true"
-        in wrong.warnings[-2]
+        "In 60 of 60 rows (counting from 0: 0, 1, 2, 3, 4, …) the observed label" in wrong.warnings[-2]
     )
 
 
@@ -418,8 +416,8 @@ def test_lenses():
     w = caltest.witness(data.probs, data.labels, lens="top_label", n_resamples=99, rng=0)
     assert w.lens == "top_label"
     assert w.names == ("wrong", "right")
-    assert "right was said" in str(w)
-    assert "seen through the lens top_label" in str(w)
+    assert "right predicted" in str(w)
+    assert "lens top_label" in str(w)
 
 
 def test_too_few_draws_are_refused():
@@ -524,8 +522,8 @@ class TestPicture:
         w = self.found()
         display = caltest.WitnessDisplay.from_result(w)
         texts = self.texts(display)
-        assert len(texts) == 3 * len(w.told)
-        place = w.told[0]
+        assert len(texts) == 3 * len(w.identified)
+        place = w.identified[0]
         for text, c in zip(texts, range(3), strict=False):
             claimed = w.pvalues[place, c] <= 0.05
             assert ("*" in text) == claimed

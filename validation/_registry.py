@@ -53,9 +53,15 @@ _RISK_NETWORKS = of_commands(
     Command("estimation_risk", "cost", ("estimation_risk_cost.csv",), "--rows 500 --runs 1",
             reference=True),
 )  # fmt: skip
-_CLUSTERS = of_commands(
-    "size where rows of a cluster depend on each other", "20 minutes",
-    Command("clusters", "", ("clusters.csv",), "--repetitions 2 --resamples 19"),
+_CLUSTERS = of_module(
+    "clusters",
+    "size and power where rows of a cluster depend on each other; audits; copied rows",
+    "2 hours of one core",
+    "clusters.csv", "clusters_summary.csv", "clusters_power.csv", "clusters_audits.csv", "copies.csv",
+)  # fmt: skip
+_WEIGHTS = of_module(
+    "weights", "size where rows count differently or were sampled by their label",
+    "30 minutes of one core", "weights.csv", "weights_summary.csv",
 )  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
@@ -92,6 +98,9 @@ _COMPARISON = of_commands(
             "--repetitions 2 --slow-repetitions 1 --resamples 5 --sizes 20 --statistics ecd ece",
             "--repetitions 5000 --resamples 100 "
             "--statistics skce_uq jkce ecd citl spiegelhalter ece ckce"),
+    Command("comparison", "clusters", ("comparison_clusters.csv",),
+            "--repetitions 2 --slow-repetitions 1 --resamples 5 --statistics esce skce_uq",
+            "--repetitions 400 --statistics esce skce_uq"),
     Command("comparison", "networks", ("comparison_networks.csv",),
             "--rows 500 --size 100 --resamples 5", "--resamples 1000", reference=True),
 )  # fmt: skip
@@ -160,6 +169,7 @@ STUDIES: dict[str, Study] = {
     "omnibus": _OMNIBUS,
     "bounds": _BOUNDS,
     "clusters": _CLUSTERS,
+    "weights": _WEIGHTS,
     "audit": _AUDIT,
     "planning": _PLANNING,
 }

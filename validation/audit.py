@@ -6,7 +6,7 @@ which the smallest p-value does that nobody adjusted. Statistics "ecd" of the fu
 label, "ks" of the top label: 3 (1 + groups) hypotheses, 199 draws. ``size_default``: all lenses and
 default statistics.
 
-``python -m validation.audit power --repetitions 200``: one of 16 groups over-confident (temperature
+``python -m validation.audit power --repetitions 200``: one of 16 groups overconfident (temperature
 0.8, or 0.9), the others calibrated, n = 8 000, ten classes, the same statistics, 51 hypotheses, 2 047
 draws (fewer would not let Holm's procedure find anything); share of data sets in which the wrong group
 is found (itself, not only as part of all rows), and in which another group is, by Westfall and Young,
@@ -120,7 +120,7 @@ def who_is_found(
     source = Source(whole.rows)
     plan = make_plan(source, read_groups(group, n), Wanted.of(LENSES, STATISTICS, False), 50)
     with threadpool_limits(1):
-        drawn = draw_all(source, whole.labels, plan.hypotheses, resamples, seed_of(draws), ALONE)
+        *drawn, _ = draw_all(source, whole.labels, plan.hypotheses, resamples, seed_of(draws), ALONE)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
     names = [look.group.value if look.group else "all" for look, _ in plan.hypotheses]
     rows = []

@@ -128,7 +128,7 @@ def holds(found: Certificate, drawn: Drawn) -> tuple[bool, bool]:
         lower, upper = found.lower, found.upper
         cells = np.searchsorted(found.starts, c, side="right") - 1
         truth = np.bincount(cells, weights=q) / np.bincount(cells)
-        distance = float(np.abs(truth - found.stated).max())
+        distance = float(np.abs(truth - found.predicted).max())
     inside = bool(((lower <= truth) & (truth <= upper)).all())
     return inside, found.proved <= distance <= found.distance
 

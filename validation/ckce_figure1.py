@@ -1,7 +1,7 @@
 """Figure 1 of Moskvichev and Sejdinovic (2025): reliability of three binary models, and their CKCE.
 
 ``python -m validation ckce_figure1``: 1000 truths of Dir(1, 1), a label of each; the truth itself,
-softmax(clr/2) (under-confident) and softmax(2 clr) (over-confident); ten uniform bins; CKCE with λ
+softmax(clr/2) (underconfident) and softmax(2 clr) (overconfident); ten uniform bins; CKCE with λ
 = n^(−1/4) and γ half the median distance, on the same rows. The CKCE printed in the figure is not
 in the text; what its caption says, that lower is better calibrated, is counted over 200 such data
 sets.
@@ -25,8 +25,8 @@ from validation.ckce_figures import errors
 
 SEED = 20_250_218
 ROWS = 1000
-MODELS = {"under-confident": 0.5, "calibrated": 1.0, "over-confident": 2.0}
-LOOKS = {"under-confident": ("s", BLUE), "calibrated": ("o", BLACK), "over-confident": ("^", VERMILION)}
+MODELS = {"underconfident": 0.5, "calibrated": 1.0, "overconfident": 2.0}
+LOOKS = {"underconfident": ("s", BLUE), "calibrated": ("o", BLACK), "overconfident": ("^", VERMILION)}
 
 
 def data(seed: np.random.SeedSequence) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -4,7 +4,7 @@
 
 ranking, Figure 2: truths g ~ Dir(0.1, …, 0.1) of ten classes, labels drawn from them. Two models are
 calibrated, g itself and the marginal (0.1, …, 0.1); two are not, softmax(clr(g)/t) with t = 2
-(under-confident) and t = 0.5 (over-confident). How often is the error of the calibrated model strictly
+(underconfident) and t = 0.5 (overconfident). How often is the error of the calibrated model strictly
 below that of the miscalibrated one, on the same rows and labels? The text does not list the sample
 sizes: six are taken.
 
@@ -54,7 +54,7 @@ Draw = Callable[[np.random.SeedSequence], Any]
 SIZES = (50, 100, 200, 500, 1000, 2000)
 CLASSES = 10
 CALIBRATED = {"truth": "calibrated: the truth", "marginal": "calibrated: the marginal"}
-MISCALIBRATED = {"under": "under-confident (t = 2)", "over": "over-confident (t = 0.5)"}
+MISCALIBRATED = {"under": "underconfident (t = 2)", "over": "overconfident (t = 0.5)"}
 
 SHIFTS = np.linspace(-1.0, 1.0, 41)
 SHIFTED_ROWS = 1000

@@ -1,134 +1,190 @@
-"""Type I error where rows of a cluster depend on each other: by signs of clusters, and without them.
+"""Rows of a cluster depend on each other: size and power of signs of clusters, and of one row each.
 
-``python -m validation.clusters --jobs 2``. Calibrated models: centres c_g ~ Dirichlet(.7), predictions
+``python -m validation clusters --jobs 2``. Calibrated models: centres c_g ~ Dirichlet(.7), predictions
 of the rows of cluster g ~ Dirichlet(.001 + 5 c_g), labels the inverse distribution function of the
 prediction at Φ(√ρ a_g + √(1 − ρ) e_i) with standard normal a and e: each row by itself is calibrated,
-and rows of a cluster err together.
+and rows of a cluster err together. Clusters are of equal size, or sizes fall by the factor 1 − 4/G from
+each to the next, so that the largest of G = 20 holds a fifth of the rows.
+
+``clusters.csv``: every statistic that has a form of signs, on shared data sets and signs; the omnibus
+with rows taken as independent beside it, and tests of one row a cluster.
+``clusters_power.csv``: the same on models that err. Where every row is a cluster of its own the exact
+test stands beside the signs of clusters; where not, one row a cluster does.
+``clusters_summary.csv``: by number and sizes of clusters, how many cells are above their limits.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import joblib
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import binomtest
-from threadpoolctl import threadpool_limits
 
 import caltest
-from validation._study import CONFIDENCE, command_line, markdown, write_csv
+from validation import _sizes, copies
+from validation._cells import Options, Row, Table, seeds, spread
+from validation._sizes import BLOCK, LABELS, LEVELS, ONE, RESAMPLES, SIGNS, Cell, Data
+from validation._study import write_csv
 
-LEVEL = 0.05
+SEED = 20_261_122
+EQUAL = {20: 10, 50: 6, 200: 3}  # rows of a cluster, by number of clusters
+CORRELATIONS, CLASSES = (0.0, 0.3, 0.8), (2, 3, 10)
+NAMED = ("omnibus", "skce_uq", "ecd", "ks")
 
 
 class Design(NamedTuple):
-    """So many clusters of so many rows, classes, and the correlation of the latent cause."""
+    """Clusters of so many rows, classes, the correlation of the latent cause, and how it errs."""
 
     clusters: int
-    size: int
+    size: int  # on average
     classes: int
     correlation: float
+    equal: bool = True
+    temperature: float = 1.0  # of the labels' true distribution: the logits over so much
+    shift: float = 0.0  # of the logit of the last class
+
+    def __str__(self) -> str:
+        sizes = str(self.size) if self.equal else f"{self.size} on average"
+        wrong = f", temperature {self.temperature:g}" * (self.temperature != 1.0)
+        wrong += f", last class {self.shift:+g}" * (self.shift != 0.0)
+        return f"{self.clusters} × {sizes}, m={self.classes}, ρ={self.correlation:g}{wrong}"
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The cluster of every row."""
+        if self.equal:
+            return np.repeat(np.arange(self.clusters), self.size)
+        shares = (1.0 - 4.0 / self.clusters) ** np.arange(self.clusters)
+        sizes = np.round(self.clusters * self.size * shares / shares.sum()).astype(int)
+        return np.repeat(np.arange(self.clusters), sizes.clip(min=1))
 
 
-DESIGNS = (
-    Design(40, 5, 3, 0.5),
-    Design(100, 5, 3, 0.5),
-    Design(20, 10, 3, 0.3),
-    Design(100, 2, 10, 0.8),
-    Design(200, 10, 2, 0.5),
-)
-STATISTICS = {
-    "skce_uq": ("skce_uq", None),
-    "ecd": ("ecd", None),
-    "ks, top label": ("ks", "top_label"),
-    "omnibus": ("omnibus", None),
-}
-
-
-class Drawn(NamedTuple):
-    """A data set."""
-
-    probs: np.ndarray
-    labels: np.ndarray
-    clusters: np.ndarray
-
-
-def draw(design: Design, seed: np.random.SeedSequence) -> Drawn:
-    """Draw a calibrated data set."""
-    rng = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(design.clusters), design.size)
+def draw(design: Design, seed: np.random.SeedSequence) -> Data:
+    """Draw a data set."""
+    rng, codes = np.random.default_rng(seed), design.codes
     centres = rng.dirichlet(np.full(design.classes, 0.7), design.clusters)
     gammas = rng.standard_gamma(0.001 + 5.0 * centres[codes])
     probs = gammas / gammas.sum(axis=1, keepdims=True)
     rho, shared = design.correlation, rng.standard_normal(design.clusters)
     latent = np.sqrt(rho) * shared[codes] + np.sqrt(1.0 - rho) * rng.standard_normal(len(codes))
-    labels = (np.cumsum(probs, axis=1)[:, :-1] < ndtr(latent)[:, None]).sum(axis=1)
-    return Drawn(probs, labels, codes)
+    truth = probs
+    if design.temperature != 1.0 or design.shift:
+        truth = probs ** (1.0 / design.temperature)
+        truth[:, -1] *= np.exp(design.shift)
+        truth /= truth.sum(axis=1, keepdims=True)
+    labels = (np.cumsum(truth, axis=1)[:, :-1] < ndtr(latent)[:, None]).sum(axis=1)
+    return Data(probs, labels, {"clusters": codes})
 
 
-def pvalues(design: Design, seed: np.random.SeedSequence, resamples: int) -> list[float]:
-    """Test one data set in every way: with clusters, and without."""
-    data, test = seed.spawn(2)
-    drawn = draw(design, data)
-    with threadpool_limits(1):
-        return [
-            caltest.test(
-                drawn.probs,
-                drawn.labels,
-                statistic,
-                lens=lens,
-                clusters=clusters,
-                n_resamples=resamples,
-                rng=test,
-            ).pvalue
-            for clusters in (drawn.clusters, None)
-            for statistic, lens in STATISTICS.values()
-        ]
+PREPARED = Design(200, 10, 2, 0.5)
+GRID = tuple(
+    Design(clusters, EQUAL[clusters], classes, correlation, equal)
+    for equal, correlation, classes, clusters in product((True, False), (0.8, 0.3, 0.0), CLASSES, EQUAL)
+)
+POWER_ALONE = (
+    Design(300, 1, 2, 0.0, temperature=1.5),
+    Design(300, 1, 3, 0.0, temperature=1.5),
+    Design(300, 1, 3, 0.0, shift=0.5),
+    Design(300, 1, 10, 0.0, temperature=1.3),
+)
+POWER_TOGETHER = (
+    Design(50, 6, 3, 0.3, temperature=2.0),
+    Design(200, 3, 3, 0.3, temperature=1.5),
+    Design(200, 3, 2, 0.8, shift=0.7),
+)
+AUDITED = (Design(40, 5, 3, 0.5), Design(100, 5, 3, 0.5), PREPARED)
 
 
-def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the options."""
-    given = command_line(__doc__, seed=20_261_122)
-    given.add_argument("--repetitions", type=int, default=1000)
-    given.add_argument("--resamples", type=int, default=199)
-    given.add_argument("--designs", type=int, nargs="+", default=list(range(len(DESIGNS))))
-    return given.parse_args(arguments)
+def cells() -> Iterator[Cell]:
+    """Yield the cells of size, the most important ones first; new ones go to the end."""
+    every = _sizes.with_signs(draw(GRID[0], np.random.SeedSequence(0)))
+    yield Cell(
+        0, str(PREPARED), partial(draw, PREPARED), SIGNS, ("omnibus", "skce_uq", "ecd", "ks"), 1000
+    )
+    yield Cell(1, str(PREPARED), partial(draw, PREPARED), LABELS, ("omnibus",), 400)
+    for number, design in enumerate(GRID):
+        yield Cell(10 + number, str(design), partial(draw, design), SIGNS, every)
+    for number, design in enumerate(GRID):
+        yield Cell(10 + number, str(design), partial(draw, design), LABELS, ("omnibus",), 400)
+    for number, design in enumerate(GRID):
+        if design.classes == 3:
+            yield Cell(10 + number, str(design), partial(draw, design), ONE, ("ecd", "skce_uq"), 400)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study; what each design finds is written before the next begins."""
-    given = parsed(arguments)
-    rows = []
-    for number in given.designs:
-        design = DESIGNS[number]
-        seeds = [
-            np.random.SeedSequence(given.seed, spawn_key=(number, each))
-            for each in range(given.repetitions)
-        ]
-        tasks = (joblib.delayed(pvalues)(design, seed, given.resamples) for seed in seeds)
-        found = np.array(joblib.Parallel(n_jobs=given.jobs)(tasks))
-        ways = [(name, rows_are) for rows_are in ("clusters", "alone") for name in STATISTICS]
-        for (statistic, rows_are), column in zip(ways, found.T, strict=True):
-            count = int(np.count_nonzero(column <= LEVEL + 1e-12))
-            interval = binomtest(count, len(column)).proportion_ci(CONFIDENCE)
-            rows.append(
-                {
-                    **design._asdict(),
-                    "statistic": statistic,
-                    "rows taken as": rows_are,
-                    "level": LEVEL,
-                    "rejected": round(count / len(column), 4),
-                    "repetitions": len(column),
-                    "low": round(interval.low, 4),
-                    "high": round(interval.high, 4),
-                }
-            )
-        write_csv(rows, given.results / "clusters.csv")
-    print(markdown(rows))
+def power_cells() -> Iterator[Cell]:
+    """Yield the cells of power."""
+    every = _sizes.with_signs(draw(GRID[0], np.random.SeedSequence(0)))
+    for number, design in enumerate(POWER_ALONE):
+        for null in (SIGNS, LABELS):
+            yield Cell(100 + number, str(design), partial(draw, design), null, every, 400)
+    for number, design in enumerate(POWER_TOGETHER):
+        for null, names in ((SIGNS, every), (ONE, NAMED)):
+            yield Cell(200 + number, str(design), partial(draw, design), null, names, 400)
 
 
-if __name__ == "__main__":
-    main()
+# ------------------------------------------------------------------ audits
+
+
+def audited(design: Design, seed: np.random.SeedSequence) -> tuple[float, bool, bool]:
+    """Audit a data set, with a group across clusters and one within them.
+
+    Return the p-value, and whether the intervals of all views and those of all their parts hold 0.
+    """
+    data, draws = seed.spawn(2)
+    drawn, codes = draw(design, data), design.codes
+    groups = {"visit": np.arange(len(codes)) % 2, "site": codes % 3}
+    audit = caltest.audit(
+        drawn.probs, drawn.labels, groups=groups, n_resamples=RESAMPLES, rng=draws, **drawn.options
+    )
+    views = [view for view in audit.views if view.low is not None]
+    holds = all(_holds(view.low, view.high) for view in views)
+    return audit.pvalue, holds, holds and all(_holds(p.low, p.high) for v in views for p in v.parts)
+
+
+def _holds(low: float | None, high: float | None) -> bool:
+    """Say whether an interval holds 0, the true error but for rounding."""
+    return low is not None and high is not None and low <= 1e-9 and high >= -1e-9
+
+
+def audits(options: Options) -> None:
+    """Run audits."""
+    table = Table(options.results / "clusters_audits.csv", ("design", "resamples", "seed"))
+    wanted = options.datasets or (2 if options.quick else 1000)
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        for number, design in enumerate(AUDITED):
+            if not options.wants(f"audits: {design}"):
+                continue
+            key = {"design": str(design), "resamples": RESAMPLES, "seed": SEED}
+            while not options.over:
+                row = table.get(**key) or {}
+                done = int(row.get("datasets", 0))
+                if done >= wanted:
+                    break
+                last = min(done + BLOCK, wanted)
+                drawn = seeds(SEED, (300 + number,), done, last)
+                found = np.array(spread(partial(audited, design), drawn, parallel))
+                counts = {f"p<={x:g}": found[:, 0] <= x + 1e-12 for x in LEVELS}
+                counts |= {"views hold": found[:, 1] > 0.0, "all hold": found[:, 2] > 0.0}
+                counted = {k: int(row.get(k, 0)) + int(np.count_nonzero(v)) for k, v in counts.items()}
+                table.put([{**key, "caltest": caltest.__version__, "datasets": last, **counted}])
+                print(f"audits: {design}: {last} of {wanted}, {options.seconds:.0f} s", flush=True)
+
+
+def _group(row: Row) -> Row:
+    """Return what the classes and correlations of a line of the summary have in common."""
+    clusters = row["design"].partition(", m=")[0]
+    return {"clusters": clusters, "null": row["null"], "statistic": row["statistic"]}
+
+
+def run(options: Options) -> None:
+    """Run the cells, and judge them."""
+    table = _sizes.run(cells(), "clusters.csv", options, SEED)
+    if table.where():
+        write_csv(_sizes.summary(table, _group), options.results / "clusters_summary.csv")
+    _sizes.run(power_cells(), "clusters_power.csv", options, SEED)
+    copies.run(options)
+    audits(options)

@@ -20,6 +20,11 @@ with few rows of two classes, where errors are equal:
 * mirrored: A states q + .15, B q − .15, q ~ U(.2, .8): errors of equal size, and opposite;
 * tempered: A multiplies the log-odds of q by 1.5, B divides them: signs differ, sizes nearly equal.
 
+``python -m validation.comparison clusters --repetitions 400``: the first three designs at .05 where
+rows of a cluster err together, drawn as by validation/clusters.py: by the comparison of rows in
+clusters, and by that of rows taken as independent. Of two classes "equal" errors of "esce" are
+opposite; clusters of "1–9" rows have any of these sizes, with equal chances.
+
 ``python -m validation.comparison networks --resamples 1000 --jobs 2``: DenseNet-121, ResNet-18,
 VGG-19, GoogLeNet and DenseNet-40 on the CIFAR-10 test set. Their labels agree row by row, so all five
 are ranked jointly; how often 500 rows give the order of all 10 000. Published, on other networks and
@@ -31,7 +36,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -43,6 +48,8 @@ from threadpoolctl import threadpool_limits
 import caltest
 from caltest.statistics import CKCE, ECE, JKCE, Statistic
 from validation._study import CONFIDENCE, REFERENCE, command_line, markdown, write_csv
+from validation.clusters import Design
+from validation.clusters import draw as draw_clusters
 
 Array = NDArray[np.float64]
 Pair = dict[str, Array]
@@ -53,7 +60,7 @@ SIZES = (250, 500)
 LEVELS = (0.05, 0.01, 0.001)
 FEW_ROWS = (20, 50, 100, 200)
 FEW_DESIGNS = ("half", "swapped", "rare", "mirrored", "tempered")
-SIGNED = ("ecd", "brier", "citl", "spiegelhalter")
+SIGNED = ("ecd", "esce", "brier", "citl", "spiegelhalter")
 U_STATISTICS = ("skce_uq", "jkce")
 NETWORKS = ("densenet121", "resnet18", "vgg19_bn", "googlenet")
 
@@ -185,6 +192,84 @@ def level_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         yield row
 
 
+# ------------------------------------------------------------------ level of rows in clusters
+
+
+class InClusters(NamedTuple):
+    """Clusters that are drawn, and whether some of their rows are left out, so that sizes differ."""
+
+    drawn: Design
+    uneven: bool = False
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """What it is called in the table."""
+        of, size = self.drawn, f"1–{self.drawn.size}" if self.uneven else str(self.drawn.size)
+        return {"clusters": of.clusters, "rows": size, "classes": of.classes, "latent": of.correlation}
+
+
+IN_CLUSTERS = (
+    InClusters(Design(200, 10, 2, 0.5)),
+    InClusters(Design(40, 5, 3, 0.5)),
+    InClusters(Design(100, 5, 3, 0.5)),
+    InClusters(Design(100, 9, 3, 0.5), uneven=True),
+)
+CLUSTER_DESIGNS = ("equal", "calibrated", "uninformed")
+
+
+def pvalues_of_clusters(
+    design: str, of: InClusters, statistic: str, resamples: int, seed: np.random.SeedSequence
+) -> tuple[float, float]:
+    """Draw one data set and compare its two models: of clusters, and as if rows were independent."""
+    data, coins, test = seed.spawn(3)
+    probs, labels, options = draw_clusters(of.drawn, data)
+    codes = options["clusters"]
+    rng = np.random.default_rng(coins)
+    if of.uneven:
+        sizes = rng.integers(1, of.drawn.size, of.drawn.clusters, endpoint=True)
+        kept = np.arange(len(labels)) % of.drawn.size < sizes[codes]
+        probs, labels, codes = probs[kept], labels[kept], codes[kept]
+    models = DESIGNS[design](probs, rng.random(len(labels)) < 0.5)
+    with threadpool_limits(1):
+        found = [
+            caltest.compare(
+                models, labels, statistic, clusters=clusters, n_resamples=resamples, rng=test
+            ).pvalues[0, 1]
+            for clusters in (codes, None)
+        ]
+    return float(found[0]), float(found[1])
+
+
+def cluster_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Yield the rejection rates of every design of clusters, and statistic."""
+    cells = [(s, d, c) for s in options.statistics for c in IN_CLUSTERS for d in CLUSTER_DESIGNS]
+    for statistic, design, of in cells:
+        start = perf_counter()
+        exact = statistic in U_STATISTICS
+        count = options.repetitions if exact or statistic in SIGNED else options.slow_repetitions
+        resamples = 2 if exact else options.resamples
+        key = [ord(letter) for letter in f"{design}{of.cells}"]  # the same data for all statistics
+        seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
+        tasks = (
+            joblib.delayed(pvalues_of_clusters)(design, of, statistic, resamples, s) for s in seeds
+        )
+        found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
+        print(f"{statistic} {design} {of.cells}: {perf_counter() - start:.0f} s", flush=True)
+        for column, are in zip(found.T, ("clusters", "alone"), strict=True):
+            rejections = int(np.count_nonzero(column <= LEVEL))
+            interval = binomtest(rejections, count).proportion_ci(CONFIDENCE)
+            yield {
+                **of.cells,
+                "statistic": statistic,
+                "design": design,
+                "rows taken as": are,
+                "of": count,
+                "rate": round(rejections / count, 4),
+                "low": round(interval.low, 4),
+                "high": round(interval.high, 4),
+            }
+
+
 # ------------------------------------------------------------------ networks
 
 
@@ -251,7 +336,12 @@ def network_ranking(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             }
 
 
-STUDIES = {"tests": test_rates, "levels": level_rates, "networks": network_ranking}
+STUDIES = {
+    "tests": test_rates,
+    "levels": level_rates,
+    "clusters": cluster_rates,
+    "networks": network_ranking,
+}
 
 
 def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -3,7 +3,7 @@
 ``python -m validation.estimation_risk simulation --trials 100``: 500 rows of five classes, truths
 q ~ Dir(0.106, …, 0.106) (a model that states q is right for 80 % of the rows; of the source's setting
 only rows, classes and the 100 trials are kept: the temperatures are ours), labels drawn from q. The
-model states softmax(log q / t), t = 0.5 (over-confident) and 2 (under-confident). Risk of
+model states softmax(log q / t), t = 0.5 (overconfident) and 2 (underconfident). Risk of
 Temperature(s), whose calibration curve is the truth for s = t, over a grid of s: the U-statistic and
 the mean over disjoint pairs; mean and standard deviation over the trials. "excess" is the mean squared
 error of h over the pairs of rows: the mean of risk(s) − risk(t), "gap", has to equal it. "least" counts
@@ -112,7 +112,7 @@ def draw(rows: list[Row], path: Path) -> None:
         for ax, true in zip(line, TRUE, strict=True):
             _draw_risks(ax, [row for row in rows if row["true"] == true], kind)
     for ax, true in zip(axes[0], TRUE, strict=True):
-        kind = "over-confident" if true < 1.0 else "under-confident"
+        kind = "overconfident" if true < 1.0 else "underconfident"
         ax.set_title(f"The model states softmax(log q / {true:g}): {kind}", loc="left", size="medium")
         ax.set_ylim(bottom=0.0)
     for ax in axes[1]:

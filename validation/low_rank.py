@@ -2,7 +2,7 @@
 
 ``python -m validation.low_rank --repetitions 200 --jobs 2``
 
-1 000 rows of ten classes, three errors: a temperature too low (over-confident), a bias of the log-odds
+1 000 rows of ten classes, three errors: a temperature too low (overconfident), a bias of the log-odds
 of one class, and an error in a region of the simplex only. Every data set is tested by SKCE_uq with
 the kernel itself and with approximations of rank 32 to 1 024; all tests are exact.
 """

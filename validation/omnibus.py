@@ -97,8 +97,8 @@ def local_groups(logs: Array, error: float) -> Array:
 
 TRUTHS: dict[str, Callable[[Array, float], Array]] = {
     "calibrated": lambda logs, _: np.exp(logs),
-    "over-confident": temperature,
-    "under-confident": temperature,
+    "overconfident": temperature,
+    "underconfident": temperature,
     "bias": bias,
     "noise": noise,
     "local, confidence": local_confidence,
@@ -106,16 +106,16 @@ TRUTHS: dict[str, Callable[[Array, float], Array]] = {
 }
 #: How large each error is, by the number of classes: the best single power is near .75 and .95.
 SIZES: dict[str, dict[int, tuple[float, ...]]] = {
-    "over-confident": {2: (0.79, 0.69), 3: (0.82, 0.77), 10: (0.855, 0.82), 100: (0.87, 0.84)},
-    "under-confident": {2: (1.29, 1.4), 3: (1.23, 1.32), 10: (1.17, 1.25), 100: (1.16, 1.22)},
+    "overconfident": {2: (0.79, 0.69), 3: (0.82, 0.77), 10: (0.855, 0.82), 100: (0.87, 0.84)},
+    "underconfident": {2: (1.29, 1.4), 3: (1.23, 1.32), 10: (1.17, 1.25), 100: (1.16, 1.22)},
     "bias": {2: (0.35, 0.47), 3: (0.42, 0.55), 10: (0.9, 1.2), 100: (-3.1, -3.8)},
     "noise": {2: (0.065, 0.09), 3: (0.042, 0.065), 10: (0.016, 0.023), 100: (0.004, 0.01)},
     "local, confidence": {2: (0.12, 0.15), 3: (0.12, 0.145), 10: (0.12, 0.17), 100: (0.13, 0.18)},
     "local, groups": {2: (0.12, 0.165), 3: (0.145, 0.2), 10: (0.19, 0.25), 100: (0.22, 0.3)},
 }
 TUNING: dict[str, tuple[float, ...]] = {
-    "over-confident": (0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5),
-    "under-confident": (1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0),
+    "overconfident": (0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5),
+    "underconfident": (1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0),
     "bias": (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2, 1.5),
     "noise": (0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08, 0.12),
     "local, confidence": (0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3),

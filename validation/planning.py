@@ -16,7 +16,7 @@ default statistic on one core, and by "ecd" and "ks"; and of a model that is cal
 so that no number of rows is found, by the default statistic and by one whose time grows with n².
 
 ``python -m validation.planning pilots``: binary models that state p of Beta(2, 2), where the truth is
-logit P = slope · logit p: calibrated (slope 1), or a little over-confident (.85). Of each, pilots with
+logit P = slope · logit p: calibrated (slope 1), or a little overconfident (.85). Of each, pilots with
 labels, whose own error is estimated, and power planned with it for "ecd". Columns: the error and the
 power that are true; the mean error that pilots show, the mean and the 10% and 90% quantiles of the
 power planned, pilots that are said not to show that their model is miscalibrated; and of

@@ -35,8 +35,8 @@ LEVEL, WANTED = 0.05, 0.8
 KEY = ("alternative", "statistic", "null", "rows", "seed")
 ALPHA = (0.1,) * 10
 ALTERNATIVES: dict[str, Any] = {
-    "over-confident, t = 0.8": partial(tempered, alpha=ALPHA, temperature=0.8),
-    "under-confident, t = 1.25": partial(tempered, alpha=ALPHA, temperature=1.25),
+    "overconfident, t = 0.8": partial(tempered, alpha=ALPHA, temperature=0.8),
+    "underconfident, t = 1.25": partial(tempered, alpha=ALPHA, temperature=1.25),
     "log-odds of one class + 0.5": partial(classwise, alpha=ALPHA, bias=0.5),
     "noise 0.7 on the logits": partial(noisy, alpha=ALPHA, scale=0.7, truth_draws=2),
     "10 % of labels at random": partial(mixture, alpha=ALPHA, pi=0.1),

@@ -15,7 +15,7 @@ its rows (over: level .025, under: level .025), in which any does, in which ``so
 place exceeds the largest error in that place (of either side; level .05), and in which a place is
 named in which no row is wrong. 79 draws show the level (400 data sets, 2000
 of the calibrated model); 499, the default, bound a little more (40). Models:
-temperature .8, .5, 1.5 and 1 (calibrated); "local", over-confident
+temperature .8, .5, 1.5 and 1 (calibrated); "local", overconfident
 where the largest probability is in (.6, .8); "mixed", too high below .7 and too low above.
 
 ``python -m validation.tolerance networks``: the bounds of four networks on the CIFAR-10 test set.
@@ -205,7 +205,7 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             for place in [place for place in side.places if place.named]:
                 row = {"network": name, "side": side.side, "bound": side.bound}
                 row |= {"from": round(place.low, 5), "to": round(place.high, 5), "rows": place.rows}
-                row |= {"says": round(place.says, 4), "is": round(place.share, 4)}
+                row |= {"says": round(place.predicted, 4), "is": round(place.observed, 4)}
                 yield {**row, "somewhere_by": place.somewhere_by, "pvalue": place.pvalue}
             if not side.places:
                 row = {"network": name, "side": side.side, "bound": side.bound}

@@ -1,7 +1,7 @@
 """The audit's verdict: directions and intervals, and the group that is named.
 
 ``python -m validation.verdicts directions --repetitions 200``: audits with all defaults of calibrated
-models of ten classes in 8 crossed groups, of 60 classes that are over-confident (temperature 0.7; all
+models of ten classes in 8 crossed groups, of 60 classes that are overconfident (temperature 0.7; all
 classes alike, so that no class's mean is wrong by more than a hair), and of one probability with a
 slope and an intercept. Share of audits with a wrong claim of direction (a finding, and an interval on
 the wrong side of the true error, for any view or part), of audits in which all intervals hold the true
@@ -46,7 +46,7 @@ def _model(name: str, rng: np.random.Generator) -> tuple[Array, Array, dict[str,
         probs = rng.dirichlet(np.full(10, 0.4), 2000)
         groups = {"site": rng.choice(["a", "b"], 2000), "age": rng.choice(["1", "2", "3", "4"], 2000)}
         return probs, probs, groups
-    if name == "over-confident, 60 classes":
+    if name == "overconfident, 60 classes":
         true = rng.dirichlet(np.full(60, 0.1), 4000)
         return _softmax(np.log(np.maximum(true, 1e-12)) / 0.7), true, {}
     logit = rng.normal(-1.0, 1.0, 4000)
@@ -103,7 +103,7 @@ def _one(name: str, resamples: int, seed: np.random.SeedSequence) -> tuple[bool,
     return _judged(audit, probs, true, groups)
 
 
-MODELS = ("calibrated", "over-confident, 60 classes", "slope and intercept")
+MODELS = ("calibrated", "overconfident, 60 classes", "slope and intercept")
 
 
 def directions(options: argparse.Namespace) -> Iterable[dict[str, Any]]:

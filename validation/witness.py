@@ -73,7 +73,7 @@ CALIBRATED: dict[str, Draw] = {
 
 
 def region(n: int, seed: np.random.SeedSequence) -> Simulated:
-    """Draw three classes, over-confident where class 0 has more than 0.6."""
+    """Draw three classes, overconfident where class 0 has more than 0.6."""
     return local(n, np.ones(3), region=lambda g: g[:, 0] > 0.6, strength=0.5, rng=seed)
 
 
@@ -102,8 +102,8 @@ def claims(simulated: Simulated, resamples: int, seed: np.random.SeedSequence) -
     reached = near.T @ np.abs(errors) > 0.0
     found["false"] = bool((w.pvalues[~reached] <= LEVEL).any())
     found["skce_uq"] = test.pvalue <= LEVEL
-    if w.told:
-        first = w.told[0]
+    if w.identified:
+        first = w.identified[0]
         wrong = (errors != 0.0).any(axis=1)
         main = w.claims(first)[0]
         found["place"] = near[wrong, first].sum() > 0.5 * near[:, first].sum()
@@ -150,15 +150,15 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
             probs, labels, n_resamples=options.resamples, rng=options.seed, n_jobs=options.jobs
         )
         print(f"\n{network}, {perf_counter() - start:.1f} s\n{w}", flush=True)
-        for place in w.told:
+        for place in w.identified:
             for c in w.claims(place):
                 yield {
                     "network": network,
                     "row": int(w.rows[place]),
                     "weight": round(float(w.weights[place])),
                     "class": w.names[c],
-                    "stated": round(float(w.stated[place, c]), 5),
-                    "share": round(float(w.shares[place, c]), 5),
+                    "stated": round(float(w.predicted[place, c]), 5),
+                    "share": round(float(w.observed[place, c]), 5),
                     "standardised": round(float(w.standardised[place, c]), 2),
                     "adjusted": round(float(w.pvalues[place, c]), 4),
                 }

@@ -1,4 +1,4 @@
-"""The audit: many looks at a model, and one exact answer."""
+"""The audit: many checks of one model, with one exact p-value for all of them."""
 
 from caltest.auditing.engine import assert_calibrated, audit
 from caltest.auditing.result import Audit

@@ -23,7 +23,7 @@ from caltest._work import announce, together
 from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
 from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import HasSigns, LabelFunction
+from caltest.forms import HasSigns, LabelFunction, check_bins
 from caltest.lenses import Reducer
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import (
@@ -52,6 +52,8 @@ Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
 
 # Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
+FEWEST_CLUSTERS = 20  # effective ones, of signs and intervals of t
+_FEWEST_WITH = 10.0  # clusters with an event, and without
 _HELD = 2**24
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
 _EXPECTED = (0.025, 0.975)
@@ -86,10 +88,11 @@ def draw_all(
     n_resamples: int,
     seed: int,
     workers: Workers,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
 
-    Return (1 + B, H) values, and how far two evaluations of one may differ by rounding, (H,).
+    Return (1 + B, H) values, how far two evaluations of one may differ by rounding, (H,), and of which
+    hypotheses too few clusters carry the statistic for signs of clusters to be valid, (H,).
     """
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
@@ -113,11 +116,15 @@ def draw_all(
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
     values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
+    weak = np.zeros(len(hypotheses), dtype=bool)
     for batch in batches:
         reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
         columns: list[Column] = []
         for look, places in batch:
             scope, predictions = look.scope, source.at(look)
+            if clusters is not None and look.event is not None:
+                own = clusters if look.rows is None else clusters[look.rows]
+                weak[places] = few_carry(predictions.probs[:, 1], own)
             if scope not in reduced:
                 reducer = source.reducer(scope)
                 reduced[scope] = None if reducer is None else partial(_of_all, reducer)
@@ -138,12 +145,25 @@ def draw_all(
             check_signs([hypotheses[h][1] for h in here], columns)
             weights = source.predictions.weights
             columns = list(signed_columns(columns, labels, clusters, weights))
+            check_bins([hypotheses[h][1].name for h in here], [form for _, form in columns])
         values[:, here] = table(columns, draws, workers)
         resolutions[here] = [form.resolution for _, form in columns]
         for (view, form), h in zip(columns, here, strict=True):
             if isinstance(form, LabelFunction):
                 form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
-    return values, resolutions
+    return values, resolutions, weak
+
+
+def few_carry(scores: Array, clusters: NDArray[np.intp]) -> bool:
+    """Whether so few clusters have an event, or none, that signs reject calibrated models too often.
+
+    By the predictions alone, as if all rows of a cluster had the same label: where no cluster of a
+    group happens to have an event, all errors point one way, and no draw of signs is as extreme.
+    """
+    here, codes = np.unique(clusters, return_inverse=True)
+    codes = codes.reshape(-1)
+    means = np.bincount(codes, scores, len(here)) / np.bincount(codes, minlength=len(here))
+    return min(float(means.sum()), float((1.0 - means).sum())) < _FEWEST_WITH
 
 
 def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:
@@ -180,7 +200,7 @@ def answers(
     found = list(zip(counts, alternatives, strict=True))
     pvalues = np.array([pvalue(each, len(draws), side) for each, side in found])
     evidence = evidence_of_draws(values, alternatives, resolutions)
-    evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is no number says nothing
+    evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is not a number says nothing
     largest, threshold = evidence[1:].max(axis=1) + 0.0, None
     if correction == WESTFALL_YOUNG:
         test = StepDown.of(evidence[0])

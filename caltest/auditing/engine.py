@@ -31,7 +31,7 @@ from caltest.auditing.plan import (
 )
 from caltest.auditing.rests import Subtraction, sensitivity, subtractions, with_rests
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, family_of, views_of
+from caltest.auditing.sizes import Design, family_of, few_clusters, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
@@ -43,7 +43,7 @@ from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
 from caltest.pvalues import check_correction
 from caltest.resampling import draws_of_signs
-from caltest.text.numbers import percent, points
+from caltest.text.numbers import points
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def audit(
     materiality: float | None = None,
     materiality_ratio: float | None = None,
     event: str | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[str | int] | None = None,
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
@@ -95,73 +95,80 @@ def audit(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Audit:
-    """Look at a model from many sides at once, and give one exact answer.
+    """Audit a model: how wrong it is, in which classes and groups, and whether that matters.
+
+    All checks together give one p-value, which stays valid however many there are.
 
     Parameters
     ----------
     probs, labels
-        As in :func:`caltest.test`; probabilities of classes.
+        Predicted probabilities of classes and observed classes, as in :func:`caltest.test`.
     groups
-        What groups the rows: a data frame of columns, a dict of columns, or one series or list, of
-        n entries each, known before the labels. Values are compared as text, missing ones are a
-        group of their own. A column of more than 20 different numbers is cut at its own quantiles
-        into five ranges. Default None: all rows only.
+        Columns that group the rows, such as age or region: a data frame, a dict of columns, or one
+        series or list, each with n entries. Use only what was known before the outcome. Values are
+        compared as text, and missing values are a group of their own. A column with more than 20
+        different numbers is cut at its quantiles into five ranges. Default None: no groups.
     intersections
-        How many columns of groups are crossed at most: 2 (default) looks at women over 65 beside
-        women and those over 65; 1 looks at every column by itself; 3 is the most.
+        How many group columns may be crossed. 2 (default) checks women over 65 besides women and
+        people over 65; 1 checks every column by itself; 3 is the maximum.
     materiality
         The mean error that matters, in units of probability: 0.02 for 2 percentage points. The
         verdict then says whether errors are larger. Default None.
     materiality_ratio
-        The same as a ratio of predicted to true rate, or the other way round: 1.25 for a quarter. For
-        rare events. Default None.
+        The same as a ratio of predicted to true rate, in either direction: 1.25 for a quarter.
+        Useful for rare events. Default None.
     event
-        What class 1 of two classes is called, as in "readmission". Default: the name of its column or
-        series, else "class 1".
+        What class 1 of two classes is called, such as "readmission". Default: the name of its
+        column or series, else "class 1".
     class_names
-        Names of the classes, in the order of the columns, where probs has none. Default None.
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`; labels may
+        be these names. Default None: the column names of ``probs``, if it has any.
     weights
-        What every row counts, as of :func:`caltest.test`. P-values stay exact; intervals of sizes are
-        those of t, right for many rows, and there are no bounds, bands or sensitivity. Default None.
+        How much each row counts, as in :func:`caltest.test`. P-values stay exact. Intervals of
+        errors are t intervals, right for many rows, and there are no bounds, bands or sensitivity.
+        Default None.
     clusters
-        Which rows may depend on each other, as of :func:`caltest.test`: several rows a patient, a
-        user, a day. All checks then share signs of clusters, and p-values and intervals are right for
-        many clusters; "ecd" is then no default, whose sums a few surprises make skewed. Default None:
-        all rows are independent.
+        Which rows may depend on each other, as in :func:`caltest.test`, such as several rows per
+        patient, user or day. All checks then use the same random signs of clusters; p-values and
+        intervals are right for many clusters. "ecd" is then not among the defaults, because a few
+        surprising labels make its sums skewed. Default None: rows are independent.
     sampling_rates
-        By class, the share of its rows that were kept, as of :func:`caltest.test`. What is tested is
-        what the predictions mean among the rows kept; of two classes, sizes and the limit are those of
-        the whole population. Default None.
+        If rows were sampled by their label: for each class, the share of its rows that was kept,
+        as in :func:`caltest.test`. The test is about the rows kept; for two classes, sizes of
+        errors and the materiality limit refer to the whole population. Default None.
     lenses
-        What is looked at, on all rows and in every group: "canonical" (the full probability
-        vector), "top_label", "classwise" (every class by itself), or any lens of
-        :func:`caltest.test`. Default: these three, less the pairs of a class and a group where
-        they would take more than minutes (they are named then; ask for "classwise" alone to have
-        them); of two classes the one probability alone.
+        What to check, on all rows and in every group: "canonical" (the full probability vector),
+        "top_label", "classwise" (every class by itself), or any lens of :func:`caltest.test`.
+        Default: for two classes the one probability; for more, these three. Pairs of a class and a
+        group that would take more than minutes are left out and listed; ask for "classwise" alone
+        to include them.
     statistics
-        A name, an object or a function, as in :func:`caltest.test`, or several: each looks through
-        every lens that it fits; or a dict of them by lens. Default None: "skce_uq" and "ecd" of
-        probability vectors, "ks", "ecd" and "citl" of one probability, "scan" with a tolerance.
-        "skce_uq" has a kernel of low rank where rows are many (``approximation="auto"`` of
-        :class:`caltest.statistics.UnbiasedSKCE`), and is no default for more than 100 000 rows.
+        What to measure: a name, an object or a function, as in :func:`caltest.test`, several of
+        them, or a dict of them by lens. Each is used with every lens that it fits. Default None:
+        "skce_uq" and "ecd" for probability vectors; "ks", "ecd" and "citl" for one probability;
+        "scan" with a tolerance. If rows are many, "skce_uq" has a low-rank kernel
+        (``approximation="auto"`` of :class:`caltest.statistics.UnbiasedSKCE`); above 100 000 rows
+        it is not among the defaults.
     alpha
-        Level of the whole. Default 0.05.
+        Overall level: a calibrated model gives a finding with at most this probability. Default
+        0.05.
     tolerance
-        Ask whether the model is wrong by more than this anywhere, as :func:`caltest.test` does, one
+        Ask whether the model is wrong by more than this anywhere, as in :func:`caltest.test`, one
         probability at a time. Default None.
     rounding
-        The step in which probabilities were stated, 0.05 for 0%, 5%, …, as of :func:`caltest.test`:
-        only errors that rounding does not explain are found, one probability at a time. It adds to
-        the tolerance. Default None.
+        The step to which probabilities were rounded, such as 0.05 for 0%, 5%, …, as in
+        :func:`caltest.test`. Only errors that rounding cannot explain are found, one probability
+        at a time. It is added to the tolerance. Default None.
     correction
-        How p-values are adjusted for their number: "westfall_young" (default), or one of
-        `caltest.pvalues.CORRECTIONS`, "holm" (default with a tolerance or rounding) or "fdr_bh" for
-        instance.
+        How p-values are adjusted for the number of checks: "westfall_young" (default), or one of
+        `caltest.pvalues.CORRECTIONS`, such as "holm" (default with a tolerance or rounding) or
+        "fdr_bh".
     min_rows
-        Groups of fewer rows, or of one, are skipped, and named. Default 50: in fewer, only errors of
-        some 20 points could be seen, and every look more makes it harder for the others to be found.
+        Groups with fewer rows are skipped and listed. Default 50: fewer rows could only show
+        errors of some 20 points, and every further check makes it harder to find the others. A
+        group of one row is always skipped.
     n_resamples
-        Label draws. Default 999.
+        Number of simulated label sets. Default 999.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -173,60 +180,70 @@ def audit(
     Raises
     ------
     InputError
-        If the input is no set of predictions, labels and groups; if there is nothing to test; or if
-        so many hypotheses cannot reach ``alpha`` with so few resamples.
+        If the input is not a set of predictions, labels and groups; if there is nothing to test;
+        or if so many checks cannot reach ``alpha`` with so few simulated label sets.
 
     Notes
     -----
-    *One set of draws.* If the model is calibrated, labels are draws from its predictions. Labels are
-    so drawn ``n_resamples`` times, with predictions and groups held fixed, and every hypothesis (a
-    lens, on all rows or a group, by a statistic) sees the same draws. Each statistic is put on one
-    scale, its tail under H0 (:mod:`caltest.pvalues`), observed labels and draws alike, and Westfall
-    and Young's step-down maxima adjust for the number of hypotheses, whatever their dependence.
+    *One set of simulated labels.* If the model is calibrated, the labels are draws from its
+    predictions. So labels are drawn ``n_resamples`` times, with predictions and groups held fixed,
+    and every check (a lens, on all rows or a group, with a statistic) is computed on the same
+    draws. Each statistic is converted to one scale, its tail probability under H0
+    (:mod:`caltest.pvalues`). Westfall and Young's step-down maxima then adjust for the number of
+    checks, whatever their dependence.
 
-    *What is controlled.* If the model is calibrated, the chance of any finding is at most ``alpha``
-    in every finite sample, ties aside exactly ``alpha``: whatever the statistics, users' functions
-    included. What is looked at depends on predictions and groups only. If some hypotheses are false,
-    the chance that a true one is found is at most ``alpha`` too, where true means that, row by row
-    and given the full prediction and the groups, what the lens looks at has the predicted
-    probability: then the draws have the joint law of all true ones ("subset
-    pivotality"), over all groups, and over lenses that look at single classes. A weaker reading of a
-    lens, right on average over all rows of one *reduced* prediction though not given the full one,
-    leaves the law of the other labels open; with "holm" (each p-value by itself, any dependence)
-    only that of the one hypothesis matters, and "fdr_bh" controls the share of false findings among
-    all.
+    *What is controlled.* If the model is calibrated, the probability of any finding is at most
+    ``alpha`` for every number of rows, and exactly ``alpha`` apart from ties. This holds for all
+    statistics, including your own functions, because what is checked depends on predictions and
+    groups only.
 
-    *Adjusted p-values* are multiples of 1/(B + 1), and none is below the p-value alone; of two sides
-    the latter is doubled. ``pvalue`` of the whole is the smallest adjusted one.
+    If some hypotheses are false, the probability of rejecting any true one is at most ``alpha``
+    too. True means here that, row by row and given the full prediction and the groups, what the
+    lens looks at has the predicted probability. The draws then have the joint distribution of all
+    true hypotheses ("subset pivotality"), over all groups, and over lenses that look at single
+    classes. A hypothesis may hold in a weaker sense: right on average over all rows with the same
+    *reduced* prediction, but not given the full one. That leaves the distribution of the other
+    labels open. Then use "holm", which needs only each hypothesis by itself and allows any
+    dependence; "fdr_bh" controls the share of false findings among all findings.
 
-    *With a tolerance* each hypothesis has draws of its own, from the model within the tolerance that
-    is hardest to tell, and a seed that depends on what it is; p-values are adjusted by "holm".
+    *Adjusted p-values* are multiples of 1/(B + 1), B the number of draws, and never smaller than
+    the unadjusted ones; two-sided p-values are doubled. ``pvalue`` of the audit is the smallest
+    adjusted one.
 
-    *A label of probability 0* is impossible under H0, and one that is observed rejects it, whatever the
-    checks found: ``pvalue`` is then 1/(B + 1). With a tolerance above 0 it is a label like any other.
+    *With a tolerance* each check has its own draws, from the least favourable model within the
+    tolerance, with a seed that depends on the check; p-values are adjusted by "holm".
 
-    *Sizes.* Every view of one probability (an event on all rows or in a group) has its mean error,
-    predicted less observed, with an exact interval; so have tenths and halves of all rows and fifths of
-    every group. All intervals hold together with confidence 1 − alpha, whatever is found and shown (see
-    :class:`caltest.Audit`). A direction is told only where the interval excludes 0.
+    *A label of probability 0* cannot occur in a calibrated model. If one is observed, calibration
+    is rejected whatever the checks found, and ``pvalue`` is 1/(B + 1). With a tolerance above 0 it
+    is treated like any other label.
 
-    *Which group.* What a group leaves of the groups that contain it is checked too
-    (:class:`caltest.auditing.views.Rest`): ``worst`` is the smallest group whose mean is
-    found to be wrong and whose rest, in every group with one condition less, is not.
+    *Sizes of errors.* Every view of one probability (an event, on all rows or in a group) has its
+    mean error, predicted − observed, with an exact interval. So do tenths and halves of all rows,
+    and fifths of every group. All intervals hold together with confidence 1 − alpha, whatever is
+    found and shown (see :class:`caltest.Audit`). A direction is stated only if the interval
+    excludes 0.
 
-    *Bounds* say how wrong some predictions are at least (:func:`caltest.miscalibration_bounds`): of the
-    probability on all rows and in the 30 largest groups, and of the ten classes with the most events.
-    All hold together with confidence 1 − alpha, whatever was found (Bonferroni; fewer where rows are so
-    many that it would take long). Where no check of a view found an error its bounds are lowered to 0,
-    which leaves them bounds: checks and bounds are made of different statistics, and should agree.
+    *Which group explains an error.* For every group inside a larger one, the remaining rows of the
+    larger one are checked too (:class:`caltest.auditing.views.Rest`). ``worst`` is the smallest
+    group whose mean is found to be wrong while the rest, of every group with one condition fewer,
+    is not.
 
-    *Reliability diagrams* have bands that hold for all bins of all views of one probability at once,
-    drawn or not, with probability 1 − alpha at least. Those that are drawn whatever is found, because
-    their error is bounded, have four fifths of alpha, all others the rest. What the counts of events,
-    whole numbers, leave of alpha in some bins is used in others. That views share rows is not used.
+    *Bounds* prove that some predictions are wrong by at least a given amount
+    (:func:`caltest.miscalibration_bounds`). They are computed for all rows, the 30 largest groups,
+    and the ten classes with the most events; for fewer if there are so many rows that it would
+    take long. All hold together with confidence 1 − alpha, whatever was found (Bonferroni). Where
+    no check of a view found an error, its bounds are lowered to 0, so that checks and bounds,
+    which use different statistics, agree. They remain valid bounds.
 
-    *Numbers stay.* A lens, group or statistic more leaves the draws, and so values and p-values
-    alone, of all others as they are; adjusted ones, intervals and bounds depend on how many there are.
+    *Reliability diagrams* have bands that hold, with probability at least 1 − alpha, for all bins
+    of all views of one probability at once, drawn or not. The diagrams that are always drawn,
+    because their error is bounded, share four fifths of alpha, and all others share the rest.
+    Counts of events are whole numbers, so some bins use less than their part of alpha; what they
+    leave is given to other bins. That views share rows is not exploited.
+
+    *Adding checks.* If you add a lens, group or statistic, the draws, values and unadjusted
+    p-values of all others stay the same. Adjusted p-values, intervals and bounds depend on the
+    number of checks.
 
     References
     ----------
@@ -299,10 +316,21 @@ def audit(
         sides += [MEAN.alternatives[0]] * len(rests)
     check_resolution(sides if error is None else ["two-sided"] * len(sides), name, level, draws)
     values: Array | None = None
+    unmade: list[bool] = []
     with single_threaded_blas():
         if error is None:
-            values, resolutions = draw_all(source, whole.labels, plan.hypotheses, draws, seed, workers)
+            values, resolutions, weak = draw_all(
+                source, whole.labels, plan.hypotheses, draws, seed, workers
+            )
             values, resolutions = with_rests(values, resolutions, rests)
+            unmade = [*weak.tolist(), *(each.few_carry(source) for each in rests)]
+            if all(unmade):
+                raise InputError(
+                    "fewer than ten clusters are expected to have an event, or none, in every check, "
+                    "too few for signs of clusters; audit more clusters, or test with "
+                    "null='one_per_cluster', which is exact."
+                )
+            values[1:, unmade] = values[0, unmade]
             found = answers(values, resolutions, sides, name, level)
         else:
             found = tolerated(
@@ -336,16 +364,27 @@ def audit(
     impossible = 0 if forgiven else len(whole.rows.impossible(whole.labels))
     zeros = why_zero(whole.rows.probs, whole.rows.sums_off) if impossible else None
     p = min(float(found.adjusted.min()), 1.0 / (1 + draws) if impossible else 1.0)
-    limits = [
-        f"The limit of {points(materiality)} is above what is predicted on average "
-        f"({percent(view.predicted, 2)}), so that predictions of 0 would be within it too; "
-        "materiality_ratio=1.25, say, takes a ratio instead."
+    below = [
+        view.event or view.lens
         for view in views.values()
         if materiality is not None
         and view.group is None
         and view.predicted is not None
         and view.predicted <= materiality
     ]
+    left_out, limits = [], []
+    if any(unmade):
+        left_out.append(
+            f"{sum(unmade):,} of {len(unmade):,} checks were not made, and have p = 1: fewer than ten "
+            "of their clusters are expected to have an event, or none."
+        )
+    if below:
+        limits.append(
+            f"Your limit of {points(materiality or 0.0)} is larger than the mean prediction of "
+            f"{below[0] if len(below) == 1 else f'{len(below)} classes'}, so it says nothing there: "
+            "predicting 0 would be within it, too. For rare events give the limit as a ratio, for "
+            "example materiality_ratio=1.25."
+        )
     return Audit(
         pvalue=p,
         alpha=level,
@@ -369,13 +408,22 @@ def audit(
         seed=seed,
         statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
-        call=call_of(audit, groups, plan.columns, seed, given),
+        call=call_of(
+            audit,
+            groups,
+            plan.columns,
+            {"weights": whole.rows.weights, "clusters": whole.rows.clusters},
+            seed,
+            given,
+        ),
         warnings=(
             *whole.rows.notes,
             *notes_on(groupings, whole.labels),
             *copied_rows(whole),
+            *few_clusters(source, cuts, whole, design),
+            *left_out,
             *(() if forgiven else impossible_labels(whole)),
-            *limits[:1],
+            *limits,
         ),
         impossible=impossible,
         zeros=zeros,
@@ -447,31 +495,37 @@ def bounds(
 def assert_calibrated(
     probs: object, labels: object, *, alpha: float = 0.05, rng: Rng = 0, **options: Any
 ) -> Audit:
-    """Fail if a model is found to be miscalibrated.
+    """Fail a test, as ``assert`` does, if the model is found to be miscalibrated.
 
     Parameters
     ----------
     probs, labels
-        (n, m) or (n,) probabilities and (n,) labels, as of :func:`caltest.audit`.
+        Predicted probabilities, (n, m) or (n,), and observed classes, (n,), as in
+        :func:`caltest.audit`.
     alpha
-        Level: a calibrated model fails with at most this probability, over all findings together.
-        Default 0.05. In a test that runs often choose a smaller one, with enough draws for it.
+        Level: a calibrated model fails with at most this probability, over all checks together.
+        Default 0.05. For a test that runs often choose a smaller level, and enough ``n_resamples``
+        for it.
     rng
-        As of :func:`caltest.audit`, but 0 by default: on the same data a test says the same.
+        As in :func:`caltest.audit`, but 0 by default, so that the test gives the same answer on
+        the same data.
     **options
-        All others of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``, ``tolerance``, ….
+        All other options of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``,
+        ``tolerance``, ….
 
     Returns
     -------
     Audit
-        If calibration (within the tolerance) is not rejected. That is no proof of it.
+        If calibration (within the tolerance) is not rejected. That does not prove the model
+        calibrated.
 
     Raises
     ------
     AssertionError
-        If it is rejected. The message is the audit's summary, with the call that repeats it.
+        If calibration is rejected. The message is the audit's summary, with the call that repeats
+        it.
     InputError
-        A ValueError. If the input is wrong: that is no finding.
+        A ValueError. If the input is wrong, which says nothing about the model.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
             f"groups has two columns of one name among {listed(names)}; rename one of them."
         )
     if not columns:
-        raise InputError("groups has no column; give one at least, or leave groups out.")
+        raise InputError("groups has no column; give at least one, or leave groups out.")
     return tuple(
         _grouping(name, cells, n_rows) for name, (_, cells) in zip(names, columns, strict=True)
     )
@@ -98,7 +98,7 @@ def _cells(column: object, what: str) -> list[Any]:
     if not isinstance(cells, list):
         raise InputError(
             f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
-            "column with an entry a row."
+            "column with an entry per row."
         )
     ndim = column.ndim if has(column, "ndim") else 1  # type: ignore[attr-defined]
     if ndim != 1 or any(isinstance(cell, list | tuple | np.ndarray) for cell in cells):
@@ -274,7 +274,7 @@ def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
         "out."
         for each in groupings
         if len(each.values) == n_labels > 1
-        and all((labels[rows] == labels[rows[0]]).all() for rows in each.rows())
+        and all((labels[rows] == labels[rows[0]]).all() for rows in each.rows() if len(rows))
     ]
     return tuple(found)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import lenses as registered
-from caltest._arguments import MOST_RESAMPLES, choose
+from caltest._arguments import MOST_RESAMPLES, choose, has
 from caltest._visible import quoted, shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, large_enough
 from caltest.auditing.views import Group, Skipped
@@ -202,7 +202,7 @@ class Wanted:
                 raise InputError("lenses holds None; the full probability vector is 'canonical'.")
             found[lens.label] = lens
         if not found:
-            raise InputError("lenses is empty; give one at least, such as 'top_label'.")
+            raise InputError("lenses is empty; give at least one, such as 'top_label'.")
         if isinstance(statistics, Mapping):
             for name in statistics:
                 choose("lens among those asked for", name, found)
@@ -244,7 +244,7 @@ def _statistics(given: Any) -> tuple[Statistic, ...] | None:
     single = isinstance(given, str | Statistic | type) or callable(given) or not np.iterable(given)
     found = tuple(find_statistic(each) for each in ([given] if single else given))
     if not found:
-        raise InputError("statistics is empty; give one at least, or leave it out.")
+        raise InputError("statistics is empty; give at least one, or leave it out.")
     return found
 
 
@@ -429,21 +429,29 @@ def call_of(
     function: Callable[..., Any],
     groups: object,
     columns: tuple[str, ...],
+    of_rows: Mapping[str, object],
     seed: int,
     given: Mapping[str, object],
 ) -> str:
-    """Write the call that repeats an audit, with what was given and is not the default."""
+    """Write the call that repeats an audit, with what was given and is not the default.
 
-    def written(value: object) -> str:
+    What has an entry per row (weights, clusters) stands there by its name.
+    """
+
+    def written(value: Any) -> str:
         if isinstance(value, Mapping):
-            return "{" + ", ".join(f"{name!r}: {written(each)}" for name, each in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{written(name)}: {written(each)}" for name, each in value.items())
+                + "}"
+            )
         if isinstance(value, list | tuple):
             each = ", ".join(map(written, value))
             return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
-        if isinstance(value, np.generic):
-            return repr(value.item())
         if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
             return str(value.__name__)
+        if has(value, "tolist"):  # numbers and arrays of NumPy, names in an index of pandas
+            return repr(value.tolist())
         return repr(value)
 
     parts = ["probs", "labels"]
@@ -451,6 +459,7 @@ def call_of(
         native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
         frame = isinstance(native, nw.DataFrame)
         parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
+    parts += [f"{name}={name}" for name, value in of_rows.items() if value is not None]
     defaults = signature(function).parameters
     for name, value in given.items():
         same = written(tuple(value) if isinstance(value, list) else value)

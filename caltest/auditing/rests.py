@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from caltest.auditing.draws import Answers
+from caltest.auditing.draws import Answers, few_carry
 from caltest.auditing.plan import MEAN, Look, Plan, Source
 from caltest.auditing.sizes import Design, Family
 from caltest.auditing.views import Group, Rest, Sensitivity, View
@@ -37,6 +37,21 @@ class Subtraction(NamedTuple):
     left: float  # that of the rest
     rows: int  # of the rest
 
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The rows of the parent that are not in the group."""
+        of_whole = np.arange(self.parent.n_rows) if self.parent.rows is None else self.parent.rows
+        assert self.look.rows is not None
+        return np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
+
+    def few_carry(self, source: Source) -> bool:
+        """Whether few clusters of the rest have an event, or none."""
+        clusters, places = source.predictions.clusters, self.places
+        if clusters is None:
+            return False
+        seen = source.at(replace(self.parent, rows=places, n_rows=len(places)))
+        return few_carry(seen.probs[:, 1], clusters[places])
+
     def rest(
         self,
         views: Mapping[Look, View],
@@ -60,11 +75,7 @@ class Subtraction(NamedTuple):
             observed = left(whole.observed, part.observed)
             low, high = family.interval(predicted, self.rows, round(observed * self.rows))
         else:
-            of_whole = self.parent.rows
-            assert self.look.rows is not None
-            if of_whole is None:
-                of_whole = np.arange(self.parent.n_rows)
-            places = np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
+            places = self.places
             seen = source.sample(replace(self.parent, rows=places, n_rows=len(places)), labels)
             scores = seen.rows.probs[:, 1]
             predicted, observed, low, high = design.at(places).interval(

@@ -29,75 +29,82 @@ Verdict: TypeAlias = Literal["material", "small", "found", "within", "not found"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result):
-    """One answer from many looks at a model: frozen; ``print`` it, or see :mod:`caltest.report`.
+    """The result of an audit: the verdict, every check, and the size of every error.
+
+    Frozen. ``print`` it, or write it as a report (:mod:`caltest.report`).
 
     Attributes
     ----------
     pvalue
-        Of the whole: the smallest adjusted p-value; 1/(B + 1) if a label was observed that has
-        probability 0. If all hypotheses are true, it is at most alpha with probability at most alpha.
+        P-value of the whole audit: the smallest adjusted p-value, or 1/(B + 1) if a label with
+        predicted probability 0 was observed. If the model is calibrated, it is at most alpha with
+        probability at most alpha.
     alpha
-        Level of the whole.
+        Overall level.
     materiality, materiality_ratio
-        The limit of the error that matters, in units of probability, or as a ratio of predicted to
-        true rate or the other way round; None where none was given.
+        The size of error that matters, in units of probability, or as a ratio of predicted to true
+        rate in either direction; None if not given.
     checks
-        One a hypothesis, the strongest evidence first.
+        One per hypothesis, the strongest evidence first.
     views
-        What was looked at: all rows first, then groups.
+        What was checked: all rows first, then groups.
     rests
-        For every view of a group: what it leaves of the group with one condition less. They are among
-        the checks that p-values are adjusted for.
+        For every view of a group: the remaining rows of the group with one condition fewer. They
+        are among the checks that p-values are adjusted for.
     skipped
-        What was not looked at.
+        What was not checked, and why.
     tolerance
-        The error that is allowed, in units of probability; None if none is.
+        The error that is allowed, in units of probability; None if not given.
     rounding
-        The step in which probabilities were stated; None if they were not rounded.
+        The step to which probabilities were rounded; None if they were not.
     correction
         How p-values are adjusted: "westfall_young", or a name of statsmodels' ("holm", "fdr_bh").
     confidence
-        With which all intervals of errors hold together, and all bounds: 1 − alpha.
+        Confidence with which all intervals of errors hold together, and all bounds: 1 − alpha.
     n_samples, n_classes, classes
         Rows, classes and their names.
     event
-        What class 1 of two classes is called; None of more classes.
+        What class 1 of two classes is called; None for more classes.
     lenses, groups
         Labels of the lenses and names of the group columns asked for.
     n_resamples, seed
-        Label draws, and the integer that, given as ``rng``, repeats the numbers.
+        Number of simulated label sets, and the integer that, given as ``rng``, reproduces the
+        numbers.
     statistic
-        The largest evidence of any check, −log of its tail.
+        The strongest evidence of any check, −log of its tail probability.
     null_distribution
-        (B,) the largest evidence of every draw; None where p-values are not jointly drawn.
+        The strongest evidence of every simulated label set, (B,); None where p-values are not
+        computed jointly.
     call
         The Python call that repeats the audit.
     warnings
         Sentences a reader should know.
     impossible
-        Rows whose label has probability 0, which rejects calibration whatever the checks found; 0
-        with a tolerance above 0, within which a small probability may be meant.
+        Number of rows whose label had predicted probability 0, which rejects calibration whatever
+        the checks found. 0 with a tolerance above 0, which allows for small probabilities.
     zeros
-        Why probabilities are 0, where that is plain and such a label was observed; None else.
+        Why probabilities are 0, if such a label was observed and the reason is clear; else None.
     recalibration
-        Of two classes, where calibration is rejected: the line that would recalibrate all rows, by
-        which the summary advises (:func:`caltest.recalibration`). None else.
+        For two classes, if calibration is rejected: the line that would recalibrate all rows, on
+        which the summary's advice is based (:func:`caltest.recalibration`). Else None.
     sensitivity
-        Where nothing is found: the smallest error of one view that would have been. None else.
+        If nothing is found: the smallest error of one view that would have been. Else None.
     clusters
-        Number of clusters of rows that may depend on each other; None of independent rows.
+        Number of clusters of rows that may depend on each other; None if rows are independent.
     effective_n
-        Effective number of rows that count differently, (Σ w)²/Σ w²; None of rows that count alike.
+        Effective number of rows, (Σ w)²/Σ w², if rows have weights; else None.
     sampled
-        Whether rows were sampled by their label; sizes of two classes are then of the population.
+        Whether rows were sampled by their label; for two classes, sizes of errors then refer to
+        the population.
 
     Notes
     -----
-    *Intervals.* Errors are predicted less observed: too low is negative. Those of all views and of
-    all their parts are one family, fixed by predictions and groups before a label is seen: the V views
-    share four fifths of alpha, the parts one fifth, half of each on either side. Each is Clopper and
-    Pearson's interval of the observed rate, valid for every true probability of every row (Hoeffding
-    1956), so that what is shown may be chosen from them freely.
+    *Intervals.* Errors are predicted minus observed, so a negative error means too low. Those of
+    all views and all their parts form one family, which is determined by predictions and groups
+    before any label is used. The V views share four fifths of alpha and the parts one fifth, half
+    of each on either side. Each interval is Clopper and Pearson's for the observed rate, valid
+    whatever the true probabilities of the rows (Hoeffding 1956). Because all hold together, you
+    may freely choose which to show.
 
     Examples
     --------
@@ -170,7 +177,7 @@ class Audit(Result):
         "material": an error was found, and an interval lies beyond the limit; "small": one was found,
         and all intervals lie within the limit; "found": one was found, and neither is proved, or there
         is no limit; "within": none was found, and all intervals lie within the limit; "not found":
-        none was found, which is no proof that there is none.
+        none was found, which does not prove that there is none.
         """
         limited = [against_limit(self, *each) for each in self._intervals()]
         within = bool(limited) and all(side == "inside" for side in limited)

@@ -4,21 +4,24 @@ One family, fixed by predictions and groups before a label is seen: V views shar
 the parts (tenths and halves of all rows, fifths of every group) one fifth; half of each on either side.
 
 Of rows that count differently, or depend on each other, intervals are those of t, by the sums of
-clusters (of rows, where there are none): right for many of them.
+clusters (of rows, where there are none): right for many of them. Where events are too few for that
+they are Hoeffding's, wide and right for any number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.optimize import brentq
+from scipy.special import kl_div, stdtrit
 
 from caltest.auditing import diagrams
-from caltest.auditing.draws import Answers
+from caltest.auditing.draws import FEWEST_CLUSTERS, Answers
 from caltest.auditing.plan import Look, Plan, Source
 from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
@@ -105,14 +108,60 @@ class Design(NamedTuple):
         predicted, observed = float(w @ scores) / whole, float(w @ labels) / whole
         error = predicted - observed
         sums = self.sums(w * (scores - labels - error))
-        effective = [
-            float(each.sum() ** 2 / max(float(each @ each), 1e-300))
-            for each in (w * labels, w * (1 - labels))
-        ]
+        # Clusters with events, and without, and clusters by their rows.
+        effective = map(_effective, map(self.sums, (w * labels, w * (1 - labels), w)))
         if len(sums) < 2 or min(effective) < _FEWEST_EVENTS:
-            return predicted, observed, predicted - 1.0, predicted
+            least, most = self._of_few(w, labels, level) if self.scores is None else (0.0, 1.0)
+            return predicted, observed, predicted - most, predicted - least
         half = _half_width(sums, whole, level)
         return predicted, observed, max(error - half, predicted - 1.0), min(error + half, predicted)
+
+    def _of_few(self, w: Array, labels: NDArray[np.integer], level: float) -> tuple[float, float]:
+        """Return bounds of the true rate for any number of clusters and events.
+
+        Sums of clusters are independent and at most the largest cluster's weight, so that their mean
+        is as concentrated as one of coins (Hoeffding 1963, theorem 1, with the Kullback-Leibler
+        distance).
+        """
+        sums = self.sums(w)
+        n, most = len(sums), float(sums.max())
+        mean, far = float(w @ labels) / (n * most), -math.log(level) / n
+
+        def beyond(rate: float) -> float:
+            return float(kl_div(mean, rate) + kl_div(1.0 - mean, 1.0 - rate)) - far
+
+        def end(furthest: float) -> float:
+            return furthest if beyond(furthest) <= 0.0 else float(brentq(beyond, furthest, mean))
+
+        scale = n * most / float(w.sum())
+        return min(end(1e-300) * scale, 1.0), min(end(1.0 - 1e-16) * scale, 1.0)
+
+
+def _effective(sizes: Array) -> float:
+    """Return how many of equal size count as much as these."""
+    return float(sizes.sum() ** 2 / max(float(sizes @ sizes), 1e-300))
+
+
+def few_clusters(
+    source: Source, looks: Iterable[Look], whole: Sample, design: Design
+) -> tuple[str, ...]:
+    """Note in how many views of one probability few clusters carry the errors."""
+    if design.clusters is None:
+        return ()
+    carrying = []
+    for look in looks:
+        seen, here = source.sample(look, whole.labels), design.at(look.rows)
+        w = 1.0 if here.counts is None else here.counts
+        squares = here.sums(w * (seen.rows.probs[:, 1] - seen.labels)) ** 2
+        carrying.append(_effective(squares))
+    few = sum(each < FEWEST_CLUSTERS for each in carrying)
+    if not few:
+        return ()
+    return (
+        f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in effect "
+        f"({min(carrying):.0f} in one): p-values there may be too small and intervals too narrow; use "
+        "larger groups, or test these rows with null='one_per_cluster', which is exact.",
+    )
 
 
 def _half_width(sums: Array, whole: float, level: float) -> float:

@@ -1,4 +1,4 @@
-"""What an audit looks at, and what it finds there: plain facts."""
+"""What an audit checks, and what it finds there: plain facts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from caltest.forms import Side
 
 @dataclass(frozen=True)
 class Condition:
-    """That a column of groups has a value.
+    """A condition on a group column: that it has a given value.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that meet a condition, or several at once.
+    """The rows that meet one condition, or several at once.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Predicted and observed in bins that hold equally many rows.
+    """Predicted and observed rates in equally filled bins: the points of a reliability diagram.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Part:
-    """A tenth, a fifth or a half of a view, cut by the prediction; tied predictions stay together.
+    """A tenth, fifth or half of a view's rows, in the order of the predictions; ties stay together.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Cumulative:
-    """The cumulative difference of a view: what "ks" is the largest distance of.
+    """The cumulative difference of a view; "ks" is its largest distance from 0.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Cumulative:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many rows of a view have which prediction.
+    """Counts of a view's predictions, for the histogram under a reliability diagram.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class View:
-    """What is looked at: a lens, on all rows or on a group.
+    """What one check looks at: a lens, on all rows or on one group.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class View:
         Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
         if below; None where it contains 0.
     shape
-        Whether the model is over-confident ("over") or under-confident ("under") in this view: only
+        Whether the model is overconfident ("over") or underconfident ("under") in this view: only
         where the check by "ecd" found an error and a simultaneous t interval of its mean excludes 0.
     at_least_over, at_least_under
         Some predictions are at least this much too high, or too low; all of these bounds hold together
@@ -240,7 +240,7 @@ class View:
 
 @dataclass(frozen=True)
 class Rest:
-    """The rows of a parent that a group leaves: what tells whether the group explains an error.
+    """The rows of a larger group outside a smaller one: is the error confined to the smaller one?
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What this audit would have found: all probabilities of an event too high, or too low, by as much.
+    """The smallest overall error that this audit would have detected, in either direction.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Check:
-    """One hypothesis: that a view is calibrated, by one statistic.
+    """One hypothesis of an audit: that a view is calibrated, as judged by one statistic.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Skipped:
-    """What was not looked at, and why.
+    """A view that was not checked, and why.
 
     Attributes
     ----------

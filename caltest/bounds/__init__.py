@@ -1,4 +1,4 @@
-"""What is proved of a model, in units of probability."""
+"""Proven bounds: how wrong a model is at least, and how wrong it can be at most."""
 
 from caltest.bounds.certificates import Certificate, certificate
 from caltest.bounds.lower import miscalibration_bounds

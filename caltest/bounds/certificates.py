@@ -5,7 +5,7 @@ And how many rows a certificate of a given distance would need.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = NDArray[np.float64]
 Direction: TypeAlias = Literal["over", "under"]
-Truth: TypeAlias = Literal["stated", "estimated"]
+Truth: TypeAlias = Literal["predicted", "estimated"]
 Method: TypeAlias = Literal["bins", "isotonic"]
 
 _DEFAULT_BINS = 10
@@ -81,48 +81,52 @@ class Proved(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Result):
-    """How far a model's statements can be from the truth. Arrays: one entry a bin or cell, read-only.
+    """A proven limit on how far predicted probabilities are from the true ones.
 
-    Everything holds at once with the stated confidence, so ranges and bins may be picked afterwards.
+    Arrays have one entry per bin or cell, and are read-only.
+
+    All statements hold together with the stated confidence, so you may pick ranges and bins after
+    seeing them.
 
     Attributes
     ----------
     method
         "bins" or "isotonic".
     distance
-        The certified distance: of the mean statement and the mean probability in every bin; or, at
-        every score among the rows, of the score and the probability there. 1 (nothing is certified)
-        if the isotonic bounds cross.
+        The certified distance. For bins: between the mean prediction and the mean true probability
+        of every bin. For isotonic: between prediction and true probability at every score among
+        the rows. 1 (nothing is certified) if the isotonic bounds cross.
     over, under
-        The largest over-confidence (score less probability) and under-confidence possible; the larger
-        one is ``distance``.
+        The largest possible overconfidence (score minus true probability) and underconfidence; the
+        larger one is ``distance``.
     proved
-        The largest distance is at least this; 0 if none is proved.
+        A lower bound on the largest distance; 0 if no error is proved.
     confidence
         Of all statements together.
     miscalibrated
         Ranges proved to be miscalibrated, from low scores to high ones.
     crossings
-        Ranges in which the lower isotonic bound is above the upper one: there, no curve that never
-        falls fits the data, and what the method assumes is disproved. Always empty for bins.
-    starts, ends, counts, stated
-        Smallest and largest score of every bin or cell, its rows, and their mean score, (K,).
+        Ranges in which the lower isotonic bound is above the upper one: no non-decreasing curve
+        fits the data there, so the method's assumption is disproved. Always empty for bins.
+    starts, ends, counts, predicted
+        Smallest and largest score of every bin or cell, its number of rows, and their mean score,
+        (K,).
     estimates
-        Their shares of events; isotonic: made to rise by isotonic regression, (K,).
+        Observed rates, (K,); for isotonic, made non-decreasing by isotonic regression.
     lower, upper
-        Bins: bounds of the mean probability. Isotonic: steps; ``lower[k]`` holds from ``ends[k]`` on,
-        ``upper[k]`` up to ``starts[k]``; :meth:`band` looks them up. (K,).
+        Bins: bounds on the mean true probability, (K,). Isotonic: steps, (K,); ``lower[k]`` holds
+        from ``ends[k]`` on, and ``upper[k]`` up to ``starts[k]``; :meth:`band` looks them up.
     distances
         The largest possible distance in the bin, or at any score seen in the cell, (K,).
     level
-        Probability at most with which a single Clopper–Pearson bound fails.
+        The largest probability with which a single Clopper–Pearson bound fails.
     event
-        What the probability is of, as a clause.
+        The event that the probability refers to, as a clause.
     n_samples, lens, warnings
         As in :class:`caltest.CalibrationResult`.
     wanted, samples_wanted
-        The distance asked for, if any, and the rows it would need, as :meth:`samples_for` says, if a
-        number would do.
+        The distance you asked for, if any, and the number of rows it would need (see
+        :meth:`samples_for`), if some number would do.
 
     Examples
     --------
@@ -146,7 +150,7 @@ class Certificate(Result):
     starts: Array
     ends: Array
     counts: Array
-    stated: Array
+    predicted: Array
     estimates: Array
     lower: Array
     upper: Array
@@ -161,7 +165,7 @@ class Certificate(Result):
 
     @property
     def reached(self) -> bool | None:
-        """Whether the distance wanted is certified; None if none was asked for.
+        """Whether the distance you wanted is certified; None if you gave none.
 
         Of bins all; isotonic, where the ends of the scores can hardly be certified, for nine tenths of
         the rows, as :meth:`samples_for` plans.
@@ -172,7 +176,7 @@ class Certificate(Result):
 
     @arguments(share=Number(0.0, 1.0, "(]", "give one above 0 and up to 1, such as 0.9"))
     def distance_for(self, share: float) -> float:
-        """Return a distance within which at least this share of the rows is certified to be.
+        """Return a distance that is certified for at least this share of the rows.
 
         Parameters
         ----------
@@ -224,16 +228,17 @@ class Certificate(Result):
         return band.lower_at(values), band.upper_at(values)
 
     @arguments()
-    def samples_for(self, wanted: float, *, at: Truth = "stated") -> int | None:
-        """Return how many rows a certificate of the distance ``wanted`` would need, about.
+    def samples_for(self, wanted: float, *, at: Truth = "predicted") -> int | None:
+        """Return about how many rows a certificate of the distance ``wanted`` would need.
 
         Parameters
         ----------
         wanted
             The distance, such as 0.02.
         at
-            What the probabilities are taken to be: "stated" (default), what the model says, the number
-            then being the least that any model needs; or "estimated", ``estimates``, which are noisy.
+            What the probabilities are taken to be: "predicted" (default), what the model says, the
+            number then being the least that any model needs; or "estimated", ``estimates``, which are
+            noisy.
 
         Returns
         -------
@@ -248,7 +253,7 @@ class Certificate(Result):
         Raises
         ------
         InputError
-            If ``wanted`` is no number from 0.005 to 1, or there is no such ``at``.
+            If ``wanted`` is not a number from 0.005 to 1, or there is no such ``at``.
 
         Examples
         --------
@@ -259,7 +264,7 @@ class Certificate(Result):
         (True, True)
         """
         target = _checked_wanted(wanted)
-        truth = choose("truth", at, {"stated": self.stated, "estimated": self.estimates})
+        truth = choose("truth", at, {"predicted": self.predicted, "estimated": self.estimates})
         if self.crossings or self.proved >= target:
             return None
         enough = (_enough_for_bins if self.method == "bins" else _enough_for_band)(self, target, truth)
@@ -272,7 +277,7 @@ class Certificate(Result):
         Returns
         -------
         pandas.DataFrame
-            Columns ``from``, ``to`` (scores), ``rows``, ``stated``, ``estimate``, ``lower`` and
+            Columns ``from``, ``to`` (scores), ``rows``, ``predicted``, ``estimate``, ``lower`` and
             ``upper`` (bounds of the mean probability in the bin; isotonic: of the probability at any
             score of the cell), ``distance``.
         """
@@ -285,7 +290,7 @@ class Certificate(Result):
             "from": self.starts,
             "to": self.ends,
             "rows": self.counts.astype(int),
-            "stated": self.stated,
+            "predicted": self.predicted,
             "estimate": self.estimates,
             "lower": lower,
             "upper": upper,
@@ -305,6 +310,7 @@ def certificate(
     labels: object,
     *,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     method: Method = "bins",
     n_bins: int | None = None,
     binning: Binning | None = None,
@@ -312,38 +318,45 @@ def certificate(
     confidence: float = 0.95,
     wanted: float | None = None,
 ) -> Certificate:
-    """Bound how far a model's probabilities are from the truth: "within ±3 points, 95% confidence".
+    """Prove that predictions are close to the true probabilities: "within ±3 points, 95% confidence".
 
-    A test that does not reject proves nothing. A certificate does: with the stated confidence, and in
-    every finite sample, the distance is at most what it says.
+    A test that does not reject proves nothing. A certificate does: with the stated confidence, for
+    any number of rows, the distance between predicted and true probabilities is at most the one it
+    gives.
 
     Parameters
     ----------
     probs, labels
-        As in :func:`caltest.test`. Rows must be independent.
+        Predicted probabilities and observed classes, as in :func:`caltest.test`. Rows must be
+        independent.
     lens
-        "top_label", "class:3", "top:5" or an object of :mod:`caltest.lenses` that leaves two classes.
-        Default None: binary predictions as they are, more classes through "top_label".
+        Which probability to certify: "top_label", "class:3", "top:5" or an object of
+        :mod:`caltest.lenses` that leaves two classes. Default None: class 1 of two classes, the
+        top label of more.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     method
-        "bins" (default): the mean probability in every bin against the mean statement. It assumes
-        nothing, but errors that cancel within a bin do not show. "isotonic": the probability at every
-        score against the score. It assumes that the probability does not fall as the score rises, and
-        needs far more rows; near the smallest and the largest score it says little, as nothing lies
-        beyond.
+        "bins" (default) compares the mean prediction with the mean true probability in every bin.
+        It assumes nothing, but errors that cancel within a bin do not show. "isotonic" compares
+        prediction and true probability at every score. It assumes that the true probability does
+        not fall as the score rises, and needs far more rows. Near the smallest and largest scores
+        its bounds are wide, because no data lie beyond them.
     n_bins
-        Bins of equal numbers of rows. Default 10. Fewer bins are certified more closely, and hide more.
+        Number of bins, with equal numbers of rows. Default 10. Fewer bins give a smaller distance,
+        but hide more.
     binning
-        An object of :mod:`caltest.binning` instead.
+        An object of :mod:`caltest.binning` to use instead of ``n_bins``.
     cells
-        Isotonic: scores are pooled to this many cells of equal mass, cut again by as many of equal
-        width. Default 4 n^(1/3). More cells are not better: with every score a cell of its own
-        (``cells=n``, the method as published) the certified distances of 2000 rows were a twentieth
-        to a quarter larger.
+        Isotonic only: scores are pooled into this many cells of equal mass, which are cut again
+        into as many of equal width. Default 4 n^(1/3). More cells are not better: with every score
+        in its own cell (``cells=n``, as published) the certified distances for 2000 rows were 5%
+        to 25% larger.
     confidence
-        Of all statements together, 0.5 or more. Default 0.95.
+        Of all bounds together, 0.5 or more. Default 0.95.
     wanted
-        A distance, 0.005 or more: whether it is reached (isotonic: for nine tenths of the rows), and
-        how many rows would do (see :meth:`Certificate.samples_for`). Default None.
+        A distance, 0.005 or more, that you would like to certify. The result then says whether it
+        is reached (isotonic: for nine tenths of the rows), and how many rows would be enough (see
+        :meth:`Certificate.samples_for`). Default None.
 
     Returns
     -------
@@ -353,15 +366,16 @@ def certificate(
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, the lens leaves more than two classes, or an
-        option is not one of those above or not of this method.
+        If the input is not a set of predictions and labels, the lens leaves more than two classes,
+        or an option is unknown or belongs to the other method.
 
     Notes
     -----
-    Bins: two Clopper–Pearson bounds a bin at level α/(2K) each, K bins; rows of a bin may have
-    different probabilities ("Many looks" in the documentation has the proof, and the correction that
-    it asks for where one event was seen). Isotonic: Clopper–Pearson bounds of all intervals of the G
-    cells, at level α/(G² + G) each. Bins and cells depend on the predictions only.
+    Bins: two Clopper–Pearson bounds per bin, at level α/(2K) each for K bins. Rows of a bin may
+    have different probabilities; "Many looks" in the documentation has the proof, and the
+    correction it needs if exactly one event was observed. Isotonic: Clopper–Pearson bounds for all
+    intervals of the G cells, at level α/(G² + G) each. Bins and cells depend on the predictions
+    only.
 
     References
     ----------
@@ -388,7 +402,7 @@ def certificate(
         binning = EqualMass(_DEFAULT_BINS if n_bins is None else n_bins)
     elif n_bins is not None:
         raise InputError("n_bins and binning are both given; give one of them.")
-    view, label = seen(sample(probs, labels), lens, "top_label")
+    view, label = seen(sample(probs, labels, class_names=class_names), lens, "top_label")
     refuse_clusters(view.rows.clusters, "a certificate")
     check_alike(view.rows, "a certificate", "test with caltest.test, whose tolerance= takes weights")
     if view.rows.n_classes != 2:
@@ -445,7 +459,7 @@ def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
         "starts": bins.smallest,
         "ends": bins.largest,
         "counts": counts,
-        "stated": bins.predicted,
+        "predicted": bins.predicted,
         "estimates": bins.observed,
         "lower": lower,
         "upper": upper,
@@ -483,7 +497,7 @@ def _isotonic(view: Sample, n_cells: int | None, confidence: float) -> dict[str,
         "starts": cells.starts,
         "ends": cells.ends,
         "counts": cells.counts,
-        "stated": cells.stated,
+        "predicted": cells.predicted,
         "estimates": np.clip(
             isotonic_regression(cells.events / cells.counts, weights=cells.counts).x, 0.0, 1.0
         ),
@@ -531,13 +545,13 @@ _Enough: TypeAlias = "tuple[Callable[[float], bool], float, float] | None"
 def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
     """Return whether rows are enough for all bins to be within ``wanted`` with the chance of 80%.
 
-    A bin is if its count of events s has L(s) ≥ stated − wanted and U(s) ≤ stated + wanted. L(s) ≥ p
-    is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
+    A bin is if its count of events s has L(s) ≥ predicted − wanted and U(s) ≤ predicted + wanted. L(s)
+    ≥ p is P(B ≥ s) ≤ δ for B ~ Bin(n, p): a quantile says which counts will do, and the binomial of the
     assumed truth how probable they are. (Rows that differ within the bin make it more so.)
     """
     from scipy.stats import binom  # which takes long to import
 
-    if (np.abs(truth - c.stated) >= wanted).any():
+    if (np.abs(truth - c.predicted) >= wanted).any():
         return None
 
     def least_events(n: Array, p: Array) -> Array:
@@ -547,7 +561,10 @@ def _enough_for_bins(c: Certificate, wanted: float, truth: Array) -> _Enough:
 
     def enough(rows: float) -> bool:
         n = np.maximum(np.floor(rows * c.counts / c.n_samples), 1.0)
-        least, most = least_events(n, c.stated - wanted), n - least_events(n, 1.0 - c.stated - wanted)
+        least, most = (
+            least_events(n, c.predicted - wanted),
+            n - least_events(n, 1.0 - c.predicted - wanted),
+        )
         chances = binom.cdf(most, n, truth) - binom.cdf(least - 1.0, n, truth)
         return float(np.prod(np.clip(chances, 0.0, 1.0))) >= CHANCE
 
@@ -563,7 +580,7 @@ def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
     samples are drawn, always the same.
     """
     aim, few = (1.0 - _KEPT_FOR_CHANCE) * wanted, len(c.counts) <= _FEW_CELLS
-    within = np.abs(truth - c.stated) < (wanted if few else aim)
+    within = np.abs(truth - c.predicted) < (wanted if few else aim)
     if c.counts[within].sum() < SHARE * c.n_samples:
         return None
     wide = c.ends > c.starts
@@ -573,7 +590,7 @@ def _enough_for_band(c: Certificate, wanted: float, truth: Array) -> _Enough:
         parts = np.where(wide, -(-cells // len(wide)), 1).astype(int)
         place = np.concatenate([(np.arange(k) + 0.5) / k for k in parts])
         scores = np.repeat(c.starts, parts) + np.repeat(c.ends - c.starts, parts) * place
-        assumed = scores if truth is c.stated else np.interp(scores, c.stated, truth)
+        assumed = scores if truth is c.predicted else np.interp(scores, c.predicted, truth)
         shares, between = np.clip(assumed, 0.0, 1.0), np.repeat(wide, parts)
         expected = np.repeat(c.counts / parts, parts) * rows / c.n_samples
         lengths = np.unique(np.geomspace(1, len(expected), _LENGTHS).astype(int)).tolist()

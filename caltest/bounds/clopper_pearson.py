@@ -66,8 +66,8 @@ class Cells:
     """Rows pooled by score: the unit that intervals are made of.
 
     Of G cells, ``starts`` and ``ends`` are the smallest and largest score (equal scores are never
-    split), ``counts`` and ``events`` the rows and those in which the event came true, ``stated`` the
-    mean scores. Of the N distinct ``scores``, ``multiplicities`` says how many rows have each,
+    split), ``counts`` and ``events`` the rows and those in which the event was observed, ``predicted``
+    the mean scores. Of the N distinct ``scores``, ``multiplicities`` says how many rows have each,
     ``cell`` where it is.
     """
 
@@ -75,7 +75,7 @@ class Cells:
     ends: Array
     counts: Array
     events: Array
-    stated: Array
+    predicted: Array
     scores: Array
     multiplicities: Array
     cell: NDArray[np.intp]
@@ -122,7 +122,7 @@ def pool(scores: Array, labels: Labels, n_cells: int) -> Cells:
         ends=ends,
         counts=np.asarray(counts),
         events=np.asarray(np.bincount(cell, weights=hits)),
-        stated=np.clip(means, starts, ends),  # equal scores have no other mean
+        predicted=np.clip(means, starts, ends),  # equal scores have no other mean
         scores=values,
         multiplicities=rows,
         cell=cell,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,28 +45,31 @@ def miscalibration_bounds(
     labels: object,
     *,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     confidence: float = 0.95,
     n_resamples: int | None = None,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> MiscalibrationBounds:
-    """Say by how much the model is wrong at least, on which side, and where.
+    """Bound from below how wrong some predictions are, in each direction, and show where.
 
     Parameters
     ----------
     probs, labels
-        As in :func:`caltest.test`; probabilities of classes.
+        Predicted probabilities of classes and observed classes, as in :func:`caltest.test`.
     lens
-        Whose probability it is about: "top_label", "class:3", "top:5" or another lens that leaves two
-        classes, or "classwise" for every class at once. Default: class 1 of two classes, the top
-        label of more.
+        Which probability to look at: "top_label", "class:3", "top:5" or another lens that leaves
+        two classes, or "classwise" for every class at once. Default: class 1 of two classes, the
+        top label of more.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     confidence
         Of all bounds together. Default 0.95.
     n_resamples
-        Label draws. Default None: 499, or more where there are many bounds at once: 5 times as many
-        as the level of one of them needs, but beyond 9999 only what it needs. Where that would take
-        hours, it must be given.
+        Number of simulated label sets. Default None: 499, or more if there are many bounds: five
+        times as many as the level of one bound needs, but beyond 9999 only as many as it needs. If
+        that would take hours, you must give the number.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -77,26 +81,29 @@ def miscalibration_bounds(
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, the lens leaves more than two classes, or
-        there are too few draws for the confidence.
+        If the input is not a set of predictions and labels, the lens leaves more than two classes,
+        or there are too few simulated label sets for the confidence.
 
     Notes
     -----
-    *The bounds.* p_i is what the model says, q_i the true probability of the event. ``over`` bounds
-    the largest p_i − q_i over the rows, ``under`` the largest q_i − p_i, from below: the last tolerance
-    ε of a grid before the first one that "scan" does not refute. P(bound > truth) is at most the level
-    of a bound in every finite sample: (1 − confidence)/2, or (1 − confidence)/(2m) through "classwise".
+    *The bounds.* Let p_i be the predicted and q_i the true probability of the event. ``over`` is a
+    lower bound on the largest p_i − q_i of any row, and ``under`` on the largest q_i − p_i. Each
+    is found by testing tolerances of increasing size with "scan": the bound is the last one before
+    the first that is not rejected. The probability that a bound exceeds the truth is at most its
+    level, for any number of rows: (1 − confidence)/2, or (1 − confidence)/(2m) with "classwise".
     Only labels are random: predictions are held fixed, and the truth is that of these rows.
 
-    *Where.* ``pvalue`` of an interval is adjusted for all intervals by Westfall and Young's step-down
-    maxima, and for the number of bounds. ``somewhere_by`` holds for all intervals together, and is
-    never above the bound of the whole; it is about some rows of the interval: a stretch with many
-    predictions that are right, or err the other way, may be right on average. Bounds, p-values and
-    ``somewhere_by`` hold with the confidence each; that all three kinds of statement hold at once is
-    not corrected for. The proofs are in "Many looks" in the documentation.
+    *Where.* ``pvalue`` of a range is adjusted for all ranges by Westfall and Young's step-down
+    maxima, and for the number of bounds. ``somewhere_by`` holds for all ranges together, and never
+    exceeds the overall bound. It is about some rows of the range: a range in which many
+    predictions are right, or wrong in the other direction, may be right on average. Bounds,
+    p-values and ``somewhere_by`` each hold with the given confidence; there is no correction for
+    using all three kinds of statement at once. The proofs are in "Many looks" in the
+    documentation.
 
-    *Cost.* About ten million draws of one label a second on one core where the model is wrong, ten
-    times as many where it is not. Bounds of 1000 classes at once need 40 000 draws each, hours or days.
+    *Cost.* About ten million simulated labels a second on one core if the model is wrong, and ten
+    times as many if it is not. Bounds for 1000 classes at once need 40 000 simulated label sets
+    each, which takes hours or days.
 
     References
     ----------
@@ -115,7 +122,7 @@ def miscalibration_bounds(
     classwise = isinstance(lens, str) and lens == "classwise"
     if not classwise:
         find_lens(lens)
-    whole = sample(probs, labels)
+    whole = sample(probs, labels, class_names=class_names)
     refuse_clusters(whole.rows.clusters, "a bound")
     check_alike(whole.rows, "a bound", "test with caltest.test, whose tolerance= takes weights")
     m = whole.rows.n_classes

@@ -1,4 +1,4 @@
-"""The bounds: frozen, inert."""
+"""The results of bounds: frozen data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """An interval of the score in which the model is wrong.
+    """A range of predictions in which the model is proved wrong.
 
     Attributes
     ----------
@@ -24,10 +24,10 @@ class Place:
         Smallest and largest probability in it.
     rows
         Number of rows.
-    says, share
-        Mean probability, and share of rows in which the event came true.
+    predicted, observed
+        Mean predicted probability, and observed rate of the event.
     somewhere_by
-        Somewhere in it the model is wrong by more than this, not on average: holds for all places
+        Some predictions in it are wrong by more than this, not on average: holds for all places
         together.
     pvalue
         That it is wrong there at all: adjusted for all intervals and bounds.
@@ -38,8 +38,8 @@ class Place:
     low: float
     high: float
     rows: int
-    says: float
-    share: float
+    predicted: float
+    observed: float
     somewhere_by: float
     pvalue: float
     named: bool
@@ -47,12 +47,12 @@ class Place:
 
 @dataclass(frozen=True)
 class SideBound:
-    """What is proved of one side.
+    """What is proved in one direction: predictions too high, or too low.
 
     Attributes
     ----------
     side
-        "over" (claims too much) or "under" (claims too little).
+        "over" (predictions too high) or "under" (too low).
     bound
         The model is wrong by more than this somewhere; 0 if nothing, or no amount, is proved.
     found
@@ -74,14 +74,14 @@ class SideBound:
 class ReliabilityPoints:
     """Reliability in 15 bins of equal width: mean probability, share of events and rows of each."""
 
-    says: tuple[float, ...]
-    share: tuple[float, ...]
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
     rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ViewBounds:
-    """The bounds of one probability.
+    """The bounds for one probability, such as that of one class.
 
     Attributes
     ----------
@@ -109,16 +109,18 @@ class ViewBounds:
 
 @dataclass(frozen=True, repr=False)
 class MiscalibrationBounds(Result):
-    """By how much a model is wrong at least, on which side, and where. All amounts are probabilities.
+    """Lower bounds on a model's largest errors, with the ranges of predictions where they occur.
+
+    All amounts are differences of probabilities.
 
     Attributes
     ----------
     views
-        What is proved of each probability: one, or one for each class.
+        What is proved for each probability: one, or one for each class.
     confidence
-        With which all bounds hold together.
+        Confidence with which all bounds hold together.
     level
-        Chance of one bound to be above its truth.
+        The largest probability with which a single bound exceeds the truth.
     n_samples, n_classes, lens, n_resamples, seed, warnings
         As in :class:`caltest.CalibrationResult`; the lens may be "classwise".
 
@@ -130,7 +132,7 @@ class MiscalibrationBounds(Result):
     >>> found.over, found.under, found.confidence
     (0.146, 0.0, 0.95)
     >>> place = found.views[0].over.places[0]
-    >>> place.rows, round(place.says, 2), round(place.share, 2)
+    >>> place.rows, round(place.predicted, 2), round(place.observed, 2)
     (76, 0.9, 0.61)
     """
 
@@ -146,12 +148,12 @@ class MiscalibrationBounds(Result):
 
     @property
     def over(self) -> float:
-        """Somewhere the model claims more than this too much; 0: not proved."""
+        """Some predictions are more than this too high; 0 if that is not proved."""
         return max(view.over.bound for view in self.views)
 
     @property
     def under(self) -> float:
-        """Somewhere the model claims more than this too little; 0: not proved."""
+        """Some predictions are more than this too low; 0 if that is not proved."""
         return max(view.under.bound for view in self.views)
 
     @arguments()
@@ -161,7 +163,7 @@ class MiscalibrationBounds(Result):
 
     @arguments()
     def table(self) -> pd.DataFrame:
-        """Return a row for each probability and side.
+        """Return a table with a row for each probability and direction.
 
         Returns
         -------
@@ -186,7 +188,7 @@ class MiscalibrationBounds(Result):
 
     @arguments(overlapping=flag)
     def where(self, *, overlapping: bool = False) -> pd.DataFrame:
-        """Return the intervals of the score in which the model is wrong, the most telling first.
+        """Return the ranges of predictions in which the model is wrong, strongest evidence first.
 
         Parameters
         ----------
@@ -203,7 +205,17 @@ class MiscalibrationBounds(Result):
         """
         import pandas as pd
 
-        columns = ["event", "side", "from", "to", "rows", "says", "is", "somewhere_by", "pvalue"]
+        columns = [
+            "event",
+            "side",
+            "from",
+            "to",
+            "rows",
+            "predicted",
+            "observed",
+            "somewhere_by",
+            "pvalue",
+        ]
         found = [
             (
                 visible(view.event),
@@ -211,8 +223,8 @@ class MiscalibrationBounds(Result):
                 p.low,
                 p.high,
                 p.rows,
-                p.says,
-                p.share,
+                p.predicted,
+                p.observed,
                 p.somewhere_by,
                 p.pvalue,
             )

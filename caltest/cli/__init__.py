@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -45,9 +46,14 @@ def main() -> None:
     try:
         app(prog_name="caltest")
     except SystemExit as stop:
-        if stop.code == INTERRUPTED:  # worker threads may still run; their end is not waited for
-            sys.stderr.flush()
-            os._exit(INTERRUPTED)
+        # Threads that work or read ahead may still run: their end is not waited for, and Python's own
+        # end, under which they would abort, is left out.
+        if stop.code in (INTERRUPTED, WRONG_INPUT):
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(stop.code)
         raise
 
 

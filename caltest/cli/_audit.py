@@ -56,6 +56,7 @@ from caltest.cli._output import (
     write,
     write_data,
 )
+from caltest.data.sample import event_called
 from caltest.exceptions import InputError
 
 #: Which format an option writes.
@@ -293,7 +294,7 @@ def _run(
 
     given = {argument: asked[name] for name, argument in _ARGUMENTS.items() if name in asked}
     if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
-        given.setdefault("event", column)
+        given.setdefault("event", event_called(asked.get("label") or "", column))
     try:
         with on_cluster(scheduler):
             audit = auditing.audit(

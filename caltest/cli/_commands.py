@@ -98,19 +98,23 @@ def test(
         float | None,
         option(
             "FLOAT",
-            "The step in which probabilities were stated, 0.05 for 0%, 5%, … 100%; more than two "
-            "classes need a lens of one probability.  [default: what is stated is meant]",
+            "The step to which probabilities were rounded, 0.05 for 0%, 5%, … 100%; more than two "
+            "classes need a lens of one probability.  [default: not rounded]",
         ),
     ] = None,
-    alpha: Annotated[float, default("FLOAT", "Level: reject if the p-value is not above it.")] = 0.05,
-    resamples: Annotated[int, default("INT", "Draws of the null, where it draws.", min=1)] = 999,
+    alpha: Annotated[
+        float, default("FLOAT", "Significance level: the highest p-value that counts as a finding.")
+    ] = 0.05,
+    resamples: Annotated[
+        int, default("INT", "Simulated label sets, where the null needs them.", min=1)
+    ] = 999,
     seed: Seed = None,
     scheduler: Scheduler = None,
     jobs: Jobs = -1,
 ) -> Found:
     """Test whether predictions are calibrated.
 
-    Exit status: 0 not rejected, 1 rejected, 2 wrong input.
+    Exit status: 0 if no miscalibration is found, 1 if it is found, 2 if the input is wrong.
     """
     data = asked.rows_or_file(rounding)
 
@@ -158,8 +162,11 @@ def test(
             )
         check_draws("--resamples", result.n_resamples, alpha, sides)
     rejected = result.rejects(alpha)
-    verdict, status = ("Rejected", REJECTED) if rejected else ("Not rejected", NOT_REJECTED)
-    decision = f"{verdict} at alpha = {alpha} (exit status {status})."
+    error = "miscalibration" if result.claim is None else "error"
+    verdict, status = f"no {error} found", NOT_REJECTED
+    if rejected:
+        verdict, status = f"{error} found", REJECTED
+    decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
         {**asked.source, **result.to_dict(), "alpha": alpha, "rejected": rejected},
         f"{result.summary().rstrip()}\n\n{decision}",
@@ -205,29 +212,29 @@ def estimate_error(
         str,
         default(
             "NAMES",
-            "What competes, separated by commas, see below; all: what learns and suits the data.",
+            "The estimators to compare, separated by commas, see below; all: those that suit the data.",
         ),
     ] = "all",
     pvalue: Annotated[
         str,
         default(
             "NAME",
-            "held_out: of the rows kept apart; pipeline: of all rows, everything re-run for every "
-            "draw, slow; none.",
+            "held_out: from the test rows; pipeline: from all rows, everything repeated for every "
+            "simulated label set (slow); none.",
         ),
     ] = "held_out",
     resamples: Annotated[
         int | None, option("INT", "Draws of labels.  [default: 999, of the pipeline 99]", min=1)
     ] = None,
-    test_size: Annotated[float, default("FLOAT", "Share of the rows kept apart to estimate on.")] = 0.2,
-    folds: Annotated[int, default("INT", "Folds of the others, to fit and tune.")] = 5,
+    test_size: Annotated[float, default("FLOAT", "Share of the rows held out for the estimate.")] = 0.2,
+    folds: Annotated[int, default("INT", "Folds of the other rows, to fit and tune.")] = 5,
     regularization_scaling: Annotated[
         str, default("NAME", "Of the kernel ridge regressions: usual or published.")
     ] = "usual",
     seed: Seed = None,
     jobs: Jobs = -1,
 ) -> Found:
-    """Estimate the squared calibration error, by the estimator of least risk.
+    """Estimate the squared calibration error, by the estimator with the lowest risk.
 
     Exit status: 0, or 2 if the input is wrong.
     """
@@ -263,10 +270,12 @@ def estimate_error(
 def bounds(
     asked: Input,
     lens: LensName = None,
-    confidence: Annotated[float, default("FLOAT", "Of all statements of one kind together.")] = 0.95,
+    confidence: Annotated[
+        float, default("FLOAT", "Confidence for all statements of one kind at once.")
+    ] = 0.95,
     resamples: Annotated[
         int | None,
-        option("INT", "Draws of labels.  [default: 499, or more where there are many bounds]", min=1),
+        option("INT", "Simulated label sets.  [default: 499, more if there are many bounds]", min=1),
     ] = None,
     certificate: Annotated[
         str,
@@ -277,14 +286,15 @@ def bounds(
         ),
     ] = "bins",
     wanted: Annotated[
-        float | None, option("FLOAT", "Say how many rows would certify this, 0.02 for 2 points.")
+        float | None,
+        option("FLOAT", "Report how many rows would certify this distance, 0.02 for 2 points."),
     ] = None,
     seed: Seed = None,
     jobs: Jobs = -1,
 ) -> Found:
-    """Say by how much the model is wrong at least, on which side and where, and by how much at most.
+    """Bound the error of the model: at least how large, in which direction and where, and at most.
 
-    The lens may also be classwise: every class at once, errors at least only. Exit status: 0, or 2 if
+    The lens may also be classwise: every class at once, lower bounds only. Exit status: 0, or 2 if
     the input is wrong.
     """
     choose("certificate", certificate, {"bins": True, "isotonic": True, "none": True})
@@ -339,22 +349,35 @@ def compare(
         typer.Argument(
             parser=file_path,
             metavar="FILES",
-            help="Two files or more, of the same rows in the same order, as for caltest test.",
+            help="Two files or more, of the same rows in the same order; or one, with a column of "
+            "P(class 1) for each model (--columns before,after).",
             show_default=False,
         ),
     ] = None,
     weights: Weights = None,
+    clusters: Clusters = None,
+    sampling_rate: SamplingRate = None,
     statistic: StatisticName = "ckce",
     lens: LensName = None,
     resampling: Annotated[
         str, default("NAME", "How rows are drawn: subsampling or bootstrap.")
     ] = "subsampling",
-    resamples: Annotated[int, default("INT", "How often.", min=2)] = 500,
+    resamples: Annotated[
+        int, default("INT", "Number of subsamples or bootstrap samples.", min=2)
+    ] = 500,
     size: Annotated[
-        int | None, option("INT", "Rows of a subsample.  [default: 500, or half of the rows if less]")
+        int | None,
+        option(
+            "INT",
+            "Rows of a subsample, or clusters.  [default: 500 rows, or about as many in clusters; half "
+            "of all if less]",
+        ),
     ] = None,
     correction: Annotated[
-        str, default("NAME", "For the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none.")
+        str,
+        default(
+            "NAME", "Correction for the number of pairs: holm, bonferroni, hommel, fdr_bh, …, none."
+        ),
     ] = "holm",
     seed: Seed = None,
     jobs: Jobs = -1,
@@ -362,9 +385,9 @@ def compare(
         str | None, option("NAME", "Bundled predictions instead of files: digits, by all models.")
     ] = None,
 ) -> Found:
-    """Rank models by a calibration error, and say how sure the ranking is.
+    """Rank models by a calibration error, and show how certain the ranking is.
 
-    A model is called by its file. Exit status: 0, or 2 if the input is wrong.
+    A model is called by its file, or its column. Exit status: 0, or 2 if the input is wrong.
     """
     sources, models, labels = _models(asked, files or [], example)
 
@@ -379,6 +402,7 @@ def compare(
         n_resamples=resamples,
         size=size,
         correction=None if correction == "none" else correction,
+        sampling_rates=rates_of(sampling_rate),
         rng=seed,
         n_jobs=jobs,
         progress=True,
@@ -396,8 +420,10 @@ def _models(
                 f"both files ({files[0]}, …) and --example ({example or 'empty'}) are given."
             )
         if asked.weights is not None:
+            raise InputError(f"--weights {asked.weights} is for files; the examples have no weights.")
+        if asked.clusters is not None:
             raise InputError(
-                f"--weights {asked.weights} is for files; the rows of an example count alike."
+                f"--clusters {asked.clusters} is for files; the rows of an example are independent."
             )
         if asked.label is not None or asked.columns is not None or asked.group:
             raise InputError("--label and --columns are for files; those of an example are known.")
@@ -408,10 +434,14 @@ def _models(
         choose("example to compare", example, {"digits": True})
         loaded = [load_digits_predictions(model) for model in digits_models()]
         return None, {each.model: Rows(each.probs, each.classes) for each in loaded}, loaded[0].labels
+    if len(files) == 1 and asked.columns and len(asked.columns) > 1:  # one of P(class 1) a model
+        whose = {name: replace(asked, file=files[0], columns=[name]).sample() for name in asked.columns}
+        rows = {name: sample.rows for name, sample in whose.items()}
+        return dict.fromkeys(rows, str(files[0])), rows, next(iter(whose.values())).labels
     if len(files) < 2:
         raise InputError(
-            f"there {'is one file' if files else 'are no files'} to compare; give two or more, "
-            "or --example digits."
+            f"there {'is one file' if files else 'are no files'} to compare; give two or more, or one "
+            "whose --columns are P(class 1) by each model, or --example digits."
         )
     places = [os.path.realpath(path) for path in files]  # of a loop of links, too
     twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]

@@ -32,7 +32,7 @@ class Config:
     path
         The file; None if there is none.
     place
-        File and table, for people; None if there is no file.
+        Name of file and table, for messages; None without a file.
     values
         By the option's name, without its dashes.
     """
@@ -96,7 +96,9 @@ def _read(path: Path) -> dict[str, Any]:
     with named(str(path)), opened(path, "TOML") as file:
         text = file.read(_MOST_BYTES + 1)
         if len(text) > _MOST_BYTES:
-            raise InputError(f"a configuration of more than {_MOST_BYTES} bytes is none; give another.")
+            raise InputError(
+                f"the configuration is larger than {_MOST_BYTES} bytes; give a smaller file."
+            )
         return tomllib.loads(text.decode("utf-8-sig"))
 
 

@@ -98,8 +98,8 @@ File = Annotated[
         parser=file_path,
         metavar="FILE",
         help="CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such "
-        "as 'part-*.parquet'; also behind s3://, gs://, abfs:// and other URLs. A column of "
-        "probabilities a class, and one of labels.",
+        "as 'part-*.parquet'; also s3://, gs://, abfs:// and other URLs. One column of "
+        "probabilities per class, and one of labels.",
         show_default=False,
     ),
 ]
@@ -117,11 +117,11 @@ Columns = Annotated[
 ]
 Group = Annotated[
     list[str] | None,
-    option("COL", "A column of groups, for caltest audit: left out here; once for each column."),
+    option("COL", "A column of groups, for caltest audit; ignored here. Give it once for each column."),
 ]
 Weights = Annotated[
     str | None,
-    option("COL", "The column of weights, what every row counts.  [default: all count alike]"),
+    option("COL", "The column of weights.  [default: all rows have equal weight]"),
 ]
 Clusters = Annotated[
     str | None,
@@ -141,7 +141,9 @@ SamplingRate = Annotated[
 ]
 StatisticName = Annotated[str, default("NAME", "What is computed; see below.", "--statistic")]
 LensName = Annotated[str | None, option("NAME", "A view of the predictions; see below.", "--lens")]
-Seed = Annotated[int | None, option("INT", "Repeats the numbers.  [default: random]", min=0)]
+Seed = Annotated[
+    int | None, option("INT", "Seed that makes the result reproducible.  [default: random]", min=0)
+]
 Jobs = Annotated[int, default("INT", "Cores to use; -1 is all of them.")]
 Scheduler = Annotated[
     str | None,
@@ -154,8 +156,8 @@ Scheduler = Annotated[
 Example = Annotated[
     str | None, option("NAME", "Bundled predictions instead of FILE, for instance digits:naive_bayes.")
 ]
-_AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of prose.")]
-_Plot = Annotated[Path | None, option("FILE", "Draw it too: .png, .pdf or .svg.", "--plot")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+_Plot = Annotated[Path | None, option("FILE", "Also draw the result: .png, .pdf or .svg.", "--plot")]
 
 _FIRST = {
     "file": (File, None),
@@ -191,7 +193,7 @@ def column_names(columns: str | None) -> list[str] | None:
     try:
         rows = list(csv.reader([columns], skipinitialspace=True))
     except csv.Error as error:
-        raise InputError(f"--columns is {columns!r}, which is no list of names: {error}.") from error
+        raise InputError(f"--columns is {columns!r}, which is not a list of names: {error}.") from error
     return [name.strip() for cells in rows for name in cells]
 
 
@@ -250,8 +252,7 @@ class Input:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
-        held = self.example is not None or self.clusters is not None
-        if not held and self.file is not None and files.can_scan(self.file):
+        if self.example is None and self.file is not None and files.can_scan(self.file):
             return self._read("scan"), None
         sample = self.sample() if rounding is None else self._read("read", rounding=rounding)
         return sample.rows, sample.labels
@@ -281,7 +282,7 @@ class Input:
                 raise InputError(f"--columns {given} is for a FILE; those of an example are known.")
             if self.weights is not None:
                 raise InputError(
-                    f"--weights {self.weights} is for a FILE; the rows of an example count alike."
+                    f"--weights {self.weights} is for a FILE; the examples have no weights."
                 )
             if self.clusters is not None:
                 raise InputError(
@@ -322,6 +323,26 @@ class Found:
     status: int | None = None
 
 
+#: Options of rows, hidden where a command does not take them, and what it says of them then.
+_OF_ROWS = {
+    "weights": (
+        "--weights",
+        "all rows have equal weight here; leave it out, or use caltest test, estimate, compare or "
+        "audit, which take weights",
+    ),
+    "clusters": (
+        "--clusters",
+        "no version of this is known to be valid for rows in clusters; keep one row per cluster, or "
+        "use caltest test, estimate, compare or audit, which take clusters",
+    ),
+    "sampling_rate": (
+        "--sampling-rate",
+        "probabilities are those of all rows here; leave it out, or use caltest test, estimate, "
+        "compare or audit, which take rates",
+    ),
+}
+
+
 def command(
     *, plot: bool = False, names: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., Found]], Callable[..., None]]:
@@ -347,13 +368,26 @@ def command(
 
         ahead = [each for each in own if each.name == "files"]
         middle = [each for each in own if each.name not in (*last, "files")]
-        parameters = [*ahead, *shared(first), *middle, *shared(last)]
+        refused = {name: each for name, each in _OF_ROWS.items() if name not in by_name}
+        hidden = [
+            Parameter(
+                name,
+                Parameter.POSITIONAL_OR_KEYWORD,
+                annotation=Annotated[str | None, option("TEXT", "", called, hidden=True)],
+                default=None,
+            )
+            for name, (called, _) in refused.items()
+        ]
+        parameters = [*ahead, *shared(first), *middle, *shared(last), *hidden]
 
         def main(**given: Any) -> None:
             with errors_reported():
                 for name, kind in _KINDS.items():
                     if given.get(name) is not None:
                         kind(f"--{name}", given[name])
+                for name, (called, advice) in refused.items():
+                    if given.get(name) is not None:
+                        raise InputError(f"{called} is not for this command: {advice}.")
                 picture = given.get("plot")
                 check_picture(picture, given.get("file"))
                 asked = Input(

@@ -1,4 +1,4 @@
-"""The door through which the commands speak: standard output, standard error, files, the exit status.
+"""What commands write: standard output, standard error, files, the exit status.
 
 Text for people is made of visible characters and gives no command to what reads it. Data for programs
 is UTF-8, whatever the terminal's encoding. A reader that leaves, or a disk that is full, is no result:
@@ -277,8 +277,8 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
     if path.is_symlink() and path.is_file() and not _is_ours(path):
         raise InputError(
-            f"{name}, a link to {resolved(path)}, which is no older one; give that file itself, if it "
-            "may be replaced."
+            f"{name}, a link to {resolved(path)}, which caltest did not write; name that file itself "
+            "if it may be replaced."
         )
     check_file(path)
 
@@ -304,7 +304,7 @@ def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return
-    if path.suffix.lower() not in _PICTURES:  # of what is no plain file too: it names the format
+    if path.suffix.lower() not in _PICTURES:  # of what is not a regular file too: it names the format
         *some, last = _PICTURES
         raise InputError(
             f"--plot is {path}; give a file name that ends in {', '.join(some)} or {last}."

@@ -46,23 +46,24 @@ def power(
         list[int] | None, option("INT", "Rows of a data set; give it once for each size.", "--n")
     ] = None,
     sample_size: Annotated[
-        bool, typer.Option("--sample-size", help="Find how many rows the wanted power takes.")
+        bool, typer.Option("--sample-size", help="Find how many rows the wanted power needs.")
     ] = False,
     temperature: Annotated[
         float | None,
-        option(
-            "FLOAT", "Assume logits divided by this: over-confident below 1, under-confident above."
-        ),
+        option("FLOAT", "Assume logits divided by this: overconfident below 1, underconfident above."),
     ] = None,
     bias: Annotated[
-        float | None, option("FLOAT", "Assume the log-odds of --target stated so much too high.")
+        float | None, option("FLOAT", "Assume that the log-odds of --target are this much too high.")
     ] = None,
     target: Annotated[
         str | None, option("CLASS", "The class of --bias.  [default: class 1 of two]")
     ] = None,
     overconfidence: Annotated[
         float | None,
-        option("FLOAT", "Assume the top class stated too surely by this, 0.05 for 5 points."),
+        option(
+            "FLOAT",
+            "Assume that the confidence in the top class is this much too high, 0.05 for 5 points.",
+        ),
     ] = None,
     recalibration: Annotated[
         str | None,
@@ -121,7 +122,7 @@ def power(
     ] = False,
     datasets: Annotated[
         int,
-        default("INT", "Data sets a size; with --sample-size, near the answer."),
+        default("INT", "Simulated data sets per size; with --sample-size, near the answer."),
     ] = 400,
     resamples: Annotated[
         int | None,
@@ -130,7 +131,7 @@ def power(
     seed: Seed = None,
     jobs: Jobs = -1,
 ) -> Found:
-    """Simulate how often a test finds an error, or find how many rows it takes.
+    """Simulate how often a test finds an error, or find how many rows it needs.
 
     FILE is a pilot set: its predictions are drawn with replacement, and labels as if the model were
     wrong in the way that is assumed. Exit status: 0, or 2 if the input is wrong.
@@ -186,7 +187,7 @@ def _check_question(
         )
     if not sample_size and not n:
         raise InputError(
-            "no number of rows is given: give --n 1000, or --sample-size to find how many it takes."
+            "no number of rows is given: give --n 1000, or --sample-size to find how many are needed."
         )
     if not sample_size and search:
         name, value = next(iter(search.items()))
@@ -230,7 +231,9 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
     for name, value in assumed.items():
         if value is not None and value is not False and name not in allowed:
             given = f"--{name}" if value is True else f"--{name} {value}"
-            raise InputError(f"{given} does not go with --simulate {simulate}; leave one of them out.")
+            raise InputError(
+                f"{given} cannot be combined with --simulate {simulate}; leave one of them out."
+            )
     if needed and assumed[needed] is None:
         raise InputError(f"--simulate {simulate} needs its error; give --{needed} too.")
 

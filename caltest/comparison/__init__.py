@@ -1,4 +1,4 @@
-"""Which of several models is calibrated best, and how sure is that?"""
+"""Compare models: which is best calibrated, and how certain is that?"""
 
 from caltest.comparison.ranking import compare
 from caltest.comparison.result import Comparison

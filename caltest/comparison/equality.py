@@ -1,11 +1,14 @@
-"""Standard errors of statistics, and tests of equal error of two models."""
+"""Standard errors of statistics, and tests of equal error of two models.
+
+What is drawn again are rows or, where these depend on each other, whole clusters of rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -18,8 +21,10 @@ from caltest._parallel import ALONE, Workers
 from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
 from caltest._visible import quoted
-from caltest.data import Sample
+from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
+from caltest.forms import Clusters, Form, HasSigns, Signed
+from caltest.forms.base import Labels
 from caltest.pvalues import SMALLEST, TIE_TOLERANCE
 from caltest.statistics import Statistic
 
@@ -31,7 +36,8 @@ Places: TypeAlias = NDArray[np.intp]
 
 _RANGE = "give from 2 to 100,000"
 N_RESAMPLES = Whole(2, 100_000, _RANGE, _RANGE)
-_LARGEST_DEFAULT = 500  # the source's
+_LARGEST_DEFAULT = 500  # rows, the source's
+_FEWEST_DEFAULT = 20  # clusters, however many rows they have
 _BATCH = 8  # resamples a task
 
 
@@ -40,8 +46,9 @@ class ModelStatistic(NamedTuple):
 
     ``measure`` has the options that are rules fitted on all rows; ``view`` is what the lens shows;
     ``drawn`` are values on all rows for labels drawn from every model's predictions, (K, draws);
-    ``gram`` is h_ij of a U-statistic of degree two, else None; ``resolution`` says how far two
-    evaluations of one value may differ, by rounding.
+    ``bias`` is the mean of the value (of its size, if it has a sign) if the model is calibrated;
+    ``gram`` is h_ij of a U-statistic of degree two, of rows or of clusters, else None; ``resolution``
+    says how far two evaluations of one value may differ, by rounding.
     """
 
     name: str
@@ -49,39 +56,99 @@ class ModelStatistic(NamedTuple):
     view: Sample
     value: float
     drawn: Array
+    bias: float
     gram: Tile | None
     resolution: float
 
 
-@dataclass(frozen=True)
+def clusters_of(rows: Rows) -> Clusters | None:
+    """Return which rows belong together, numbered 0..G−1; None if all are independent."""
+    if rows.clusters is None:
+        return None
+    here, codes = np.unique(rows.clusters, return_inverse=True)
+    return Clusters(codes, len(here), rows.weights)
+
+
+def signed_of(form: Form, labels: Labels, rows: Rows) -> Signed | None:
+    """Return a statistic of rows in clusters as one of signs, of which ones were observed; else None.
+
+    Means over pairs of rows are then over pairs of different clusters.
+    """
+    clusters = clusters_of(rows)
+    if clusters is None or not isinstance(form, HasSigns):
+        return None
+    return form.signed(labels, clusters)
+
+
+def value_of(form: Form, signed: Signed | None, labels: Labels, workers: Workers) -> float:
+    """Return a statistic's value."""
+    if signed is None:
+        return form.value(labels, workers)
+    return signed.value(np.ones(len(signed.squares), dtype=np.int8))
+
+
+@dataclass(frozen=True, eq=False)
 class Resampling:
-    """How rows are drawn: resample b of ``size`` rows from the seed's stream number b."""
+    """How rows, or clusters, are drawn: resample b of ``size`` from the seed's stream number b."""
 
     kind: Kind
     size: int
     n_resamples: int
     seed: int
+    clusters: Clusters | None = None
 
     @classmethod
-    def checked(cls, kind: Kind, size: int | None, n_resamples: int, n: int, seed: int) -> Resampling:
-        """Fill in the default size, or raise if the options do not fit n rows."""
+    def checked(
+        cls,
+        kind: Kind,
+        size: int | None,
+        n_resamples: int,
+        n: int,
+        seed: int,
+        clusters: Clusters | None = None,
+    ) -> Resampling:
+        """Fill in the default size, or raise if the options do not fit n rows, or their clusters."""
         choose("resampling", kind, {"subsampling": True, "bootstrap": True})
         resamples = int(n_resamples)
+        count, what = (n, "rows") if clusters is None else (clusters.count, "clusters")
         if kind == "bootstrap":
             if size is not None:
-                raise InputError("size is for subsampling, a bootstrap draws all rows; leave it out.")
-            return cls(kind, n, resamples, seed)
-        rows = min(_LARGEST_DEFAULT, n // 2) if size is None else positive_integer("size", size)
-        if not 2 <= rows < n:
-            raise InputError(f"size is {size}; of {n} rows, a subsample has from 2 to {n - 1}.")
-        return cls(kind, rows, resamples, seed)
+                raise InputError(
+                    f"size is for subsampling, a bootstrap draws all {what}; leave it out."
+                )
+            return cls(kind, count, resamples, seed, clusters)
+        usual = _LARGEST_DEFAULT
+        if clusters is not None:  # about as many rows
+            usual = max(_FEWEST_DEFAULT, -(-_LARGEST_DEFAULT * count // n))
+        drawn = min(usual, count // 2) if size is None else positive_integer("size", size)
+        if not 2 <= drawn < count:
+            raise InputError(
+                f"size is {size}; of {count} {what}, a subsample has from 2 to {count - 1}."
+            )
+        return cls(kind, drawn, resamples, seed, clusters)
 
     def draw(self, number: int, n: int) -> Places:
         """Return the rows of one resample, in increasing order."""
         stream = generator(self.seed, number)
+        if self.clusters is None:
+            return self._drawn(stream, n)
+        drawn = self._drawn(stream, self.clusters.count)
+        while drawn[0] == drawn[-1]:  # nothing is known of one cluster alone
+            drawn = self._drawn(stream, self.clusters.count)
+        return np.sort(np.concatenate([self._members[cluster] for cluster in drawn]))
+
+    def _drawn(self, stream: np.random.Generator, count: int) -> Places:
         if self.kind == "bootstrap":
-            return np.sort(stream.integers(n, size=n))
-        return np.sort(stream.choice(n, size=self.size, replace=False, shuffle=False))
+            return np.sort(stream.integers(count, size=count))
+        return np.sort(stream.choice(count, size=self.size, replace=False, shuffle=False))
+
+    @cached_property
+    def _members(self) -> list[Places]:
+        """The rows of every cluster."""
+        assert self.clusters is not None
+        codes = self.clusters.codes
+        ends = np.cumsum(np.bincount(codes))[:-1]
+        return np.split(np.argsort(codes, kind="stable"), ends)
 
     def values(self, candidates: Sequence[ModelStatistic], workers: Workers) -> Array:
         """Return the statistic of every model in every resample, (B, K)."""
@@ -90,7 +157,7 @@ class Resampling:
         return np.concatenate(list(workers.map(partial(_evaluate, self, sent), tasks, "resamples")))
 
     def standard_errors(self, values: Array, n: int, growth: float) -> StandardErrors:
-        """Estimate standard errors on n rows from values in resamples, (B, K).
+        """Estimate standard errors on n rows, or clusters, from values in resamples, (B, K).
 
         The variance of a mean of b rows drawn without replacement from n is (1 − b/n) σ²/b, and σ²/n
         is wanted. A statistic that grows as n to the power a is (n/b)ᵃ larger on all rows.
@@ -113,11 +180,14 @@ def _spread(columns: Array) -> Array:
 
 def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int, stop: int) -> Array:
     found, kind = [], "subsample" if plan.kind == "subsampling" else "bootstrap sample"
+    what = "rows" if plan.clusters is None else "clusters"
     for number in range(start, stop):
         rows = plan.draw(number, len(candidates[0].view.labels))
         for name, measure, view, *_ in candidates:
-            with about_model(name, f"on a {kind} of {plan.size} rows, "):
-                value = measure.given(view.rows.take(rows)).value(view.labels[rows], ALONE)
+            with about_model(name, f"on a {kind} of {plan.size} {what}, "):
+                some = view.rows.take(rows)
+                form, labels = measure.given(some), view.labels[rows]
+                value = value_of(form, signed_of(form, labels, some), labels, ALONE)
                 found.append(checked_value(measure, value))
     return np.reshape(found, (stop - start, len(candidates)))
 
@@ -127,7 +197,7 @@ def checked_value(measure: Statistic, value: float) -> float:
     if np.isnan(value):
         raise InputError(f"the statistic {measure.name!r} is not a number.")
     if value == -np.inf:
-        raise InputError(f"the statistic {measure.name!r} is −∞, which is no size of an error.")
+        raise InputError(f"the statistic {measure.name!r} is −∞, which is not a size of an error.")
     return value
 
 
@@ -212,6 +282,24 @@ def standard_errors(tiles: Sequence[Tile], n: int, workers: Workers = ALONE) -> 
     return StandardErrors(values, differences, sums)
 
 
+def gram_of_clusters(tile: Tile, clusters: Clusters, value: float) -> Tile:
+    """Return h (G, G) of a mean over pairs of rows in different clusters, by pairs of clusters.
+
+    The mean is Σ H_gh / Σ n_g n_h, a ratio if clusters differ in size; its error is that of the mean
+    of H_gh − value · n_g n_h, in units of the mean n_g n_h.
+    """
+    sizes = np.bincount(clusters.codes).astype(np.float64)
+    pairs = float(sizes.sum()) ** 2 - float(sizes @ sizes)
+    found = clusters.pairs(tile)
+    found -= value * sizes[:, None] * sizes
+    found *= clusters.count * (clusters.count - 1.0) / pairs
+    return partial(_part_of, found)
+
+
+def _part_of(matrix: Array, rows: slice, columns: slice) -> Array:
+    return matrix[rows, columns].copy()
+
+
 def _off_diagonal(tile: Tile, rows: slice, columns: slice) -> Array:
     block = tile(rows, columns)
     if rows == columns:
@@ -246,6 +334,11 @@ def _error(row_sums: Array, squares: float) -> float:
 # not happen. A standard error is therefore at least what it would be if model i were calibrated, and
 # if model j were. Rows of predictions that are rare, and absent, leave no trace that could be allowed
 # for: where the errors are equal only because of them, no test of the rows can know.
+#
+# Of rows in clusters, standard errors are those of sums over clusters, which may depend inside in any
+# way. Labels drawn row by row bound them from below as before. What a biased statistic is on average if
+# the model is calibrated is its mean over the signs of clusters: that has the dependence in it, and
+# where the model is wrong it is larger rather than smaller.
 
 #: Draws of labels from the predictions of each model.
 LABEL_DRAWS = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, child_seed, seed_of
+from caltest._sampling import Rng, SignSampler, child_seed, seed_of
 from caltest._tiles import Array
 from caltest._visible import as_text, quoted
 from caltest.comparison.equality import (
@@ -24,17 +25,20 @@ from caltest.comparison.equality import (
     StandardErrors,
     about_model,
     checked_value,
+    clusters_of,
     equality,
+    gram_of_clusters,
     orders,
+    signed_of,
     standard_errors,
+    value_of,
 )
 from caltest.comparison.result import Comparison
-from caltest.data import Sample, check_index, sample, without_zeros
-from caltest.data.clusters import refuse_clusters
+from caltest.data import Rows, Sample, check_index, sample, without_zeros
 from caltest.data.containers import listed
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
-from caltest.forms import HasGram
+from caltest.forms import Clusters, HasGram, HasSigns, check_bins
 from caltest.lenses import Labels, Lens, find_lens, lens_of
 from caltest.named import StatisticLike, find_statistic
 from caltest.predictive import recognised
@@ -49,7 +53,7 @@ def wholes_of(
     labels: object,
     lens: str | Lens | None,
     default: str | None,
-    weights: object = None,
+    counting: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):
@@ -58,10 +62,10 @@ def wholes_of(
             "{'a': probs_a, 'b': probs_b}."
         )
     if not models:
-        raise InputError("there are no models; give two different ones at least.")
+        raise InputError("there are no models; give at least two.")
     names = {as_text(name) for name in models} - {None}
     if len(models) < 2 or len(names) < len(models):
-        raise InputError(f"models has the names {listed(models)}; give two different ones at least.")
+        raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
     find_lens(lens)  # a wrong name is no model's fault
     given = {str(key): probs for key, probs in models.items()}
     wholes: dict[str, Sample] = {}
@@ -69,13 +73,14 @@ def wholes_of(
         with about_model(name):
             if recognised(probs) is not None:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
-            whole = sample(probs, labels, weights=weights)
-            refuse_clusters(whole.rows.clusters, "a comparison")
-            wholes[name], _ = without_zeros(whole)
+            wholes[name], _ = without_zeros(sample(probs, labels, **counting))
     (reference, first), *others = wholes.items()
-    if len(first.labels) < FEWEST_ROWS:
+    clusters = clusters_of(first.rows)
+    units = (len(first.labels), "rows") if clusters is None else (clusters.count, "clusters")
+    if units[0] < FEWEST_ROWS:
+        that_count = " that count" if first.rows.weights is not None else ""
         raise InputError(
-            f"there are {len(first.labels)} rows; a comparison needs {FEWEST_ROWS} at least."
+            f"there are {units[0]} {units[1]}{that_count}; a comparison needs {FEWEST_ROWS} at least."
         )
     for name, other in others:
         check_index(given[reference], given[name], reference, name)
@@ -85,6 +90,13 @@ def wholes_of(
             raise InputError(
                 f"models {quoted(reference)} and {quoted(name)} have different weights of rows; give "
                 "the same rows, counted alike."
+            )
+        each = (other.rows.clusters, first.rows.clusters)
+        codes = [np.arange(len(first.labels)) if one is None else one for one in each]
+        if not np.array_equal(codes[0], codes[1]):
+            raise InputError(
+                f"models {quoted(reference)} and {quoted(name)} have different clusters of rows; give "
+                "the same rows, in the same clusters."
             )
         wholes[name] = aligned(reference, first, name, other)
         differ = first.labels != wholes[name].labels
@@ -133,49 +145,67 @@ def compare(
     statistic: StatisticLike = "ckce",
     *,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     resampling: Kind = "subsampling",
     n_resamples: int = 500,
     size: int | None = None,
     confidence: float = 0.95,
     correction: str | None = "holm",
     weights: object = None,
+    clusters: object = None,
+    sampling_rates: Mapping[Any, float] | None = None,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Comparison:
-    """Rank models by a calibration error, and say how sure the ranking is.
+    """Rank models by calibration error, test their differences, and show how stable the ranking is.
 
     Parameters
     ----------
     models
-        At least two predictions of the same n ≥ 4 rows by name; each (n, m), or (n,) probabilities of
-        class 1, of any kind that :func:`caltest.test` takes.
+        At least two models' predictions of the same n ≥ 4 rows, by name; each (n, m), or (n,)
+        probabilities of class 1, in any form that :func:`caltest.test` takes.
     labels
-        (n,) as in :func:`caltest.test`, one for all models.
+        Observed classes, (n,), as in :func:`caltest.test`; the same for all models.
     statistic
-        As in :func:`caltest.test`. Default "ckce", which was made for comparison: it hangs less than
-        others on how a model's predictions are distributed. A function must depend on its two
-        arguments alone, and estimate a number that does not grow with n.
+        As in :func:`caltest.test`. Default "ckce", which was made for comparisons: it depends less
+        than others on how a model's predictions are distributed. A function must depend on its two
+        arguments alone, and must estimate a number that does not grow with n.
     lens
         As in :func:`caltest.test`. Default: the statistic's own.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     resampling
-        "subsampling" (default): rows drawn without replacement. "bootstrap": n rows with replacement;
-        its duplicated rows bias kernel statistics upward (they pair with themselves) and binned ones
-        too (their errors repeat), which can change a ranking.
+        "subsampling" (default): rows are drawn without replacement. "bootstrap": n rows are drawn
+        with replacement. Repeated rows then bias kernel statistics upward (they pair with
+        themselves), and binned ones too (their errors repeat), which can change the ranking. If
+        rows are in clusters, whole clusters are drawn.
     n_resamples
-        Default 500: a share is known to ± 0.04 at worst, and CKCE of five models on 500 rows takes
-        half a minute on two cores. The same rows are drawn for all models.
+        Default 500: a share is then known to ±0.04 at worst, and the CKCE of five models on 500
+        rows takes half a minute on two cores. The same rows are drawn for all models.
     size
-        Rows of a subsample, below n. Default min(500, n // 2): 500 as in the source; at most half, so
-        that subsamples differ.
+        Rows per subsample, fewer than n. Default min(500, n // 2): 500 as in the source, and at
+        most half, so that subsamples differ. With clusters, the number of clusters per subsample;
+        by default as many as hold about 500 rows, at least 20 and at most half of them.
     confidence
-        Of all intervals, and 1 − confidence is the level of the summary. Default 0.95.
+        Of all intervals; 1 − confidence is also the level used in the summary. Default 0.95.
     correction
-        For the number of pairs: a name of ``caltest.pvalues.CORRECTIONS``, or None. Default
-        "holm": valid however the tests depend on each other.
+        How p-values are adjusted for the number of pairs: a name in
+        ``caltest.pvalues.CORRECTIONS``, or None. Default "holm": valid whatever the dependence
+        between the tests.
     weights
-        What every row counts, as in :func:`caltest.test`; subsamples draw rows with their weights, and
-        standard errors come from these. Default None: all rows count alike.
+        How much each row counts, as in :func:`caltest.test`. Subsamples draw rows together with
+        their weights, and standard errors come from the subsamples. Default None: all rows have
+        equal weight.
+    clusters
+        Which rows belong together, (n,), as in :func:`caltest.test`: rows with the same entry may
+        depend on each other in any way. At least four clusters are needed. Default None: rows are
+        independent. See Notes.
+    sampling_rates
+        If rows were sampled by their label: for each class, the share of its rows that was kept,
+        as in :func:`caltest.test`. Every model's predictions are transformed to what they mean
+        among the rows kept, and models are compared there. Default None: rows were not sampled by
+        label.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -187,21 +217,28 @@ def compare(
     Raises
     ------
     InputError
-        If a model is no set of predictions of these rows (the message names it), or an option cannot
-        be used.
+        If one of the models is not a set of predictions of these rows (the message names it), or
+        an option cannot be used.
 
     Notes
     -----
-    *Ranking*: by the value on all rows, its bias included. Statistics with a sign ("ecd", "citl",
-    "esce", …) rank by their size. Options that are rules (a bandwidth, CKCE's λ and method) are fitted
-    to each model's predictions once, on all rows, and kept in the resamples. Bins are made anew.
+    *Ranking.* Models are ranked by the value on all rows, bias included. Statistics with a sign
+    ("ecd", "citl", "esce", …) are ranked by their absolute value. Options that are rules (a
+    bandwidth, the λ and method of the CKCE) are fitted to each model's predictions once, on all
+    rows, and kept in the resamples; bins are made anew.
 
-    *p-values and intervals* are approximate, by t. A difference counts only as far as it exceeds what
-    the statistic is on average for calibrated models of these predictions (``if_calibrated``); for one
-    without bias take "jkce" or "skce_uq". "Many looks" in the documentation says how standard errors
-    are found.
+    *p-values and intervals* are approximate, and use Student's t. A difference counts only as far
+    as it exceeds the possible bias of the larger value: what the statistic is on average for a
+    calibrated model with these predictions (``if_calibrated``). "jkce" and "skce_uq" have no such
+    bias. "Many looks" in the documentation explains the standard errors.
 
-    *Proportions* say how often the ranking holds on so many rows drawn from these; their Wilson
+    *Clusters.* Means over pairs of rows are taken over pairs from different clusters, and standard
+    errors are those of sums over clusters. The bias of a statistic for a calibrated model is found
+    from random signs of clusters, as in :class:`caltest.nulls.ClusterSigns`. All this is
+    approximate, and right as the number of clusters grows. "cox", "mcb_brier", "mcb_log" and your
+    own functions cannot be used with clusters.
+
+    *Proportions* show how often the ranking holds in resamples of the given size; their Wilson
     intervals account for the number of resamples only.
 
     References
@@ -228,10 +265,15 @@ def compare(
             "its error on all rows; compare by a calibration error such as 'ckce' or 'ece'."
         )
     check_correction(correction)
-    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, weights)
-    effective = next(iter(wholes.values())).rows.effective
-    n = len(next(iter(wholes.values())).labels)
-    plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng))
+    counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
+    counting["class_names"] = class_names
+    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting)
+    rows = next(iter(wholes.values())).rows
+    n, together = rows.n_samples, clusters_of(rows)
+    units, effective = (
+        (n, rows.effective) if together is None else (together.count, _effective(rows, together))
+    )
+    plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng), together)
     workers = Workers(n_jobs, progress)
     with single_threaded_blas():
         label_seed = child_seed(plan.seed, 0, 0)  # apart from those of the resamples
@@ -239,15 +281,15 @@ def compare(
             [each.rows.sampler(label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
         )
         candidates = [
-            _candidate(name, measure, whole, found_lens, labels_drawn, workers)
-            for name, whole in wholes.items()
+            _candidate(name, number, measure, whole, found_lens, labels_drawn, label_seed, workers)
+            for number, (name, whole) in enumerate(wholes.items())
         ]
         drawn = plan.values(candidates, workers)
         tiles = [each.gram for each in candidates if each.gram is not None]
         if tiles:
-            errors = standard_errors(tiles, n, workers)
+            errors = standard_errors(tiles, units, workers)
         else:
-            errors = plan.standard_errors(drawn, n, measure.growth)
+            errors = plan.standard_errors(drawn, units, measure.growth)
             finite = np.isfinite([each.value for each in candidates])
             both = finite[:, None] & finite
             errors = StandardErrors(
@@ -255,7 +297,7 @@ def compare(
                 np.where(both, errors.differences, np.inf),
                 np.where(both, errors.sums, np.inf),
             )
-    signed = measure.alternatives[0] == "two-sided"
+    signed = _has_sign(measure)
     values = np.array([each.value for each in candidates])
     keys = np.abs(values) if signed else values
     resolution = max(each.resolution for each in candidates)
@@ -263,9 +305,7 @@ def compare(
     # Degrees of freedom of the errors: the variance of a variance is 2/(n − 1) times its square if what
     # varies is normal; that of the resamples adds to it.
     degrees = 1.0 / (1.0 / max(effective - 1.0, 1.0) + (0.0 if tiles else 1.0 / (plan.n_resamples - 1)))
-    # The mean size of each model if it is calibrated; U-statistics have no bias.
-    own = [np.zeros(1) if each.gram else each.drawn[number] for number, each in enumerate(candidates)]
-    biases = np.array([np.mean(np.abs(each) if signed else each) for each in own])
+    biases = np.array([each.bias for each in candidates])
     differences, difference_errors, pvalues = equality(
         candidates, biases, errors, degrees, signed, resolution
     )
@@ -301,16 +341,30 @@ def compare(
         n_resamples=plan.n_resamples,
         size=plan.size,
         seed=plan.seed,
-        warnings=_notes(candidates, n, differences, difference_errors),
+        warnings=_notes(candidates, units, differences, difference_errors),
+        n_clusters=None if together is None else together.count,
+        sampling_rates=None if sampling_rates is None else dict(sampling_rates),
     )
+
+
+def _has_sign(measure: Statistic) -> bool:
+    return measure.alternatives[0] == "two-sided"
+
+
+def _effective(rows: Rows, clusters: Clusters) -> float:
+    """Return the effective number of clusters, (Σ n_g)²/Σ n_g² of their rows as these count."""
+    sizes = np.bincount(clusters.codes, rows.weights).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes @ sizes))
 
 
 def _candidate(
     name: str,
+    number: int,
     measure: Statistic,
     whole: Sample,
     lens: Lens | None,
     labels_drawn: Labels,
+    seed: int,
     workers: Workers,
 ) -> ModelStatistic:
     """See a model through the lens, and compute its value: of the labels, and of all those drawn."""
@@ -321,44 +375,61 @@ def _candidate(
                 "groups belong to fixed rows, which a comparison draws anew; leave them out."
             )
         fitted = measure.fitted(view.rows)
-        form = fitted.given(view.rows)
-        value = checked_value(fitted, form.value(view.labels, workers))
+        form, clusters = fitted.given(view.rows), clusters_of(view.rows)
+        if clusters is not None and not isinstance(form, HasSigns):
+            raise InputError(
+                f"no form of {measure.name!r} is known that is valid for rows in clusters; compare by "
+                "another statistic (any but 'cox', 'mcb_brier', 'mcb_log' and functions of your own), "
+                "or keep one row per cluster."
+            )
+        signed = signed_of(form, view.labels, view.rows)
+        if signed is not None:
+            check_bins([measure.name], [signed])
+        value = checked_value(fitted, value_of(form, signed, view.labels, workers))
         seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
-    gram = form.gram(view.labels) if isinstance(form, HasGram) else None
-    return ModelStatistic(name, fitted, view, value, drawn, gram, form.resolution)
+        gram = form.gram(view.labels) if isinstance(form, HasGram) else None
+        if clusters is not None and gram is not None:
+            gram = gram_of_clusters(gram, clusters, value)
+        own = drawn[number]
+        if gram is not None:  # U-statistics have no bias
+            own = np.zeros(1)
+        elif clusters is not None and signed is not None:
+            own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
+    bias = max(float(np.mean(np.abs(own) if _has_sign(measure) else own)), 0.0)  # below 0 by chance
+    return ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution)
 
 
 def _notes(
-    candidates: Sequence[ModelStatistic], n: int, differences: Array, errors: Array
+    candidates: Sequence[ModelStatistic], units: int, differences: Array, errors: Array
 ) -> tuple[str, ...]:
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}
     rows = candidates[0].view.rows
     if rows.weights is not None:
-        effective = f"effective n = {rows.effective:,.0f} of {n:,}"
+        effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
         notes[f"Rows have weights: {effective}."] = [each.name for each in candidates]
     for each in candidates:
         own = [*each.view.rows.notes, *each.measure.notes]
         if not np.isfinite(each.value):
             own.append(
-                "The value is infinite, as it is where a label came true that was called impossible. "
+                "The value is infinite, as it is where a label of probability 0 was observed. "
                 "Its standard error is unknown, and it is not tested against the others."
             )
         for note in own:
             notes.setdefault(note, []).append(each.name)
-    everyone = len(candidates)
+    everyone, what = len(candidates), "rows" if rows.clusters is None else "clusters"
     found = [
         note if len(names) == everyone else f"{', '.join(names)}: {note}"
         for note, names in notes.items()
     ]
-    if n < _FEW_ROWS:
+    if units < _FEW_ROWS:
         found.append(
-            f"{n} rows are few: p-values of a comparison are approximate and cautious, and only large "
-            "differences are found."
+            f"{units} {what} are few: p-values of a comparison are approximate and cautious, and only "
+            "large differences are found."
         )
     for i, j in combinations(range(everyone), 2):
         if differences[i, j] != 0.0 and errors[i, j] == 0.0:
             pair = f"{candidates[i].name} and {candidates[j].name}"
-            found.append(f"{pair} differ without any variation over the rows: that cannot be tested.")
+            found.append(f"{pair} differ without any variation over the {what}: that cannot be tested.")
     return tuple(found)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """Models ranked by a calibration error. Arrays are in the order of ``names``, and read-only.
+    """Models ranked by calibration error, with intervals, p-values, and how stable the ranking is.
+
+    Arrays are read-only, in the order of ``names``.
 
     Attributes
     ----------
@@ -30,12 +32,13 @@ class Comparison(Result):
         The statistic on all rows, (K,).
     if_calibrated
         What ``values`` (their size, if signed) would be on average if each model were calibrated, (K,):
-        the bias. 0 for "skce_uq" and "jkce", else from 200 draws of labels.
+        the bias. 0 for "skce_uq" and "jkce", else from 200 draws of labels or, of rows in clusters, of
+        signs of these.
     standard_errors
         Of the values, (K,); infinite where unknown.
     intervals
-        values ± t · standard_errors, (K, 2): for each model alone, t with n − 1 degrees of freedom and
-        fewer where standard errors come from few resamples.
+        values ± t · standard_errors, (K, 2): for each model alone, t with n − 1 degrees of freedom (of
+        rows, or effective clusters), fewer where standard errors come from few resamples.
     first_proportions, first_intervals
         Share of resamples in which the model's error is the smallest, ties shared, (K,), and its
         Wilson interval, (K, 2).
@@ -43,7 +46,7 @@ class Comparison(Result):
         [i, j]: share of resamples in which model i has a smaller error than model j, ties counted
         half, (K, K), and its Wilson interval, (K, K, 2).
     order_proportion, order_interval
-        Share of resamples in which no two models are the other way round than in ``ranking``, and its
+        Share of resamples that rank all models exactly as ``ranking`` does (ties allowed), and its
         Wilson interval.
     differences
         [i, j]: error of model i less that of model j, on all rows, (K, K).
@@ -51,8 +54,9 @@ class Comparison(Result):
         Their standard errors, (K, K), at least what they would be if one of the models were calibrated.
         Of values with different signs it is that of their sum.
     pvalues, adjusted_pvalues
-        Of the hypothesis that both errors are equal in size, without a sign up to the difference of
-        ``if_calibrated``; two-sided, (K, K); adjusted for the K(K − 1)/2 pairs. Never 0.
+        Two-sided p-values, (K, K), of the hypothesis that both errors are equal in size; for a
+        statistic without a sign, equal up to the bias ``if_calibrated``. ``adjusted_pvalues`` are
+        adjusted for the K(K − 1)/2 pairs. Never 0.
     statistic
         Registered name of the statistic, or the name of the function.
     measures
@@ -68,9 +72,14 @@ class Comparison(Result):
     parameters
         Options in force for every model, by its name: a fitted bandwidth for instance.
     resampling, size
-        How rows were drawn, and how many at a time.
+        How rows were drawn, or clusters, and how many at a time.
     n_samples, n_classes, lens, n_resamples, seed, warnings
         As in :class:`caltest.CalibrationResult`.
+    n_clusters
+        Number of clusters, if whole clusters are drawn; None where rows are independent.
+    sampling_rates
+        By class, the share of its rows that was kept, if rows were sampled by their label; errors
+        are then those among the rows kept. Else None.
 
     Examples
     --------
@@ -115,6 +124,8 @@ class Comparison(Result):
     size: int
     seed: int
     warnings: tuple[str, ...] = ()
+    n_clusters: int | None = None
+    sampling_rates: dict[Any, float] | None = None
 
     @property
     def order(self) -> list[int]:

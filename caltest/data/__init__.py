@@ -1,18 +1,18 @@
-"""Predictions, and the labels that came true: the only validation in the package."""
+"""Predictions and observed labels: where all input is read and checked."""
 
 from caltest.data.counting import Extent
-from caltest.data.hashing import GLIMPSED, glimpse
+from caltest.data.hashing import SUBSAMPLED, subsample
 from caltest.data.labels import impossible_labels, impossible_rows
 from caltest.data.rows import Rows, Sample, merged_notes, without_zeros
 from caltest.data.sample import check_index, named_sample, predictions, sample
 
 __all__ = [
-    "GLIMPSED",
+    "SUBSAMPLED",
     "Rows",
     "Sample",
     "Extent",
     "check_index",
-    "glimpse",
+    "subsample",
     "impossible_labels",
     "impossible_rows",
     "merged_notes",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -12,6 +13,92 @@ from numpy.typing import NDArray
 from caltest._visible import quoted
 from caltest.data.containers import native_of
 from caltest.exceptions import InputError
+
+
+@dataclass(eq=False)
+class Clustering:
+    """Clusters of rows that come a part at a time, numbered in the order in which they come.
+
+    Attributes
+    ----------
+    known
+        The number of every name.
+    totals
+        What the rows of every cluster count, (G,), or more numbers of which the others are 0.
+    """
+
+    known: dict[Hashable, int] = field(default_factory=dict)
+    totals: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def codes(self, cells: Sequence[Any]) -> NDArray[np.intp]:
+        """Return the numbers of the clusters of some rows, of which new ones are taken in."""
+        known, codes = self.known, np.empty(len(cells), dtype=np.intp)
+        for row, cell in enumerate(cells):
+            if _is_missing(cell):
+                raise InputError(
+                    "clusters has missing values, the first in {row}; a row that depends on no other "
+                    "is a cluster of its own, so give it a name that no other row has.",
+                    argument="clusters",
+                    row=row,
+                )
+            try:
+                codes[row] = known.setdefault(cell, len(known))
+            except TypeError:
+                raise InputError(
+                    "clusters holds {found} in {row}; give a name or a number for every row.",
+                    argument="clusters",
+                    row=row,
+                    found=quoted(cell),
+                ) from None
+        return codes
+
+    def add(self, cells: Sequence[Any], weights: NDArray[np.float64] | None) -> None:
+        """Take in some rows, and what they count; None: as 1 each."""
+        codes = self.codes(cells)
+        if len(self.totals) < len(self):
+            self.totals = np.append(self.totals, np.zeros(len(self)))
+        self.totals[: len(self)] += np.bincount(codes, weights, len(self))
+
+    def counted(self) -> Clustering:
+        """Return those of which a row counts, numbered anew; rows of others count nothing anywhere."""
+        check_several(self.known)
+        counts = self.totals[: len(self)] > 0.0
+        if counts.sum() < 2:
+            raise one_cluster_counts()
+        places = np.where(counts, np.cumsum(counts) - 1, 0)
+        known = {name: int(places[number]) for name, number in self.known.items()}
+        return Clustering(known, self.totals[: len(self)][counts])
+
+    @property
+    def count(self) -> int:
+        """Number of clusters G, once all rows were taken in."""
+        return len(self.totals)
+
+    def share_between(self, pairs: float, total: float) -> float:
+        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        shares = self.totals / self.totals.sum()
+        return pairs / total**2 / (1.0 - float(shares @ shares))
+
+
+def check_several(names: Iterable[Any]) -> None:
+    """Raise unless there are two clusters or more."""
+    first, *others = list(names)[:2]
+    if not others:
+        raise InputError(
+            f"clusters is {quoted(first)} for every row, and all rows of one cluster may depend on "
+            "each other, so nothing can be tested; give at least two clusters."
+        )
+
+
+def one_cluster_counts() -> InputError:
+    """Say that the rows that count are in one cluster."""
+    return InputError(
+        "the rows of one cluster alone have weights above 0, and they may all depend on each other, so "
+        "that nothing can be tested; give two clusters that count, or more."
+    )
 
 
 def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
@@ -39,30 +126,9 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
         raise InputError(
             f"clusters has {len(cells)} entries for {n_rows} rows of probs; give one for every row."
         )
-    known: dict[Hashable, int] = {}
-    codes = np.empty(n_rows, dtype=np.intp)
-    for row, cell in enumerate(cells):
-        if _is_missing(cell):
-            raise InputError(
-                "clusters has missing values, the first in {row}; a row that depends on no other is a "
-                "cluster of its own, so give it a name that no other row has.",
-                argument="clusters",
-                row=row,
-            )
-        try:
-            codes[row] = known.setdefault(cell, len(known))
-        except TypeError:
-            raise InputError(
-                "clusters holds {found} in {row}; give a name or a number for every row.",
-                argument="clusters",
-                row=row,
-                found=quoted(cell),
-            ) from None
-    if len(known) < 2:
-        raise InputError(
-            f"clusters is {quoted(cells[0])} for every row, and all rows of one cluster may depend on "
-            "each other, so that nothing can be tested; give two clusters or more."
-        )
+    found = Clustering()
+    codes = found.codes(cells)
+    check_several(found.known)
     return codes
 
 
@@ -105,5 +171,5 @@ def refuse_clusters(clusters: NDArray[np.intp] | None, what: str) -> None:
     if clusters is not None:
         raise InputError(
             f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
-            "is known; give one row a cluster, or test with caltest.test."
+            "is known; keep one row per cluster, or test with caltest.test."
         )

@@ -41,6 +41,11 @@ class Table:
         """Whether the values are strings."""
         return self.values.dtype.kind in "OUT"
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are; of a vector, one."""
+        return 1 if self.values.ndim == 1 else int(self.values.shape[1])
+
     def column(self, index: int) -> str:
         """Name column ``index`` in a message."""
         return f"column {index}" if self.names is None else f"column {quoted(self.names[index])}"
@@ -93,7 +98,7 @@ def read_table(data: object, what: str) -> Table:
 
 
 def native_of(data: Any, what: str) -> Any:
-    """Return a frame or a series as narwhals wraps it, its names told apart; other data as they are."""
+    """Return a frame or a series as narwhals wraps it, if names are unique; other data unchanged."""
     try:
         if type(data).__name__ == "RecordBatch":
             data = nw.from_arrow(data, backend="pyarrow")
@@ -116,7 +121,7 @@ def native_of(data: Any, what: str) -> Any:
             native.schema  # noqa: B018
         except Exception as error:
             raise InputError(
-                f"the columns of {what} have names that cannot be told apart "
+                f"the columns of {what} have names that cannot be distinguished "
                 f"({listed(native.columns)}); name them by text."
             ) from error
     return native
@@ -222,7 +227,7 @@ def _from_array(data: Any, what: str) -> Table:
         raise _ragged(data, what) from error
     if values.ndim == 0:
         raise InputError(
-            f"{what} is one value, {quoted(values[()])}; give an array of one entry a row."
+            f"{what} is one value, {quoted(values[()])}; give an array of one entry per row."
             if isinstance(data, np.ndarray | np.generic)
             else f"{what} is of type {type(data).__name__}, which is not a table of rows; "
             "give an array, a list, a data frame or a tensor."
@@ -345,8 +350,8 @@ def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     for name in chosen:
         if name not in names:
             raise InputError(
-                f"there is no column {quoted(name)} of probabilities{_meant(name, names)}; besides the "
-                f"labels there are {listed(names)}."
+                f"there is no column {quoted(name)} of probabilities{_meant(name, names)}; besides "
+                f"the labels there are {listed(names)}."
             )
     if not chosen:
         raise InputError("columns is empty; name the columns of probabilities.")
@@ -369,7 +374,7 @@ def check_columns(
             raise _not_numbers(name, load(name), dtype, left_out if given else advice)
         if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
             raise InputError(
-                "column {column} looks like a row index, no probability; {do}.",
+                "column {column} looks like a row index, not a probability; {do}.",
                 column=quoted(name),
                 do=advice,
             )
@@ -412,7 +417,7 @@ def _not_numbers(
         return InputError(f"column {quoted(name)} is of type {dtype}; save it as float64.")
     row, cell = culprits[0]
     text = cell if isinstance(cell, str) else ""
-    others, do = ", nor is any other", advice
+    others, do = " (nor are the other rows)", advice
     if "," in text and is_number(text.replace(",", ".")):
         others, do = "", Phrase("write decimals with a point")
     elif text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
@@ -421,7 +426,7 @@ def _not_numbers(
         others = f", in {len(culprits)} of {len(cells)} rows"
         do = Phrase("leave these rows out, or {advice}", {"advice": advice})
     return InputError(
-        "column {column} holds {found} at {row}, which is no number{others}; {do}.",
+        "column {column} holds {found} at {row}, which is not a number{others}; {do}.",
         column=quoted(name),
         found=quoted(cell),
         row=row,

@@ -47,7 +47,7 @@ class Shared(NamedTuple):
 def copied_rows(sample: Sample) -> tuple[str, ...]:
     """Say so where rows look like copies; ask where they look like repeated measurements.
 
-    Nothing is said of rows in clusters: that they belong together is known.
+    Rows in clusters are not checked: they are known to belong together.
 
     Examples
     --------

@@ -17,16 +17,16 @@ Array = NDArray[np.float64]
 
 
 class Extent(NamedTuple):
-    """What of all rows a part of them needs to know.
+    """Totals over all rows that a part of them needs to know.
 
     Attributes
     ----------
     rows
         Number of rows n.
     total
-        The sum of their weights; n if all count alike.
+        The sum of their weights; n if all have equal weight.
     pairs
-        Σ_{i≠j} w_i w_j; n (n − 1) if all count alike.
+        Σ_{i≠j} w_i w_j; n (n − 1) if all have equal weight.
     """
 
     rows: int
@@ -35,7 +35,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def alike(cls, n: int) -> Extent:
-        """Return that of rows that count alike."""
+        """Return that of rows of equal weight."""
         return cls(n, float(n), n * (n - 1.0))
 
     @property
@@ -45,7 +45,7 @@ class Extent(NamedTuple):
 
     @property
     def are_alike(self) -> bool:
-        """Whether all rows count alike."""
+        """Whether all rows have equal weight."""
         return self == type(self).alike(self.rows)
 
 
@@ -86,7 +86,7 @@ class Weighing:
 def check_alike(rows: Any, what: str, do: str) -> None:
     """Raise if rows have weights: what is done next counts rows."""
     if rows.weights is not None:
-        raise InputError(f"{what} counts all rows alike, and these have weights; {do}.")
+        raise InputError(f"{what} takes no weights, and these rows have some; {do}.")
 
 
 def check_some(positive: int) -> None:
@@ -97,7 +97,7 @@ def check_some(positive: int) -> None:
 
 
 def row_weights(given: object, n: int) -> Array | None:
-    """Return what every one of n rows counts, 1 on average; None if all count alike.
+    """Return what every one of n rows counts, 1 on average; None if all have equal weight.
 
     Raises
     ------
@@ -120,11 +120,11 @@ def checked_weights(given: object, n: int) -> Array:
         values = values[:, 0]
     if values.ndim != 1:
         raise InputError(
-            f"weights has shape {shape_of(values)}; give one number a row, as an array of shape (n,)."
+            f"weights has shape {shape_of(values)}; give one number per row, as an array of shape (n,)."
         )
     if table.is_text:
         raise InputError(
-            "weights holds text ({found} comes first), not numbers; give one number a row.",
+            "weights holds text ({found} comes first), not numbers; give one number per row.",
             argument="weights",
             found=quoted(values[0]) if len(values) else "nothing",
         )

@@ -151,7 +151,9 @@ def _of_one_column(suspect: Suspect) -> Phrase:
     if outside.mean() < 0.1:
         return _outside(suspect)
     found = {"entry": suspect.entry(outside)}
-    if np.all(values == np.round(values)) and np.abs(values).max() < 10:
+    seen = np.unique(values)
+    every = len(seen) > 2 and np.array_equal(seen, np.arange(seen[0], seen[0] + len(seen)))
+    if np.all(values == np.round(values)) and (every or np.abs(values).max() < 10):
         return Phrase(
             "probs looks like class labels: {entry}; give probabilities first and labels second, "
             "P(class 1) or one column of probabilities for every class.",
@@ -224,8 +226,8 @@ def _advice(suspect: Suspect) -> str:
         return "a class may be missing, so give one column for every class"
     if sums.min() < 1 < sums.max():
         return (
-            "they look like one sigmoid score a class, so give softmax probabilities, or test the "
-            "classes one by one, each as P(class 1)"
+            "they look like one sigmoid score a class, or columns of several models: give softmax "
+            "probabilities, or one column at a time, as P(class 1) (--columns NAME of a file)"
         )
     return "give softmax probabilities, one column for every class"
 

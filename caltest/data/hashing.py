@@ -1,4 +1,4 @@
-"""A glimpse of very many rows: a random sample of them that depends on their places alone."""
+"""A subsample of very many rows: a random sample of them that depends on their places alone."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from caltest._visible import quoted
 from caltest.data.rows import Rows
 from caltest.exceptions import InputError
 
-GLIMPSED = 8192
-"""Rows of a glimpse: enough for a median distance, for quantiles and for landmarks."""
+SUBSAMPLED = 8192
+"""Rows of a subsample: enough for a median distance, for quantiles and for landmarks."""
 
 _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of SplitMix64
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def glimpse(parts: Iterable[NDArray[np.float64]], size: int = GLIMPSED) -> Rows:
-    """Return a random sample of the rows of ``parts``, (rows, m) each, in random order.
+def subsample(parts: Iterable[NDArray[np.float64]], size: int = SUBSAMPLED) -> Rows:
+    """Return a random sample of the rows of ``parts``, each (rows, m), in random order.
 
     Which rows these are depends on their places alone: those whose number has the smallest hash value.
     Where the parts begin does not matter, nothing need be kept but the rows chosen so far, and equal

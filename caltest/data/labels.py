@@ -51,8 +51,8 @@ def column_indices(
     if values.dtype.kind == "b":
         if n_classes != 2:
             raise InputError(
-                f"labels is boolean, but probs has {n_classes} columns; give the column that came "
-                f"true, 0 to {n_classes - 1}."
+                f"labels is boolean, but probs has {n_classes} columns; give the observed "
+                f"class, 0 to {n_classes - 1}."
             )
         if names is not None:
             apart = _told_apart(names)
@@ -67,7 +67,7 @@ def column_indices(
     if labels.is_text:
         if names is not None:
             return _by_name(values.tolist(), names)
-        advice = "give probs with one named column for every class, as in a data frame or a CSV file"
+        advice = "give class_names, or probs with a named column for every class, as in a data frame"
         if all(_WHOLE.fullmatch(str(label)) for label in values[:1000].tolist()):
             advice = "convert labels to integers, for instance with labels.astype(int)"
         raise InputError(
@@ -87,7 +87,7 @@ def column_indices(
                 f"{quoted(names[1])}; give labels as these names, or put the column "
                 f"{quoted(names[1])} first."
             )
-    numbers = None if names is None else _numbers_in(names)
+    numbers = None if names is None else numbers_in(names)
     if names is None or numbers is None or numbers == tuple(range(n_classes)):
         _check_range(values, n_classes)
         return values.astype(np.intp), ()
@@ -99,8 +99,8 @@ def column_indices(
         row = int(np.argmax(wrong))
         raise InputError(
             "label {found} in {row} is not the number of a column of probs ({names}), to which integer "
-            "labels are matched; correct the labels, or give probs without column names, as an array, "
-            "if labels are column indices from 0.",
+            "labels are matched; correct the labels, or leave the names out (of columns, or "
+            "class_names) if labels are column indices from 0.",
             row=row,
             found=quoted(int(values[row])),
             names=listed(names),
@@ -117,7 +117,7 @@ def without_prefix(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     return (rest, shared[:end]) if all(rest) else (tuple(names), "")
 
 
-def _numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
+def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
     """Read the numbers in names that are numbers, or share a prefix before them; None for others."""
     if all(_WHOLE.fullmatch(name) for name in names):
         digits = [name.partition(".")[0] for name in names]
@@ -161,8 +161,8 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp
     if not numbers.all() and numbers.mean() > 0.5 and not numbers[indices >= 0].size:
         odd = int(np.argmin(numbers))  # numbers that one cell has turned to text
         raise InputError(
-            "label {found} in {row} is no number, as most labels are; correct it, or leave the row out "
-            "of probs and labels alike.",
+            "label {found} in {row} is not a number, as most labels are; correct it, or leave the row "
+            "out of probs and labels alike.",
             row=odd,
             found=quoted(labels[odd]),
         )
@@ -208,7 +208,7 @@ def _check_whole(values: np.ndarray) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            "{argument} has fractions: {row} is {found}; labels are the classes that came true, given "
+            "{argument} has fractions: {row} is {found}; labels are the observed classes, given "
             "second, after the probabilities."
             if finite.all()
             else "{argument} has entries that are not finite, the first, {found}, in {row}; leave "
@@ -256,7 +256,7 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 def impossible_labels(
     view: Any, label: int | None = None, places: NDArray[np.intp] | None = None
 ) -> tuple[str, ...]:
-    """Say so if something came true that the model calls impossible: no test is needed then.
+    """Return a note if a label with predicted probability 0 was observed: no test is needed then.
 
     Say too where probabilities of 0 come from and what to do, if that is plain.
     ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at; its
@@ -274,9 +274,9 @@ def impossible_labels(
 
 
 def impossible_rows(
-    broken: NDArray[np.intp], n: int, what: str = "the label that came true"
+    broken: NDArray[np.intp], n: int, what: str = "the observed label"
 ) -> tuple[str, ...]:
-    """Say so of these of ``n`` rows, if there are any."""
+    """Return a note on rows whose label had probability 0, if there are any among ``n``."""
     if len(broken) == 0:
         return ()
     named = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")

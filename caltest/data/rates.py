@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from caltest._arguments import as_float, closest, whole_number
 from caltest._visible import quoted
 from caltest.data.containers import listed
-from caltest.data.labels import without_prefix
+from caltest.data.labels import numbers_in, without_prefix
 from caltest.exceptions import InputError
 
-_SEVERAL = 5  # classes whose means are told
+_SEVERAL = 5  # classes whose means are reported
 
 
 class Kept(NamedTuple):
-    """Predictions as they are meant of the rows that were kept.
+    """Predictions adjusted to the rows that were kept.
 
     Attributes
     ----------
@@ -118,11 +118,14 @@ def rates_by_class(rates: object, m: int, classes: tuple[str, ...] | None) -> di
 def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
     """Return the column of a class that is named, as labels are, or numbered."""
     names, number = classes or (), whole_number(which)
+    numbers = numbers_in(names) if names and number is not None else None
+    if numbers is not None and number in numbers:  # as labels are matched
+        return numbers.index(number)
     name = str(number) if number is not None else which
     for known in (names, without_prefix(names)[0] if names else ()):
         if isinstance(name, str) and name in known:
             return known.index(name)
-    if number is not None and number < m:
+    if number is not None and numbers is None and 0 <= number < m:
         return number
     close = closest(which, names)
     hint = f"did you mean {close!r}? " if close else ""

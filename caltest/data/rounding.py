@@ -28,7 +28,7 @@ def in_steps(suspect: Suspect, step: float) -> NDArray[np.float64]:
     off = np.abs(values - stated) > (_ON_GRID_COARSE if suspect.table.coarse else _ON_GRID)
     if off.any():
         raise InputError(
-            "probs has values that are no multiples of {step}, in {wrong} of {rows} rows: {entry}; "
+            "probs has values that are not multiples of {step}, in {wrong} of {rows} rows: {entry}; "
             "give as rounding the step in which they were stated, or leave it out.",
             step=f"{step:.6g}",
             wrong=int(off.any(axis=1).sum()),

@@ -1,4 +1,4 @@
-"""`Rows` and `Sample`: predictions, and with them the labels that came true."""
+"""`Rows` and `Sample`: predictions, and with them the observed labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Event(str):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What a model said, without what came true.
+    """Predictions without labels.
 
     Statistics, bins and kernels are built from this alone, so they cannot peek at the labels.
     Only the shape is checked here; :func:`sample` checks the rest.
@@ -59,7 +59,7 @@ class Rows:
         to 1. Default None.
     weights
         What every row counts, (n,), where that differs; of :func:`sample` 1 on average. Default None:
-        all rows count alike.
+        all rows have equal weight.
     clusters
         Numbers of clusters, (n,): rows of one may depend on each other. Default None: all rows are
         independent.
@@ -121,7 +121,7 @@ class Rows:
 
     @property
     def effective(self) -> float:
-        """Effective number of rows, (Σ w)²/Σ w²: so many that count alike are as noisy."""
+        """Effective number of rows, (Σ w)²/Σ w²: so many of equal weight are as noisy."""
         w = self.weights
         return float(self.n_samples) if w is None else float(w.sum() ** 2 / (w @ w))
 
@@ -207,14 +207,14 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Predictions with the labels that came true.
+    """Predictions together with the observed labels.
 
     Attributes
     ----------
     rows
         The predictions, of n rows and m classes, and what else belongs to the rows.
     labels
-        Which column came true, integers in 0..m−1 of shape (n,), read-only.
+        Which class was observed, integers in 0..m−1 of shape (n,), read-only.
 
     Examples
     --------
@@ -234,7 +234,7 @@ class Sample:
 
 
 def without_zeros(whole: Sample) -> tuple[Sample, NDArray[np.intp] | None]:
-    """Return the rows that count, those of weight 0 left out, and their places; None for all."""
+    """Drop rows of weight 0, and return the rest with their positions (None if none were dropped)."""
     rows = whole.rows
     if rows.weights is None or rows.weights.min() > 0.0:
         return whole, None
@@ -244,7 +244,7 @@ def without_zeros(whole: Sample) -> tuple[Sample, NDArray[np.intp] | None]:
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return what notes on several parts of one table say: each once, the largest of an event."""
+    """Merge the notes on parts of one table: each once, with the largest of its numbers."""
     found: dict[str, str] = {}
     for note in notes:
         about = note.kind if isinstance(note, Event) else note

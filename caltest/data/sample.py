@@ -9,14 +9,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from caltest._arguments import arguments, as_float, flag
+from caltest._arguments import arguments, as_float, flag, has
 from caltest._narrow import over_columns
 from caltest._visible import quoted
 from caltest.data.clusters import cluster_codes
 from caltest.data.containers import Table, listed, native_of, read_table, shape_of
 from caltest.data.counting import row_weights
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
-from caltest.data.labels import column_indices
+from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rates import kept_at
 from caltest.data.rounding import in_steps
 from caltest.data.rows import Event, Rows, Sample
@@ -27,7 +27,7 @@ from caltest.text.numbers import counted
 
 
 def _check_order(probs: Table, labels: Table) -> None:
-    """Raise if the two arguments look swapped, or the labels are not one class a row."""
+    """Raise if the two arguments look swapped, or the labels are not one class per row."""
     p, y = probs.values, labels.values
     numbers = p.dtype.kind == "f"
     unlike = y.ndim != 1 or not numbers  # of two float vectors, which is which cannot be told
@@ -63,7 +63,7 @@ def _check_order(probs: Table, labels: Table) -> None:
             found=int(ones[row]),
         )
     raise InputError(
-        f"labels has shape {shape_of(y)}; give one class a row, as an array of shape (n,)."
+        f"labels has shape {shape_of(y)}; give one class per row, as an array of shape (n,)."
     )
 
 
@@ -73,11 +73,11 @@ def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
     shape = shape_of(values)
     if values.ndim > 2:
         raise InputError(
-            f"probs has shape {shape}, of {values.ndim} dimensions; give one row a sample, for "
+            f"probs has shape {shape}, of {values.ndim} dimensions; give one row per sample, for "
             "instance probs.reshape(-1, probs.shape[-1]) with labels.ravel()."
         )
     if values.size == 0:
-        raise InputError(f"probs is empty, of shape {shape}; give one row a sample.")
+        raise InputError(f"probs is empty, of shape {shape}; give one row per sample.")
     if len(values) != n_labels:
         turned = values.ndim == 2 and values.shape[1] == n_labels and not probs.is_text
         if turned and not np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2):  # else labels are missing
@@ -111,6 +111,8 @@ _TOLERANCE_A_CLASS = 1e-6
 _TOLERANCE_COARSE = 1e-3
 # Renormalising by less than this is rounding, not worth a note.
 _WORTH_A_NOTE = 1e-9
+#: Names of labels that do not say which event they are of.
+_NO_EVENT = ("", "label", "labels", "y", "y_true", "target", "class", "outcome", "event")
 
 
 @arguments(part=flag)
@@ -118,6 +120,7 @@ def sample(
     probs: object,
     labels: object,
     *,
+    class_names: Sequence[str | int] | None = None,
     part: bool = False,
     rounding: float | None = None,
     weights: object = None,
@@ -129,47 +132,54 @@ def sample(
     Parameters
     ----------
     probs
-        Probabilities of shape (n, m), n ≥ 2 rows that sum to 1, or of shape (n,) or (n, 1), read as
-        P(class 1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a
-        torch tensor. A row may sum to 1 within 1e-6·m in float64, within 1e-3 in float32 or half;
-        it is then divided by its sum, in float64. So are rows of two to five decimals whose sums
-        are off by no more than rounding explains: half a unit of the last decimal an entry, 0.02 in
-        all, and hardly on average. Entries as far outside [0, 1] are clipped. A :class:`Rows`
-        object is checked too, but kept as it is.
+        Probabilities of shape (n, m), n ≥ 2 rows that sum to 1; or (n,) or (n, 1), read as P(class
+        1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a torch
+        tensor. Rows may sum to 1 within 1e-6·m in float64, and within 1e-3 in float32 or half
+        precision; they are then divided by their sum, in float64. So are rows of two to five
+        decimals if rounding explains why they do not sum to 1: each is off by at most half a unit
+        of the last decimal per entry and 0.02 in all, and by hardly anything on average. Entries
+        as far outside [0, 1] are clipped. A :class:`Rows` object is checked too, but kept as it
+        is.
     labels
-        The classes that came true, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
-        ``probs`` with column names, class names. Names match a column's name, or its name without a
-        prefix that all columns share (``"cat"`` for ``"prob_cat"``); integers match the numbers in
-        column names that carry them (``"1"``, ``"prob_1"``), and are column indices otherwise.
+        The observed classes, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
+        ``probs`` with column names or ``class_names``, class names. Names match a column's name, or its
+        name without a prefix that all columns share (``"cat"`` for ``"prob_cat"``); integers match the
+        numbers in column names that carry them (``"1"``, ``"prob_1"``), and are column indices
+        otherwise.
+    class_names
+        Names of the classes, (m,), text or whole numbers, in the order of the columns, such as a
+        model's ``classes_``: an array with them is read as a data frame with these columns. Default
+        None: the names that ``probs`` has, if any.
     part
-        Whether these are some of the rows only: then one row is enough, and need not be told from a
-        model of one class. Default False.
+        Whether these are only some of the rows. Then a single row is enough, and a column that is
+        1 in every row is not refused. Default False.
     rounding
-        The step in which probabilities were stated, 0.05 for 0%, 5%, …, 100%: every entry is a
-        multiple of it, and rows sum to 1 within half a step an entry. They are divided by their sums,
-        and kept as they were in ``predictions.stated``. Default None.
+        The step to which probabilities were rounded, 0.05 for 0%, 5%, …, 100%: every entry is a
+        multiple of it, and rows sum to 1 within half a step per entry. They are divided by their
+        sums; the original values are kept in ``rows.stated``. Default None.
     weights
-        What every row counts, (n,): numbers that are not negative, at least two of them positive, and
-        nothing that knows the labels. They are kept in ``rows.weights``, 1 on average. Default None:
-        all rows count alike, as they do if all weights are equal.
+        How much each row counts, (n,): not negative, at least two of them positive, and
+        independent of the labels. They are kept in ``rows.weights``, scaled to 1 on average.
+        Default None: all rows have equal weight, as they do if all weights are equal.
     clusters
-        A column of n names or numbers: rows of equal entries may depend on each other. Default None:
-        those of ``probs``, if it is a :class:`Rows`, else all rows are independent.
+        Which rows belong together, a column of n names or numbers: rows with the same entry may
+        depend on each other. Default None: those of ``probs``, if it is a :class:`Rows`; otherwise
+        all rows are independent.
     sampling_rates
-        By class (its name, or its column), the share of its rows that were kept, where rows were
-        sampled by their label; 1 of others. Predictions become what they mean among the rows kept,
-        g_k s_k / Σ_l g_l s_l, and a note says so. Default None: rows were not sampled so.
+        If rows were sampled by their label: for each class (its name or column), the share of its
+        rows that was kept; 1 for classes not listed. Predictions are transformed to what they mean
+        among the rows kept, g_k s_k / Σ_l g_l s_l, and a note says so. Default None: rows were not
+        sampled by label.
 
     Returns
     -------
     Sample
-        Copies: changing the input later changes nothing here. ``predictions.notes`` says what was
-        done.
+        Copies, so later changes to the input have no effect. ``rows.notes`` lists what was done.
 
     Raises
     ------
     InputError
-        If the input is wrong: the message says what it looks like, where, and what to do.
+        If the input is wrong. The message says what was found, where, and what to do.
 
     Examples
     --------
@@ -187,7 +197,7 @@ def sample(
             for given, name in ((probs, "probs"), (labels, "labels")):
                 if column is not None:
                     check_index(given, column, name, what)
-        found = sample(probs, labels, part=part, rounding=rounding)
+        found = sample(probs, labels, class_names=class_names, part=part, rounding=rounding)
         own: dict[str, Any] = {}
         if weights is not None:
             own["weights"] = row_weights(weights, found.rows.n_samples)
@@ -196,19 +206,23 @@ def sample(
         found = Sample(replace(found.rows, **own), found.labels)
         if sampling_rates is None:
             return found
-        probs, labels = found.rows, found.labels
+        probs, labels, class_names = found.rows, found.labels, None
     if sampling_rates is not None:
         if rounding is not None:
             raise InputError(
                 "rounding and sampling_rates do not go together: a rounded statement has no one "
                 "meaning among the rows kept; leave one of them out."
             )
-        found = sample(probs, labels, part=part)
+        found = sample(probs, labels, class_names=class_names, part=part)
         rows = found.rows
         kept = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
         rows = replace(rows, probs=kept.probs, notes=(*rows.notes, kept.note))
         return Sample(rows, found.labels)
+    given_names = None if class_names is None else _class_names(class_names)
     if isinstance(probs, Rows):
+        if given_names is not None:
+            _check_width(given_names, probs.n_classes)
+            probs = probs.shown_as(probs.probs, given_names)
         truth = read_table(labels, "labels")  # numbers are columns here, whatever these are called
         names = probs.classes if truth.is_text or truth.values.dtype.kind == "b" else None
         values = probs.probs if rounding is None or probs.stated is None else probs.stated
@@ -228,68 +242,96 @@ def sample(
     if truth.values.ndim == 2:
         truth = Table(truth.values[:, 0])
     _check_shapes(table, len(truth.values), part)
+    if given_names is not None:
+        table = _called(table, given_names)
+        if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
+            truth = Table(truth.values.astype(np.int64))  # of one column, P(class 1), True is class 1
     rows = _simplex(table, rounding)
     indices, matched = column_indices(truth, rows.n_classes, rows.classes)
     return Sample(replace(rows, notes=rows.notes + matched), indices)
+
+
+def _class_names(class_names: Any) -> tuple[str, ...]:
+    """Return names of classes as text; raise unless each is one, and one of its own."""
+    given = class_names.tolist() if has(class_names, "tolist") else class_names
+    if not isinstance(given, list | tuple) or not all(map(_can_name, given)):
+        raise InputError(
+            f"class_names is {quoted(class_names)}; give a list of names, one for every class."
+        )
+    try:
+        names = tuple(map(str, given))
+    except ValueError as error:  # Python writes no number of more than 4300 digits
+        raise InputError(f"class_names is {quoted(class_names)}; give such names as text.") from error
+    if len(set(names)) < len(names) or not all(names):
+        raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
+    return names
+
+
+def _can_name(value: object) -> bool:
+    """Whether a value can name a class: text, or a whole number."""
+    return isinstance(value, str | int | np.integer) or (
+        isinstance(value, float) and value.is_integer()
+    )
+
+
+def _check_width(names: tuple[str, ...], n_classes: int) -> None:
+    if len(names) != n_classes:
+        raise InputError(
+            f"class_names has {counted(len(names), 'name')} for {n_classes} classes; give one for "
+            "each, in the order of the columns."
+        )
+
+
+def _called(table: Table, names: tuple[str, ...]) -> Table:
+    """Return predictions with names of the classes, which name the columns if these have none."""
+    own = table.names
+    _check_width(names, 2 if table.n_columns == 1 else table.n_columns)
+    if own is not None and own != names and table.n_columns > 1:
+        for known in (own, without_prefix(own)[0]):
+            if known != names and set(known) == set(names):
+                raise InputError(
+                    f"class_names holds {listed(names, 4)}, and the columns of probs are called "
+                    f"{listed(own, 4)}, in another order; leave class_names out."
+                )
+    return Table(table.values, names, table.coarse)
+
+
+def event_called(label: str, column: str) -> str:
+    """Return what the event of one column of predictions is called: as its labels, if that names it."""
+    return column if label.strip().lower() in _NO_EVENT else label
 
 
 def named_sample(
     probs: object,
     labels: object,
     event: str | None,
-    class_names: Sequence[str] | None,
+    class_names: Sequence[str | int] | None,
     rounding: float | None = None,
     **counting: Any,
 ) -> tuple[Sample, str | None]:
-    """Read and check predictions and labels, as :func:`sample`, and name the classes.
+    """Read and check predictions and labels, and find what the event of two classes is called.
 
-    Labels of arrays may be given by ``class_names``. Of two classes, the name of class 1 is returned
-    too: ``event``, or that of its column or series, or "class 1". ``counting`` has weights, clusters
-    and sampling rates.
+    The name of class 1 is returned too: ``event``, or that of the series of labels or predictions, or
+    "class 1".
+    ``counting`` has weights, clusters and sampling rates.
     """
-    names = None
-    if class_names is not None:
-        listed_names: Any = class_names.tolist() if isinstance(class_names, np.ndarray) else class_names
-        several = isinstance(listed_names, list | tuple)
-        if not several or not all(isinstance(each, str | int | np.integer) for each in listed_names):
-            raise InputError(
-                f"class_names is {quoted(class_names)}; give a list of names, one for every class."
-            )
-        try:
-            names = tuple(map(str, listed_names))
-        except ValueError as error:  # Python writes no number of more than 4300 digits
-            raise InputError(
-                f"class_names is {quoted(class_names)}; give such names as text."
-            ) from error
-        if len(set(names)) < len(names) or not all(names):
-            raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
-    if isinstance(probs, Rows):
-        own, width = None, probs.n_classes
-        found = sample(probs, labels, rounding=rounding, **counting)
-    else:
-        check_index(probs, labels, "probs", "labels")
-        native, table = native_of(probs, "probs"), read_table(probs, "probs")
-        single = table.values.ndim == 1 or (table.values.ndim == 2 and table.values.shape[1] == 1)
-        own = str(native.name or "") if isinstance(native, nw.Series) else None
-        own = table.names[0] if single and table.names and len(table.names) == 1 else own
-        width = 2 if single else table.values.shape[-1]
-        # Of an array, names are of text: numbers are its columns, whatever these are called.
-        fitting = names is not None and len(names) == width and read_table(labels, "labels").is_text
-        if fitting and (table.names is None or single):
-            table = Table(table.values, names, table.coarse)
-        found = sample(table, labels, rounding=rounding, **counting)
+    own = None
+    if not isinstance(probs, Rows):
+        native, of_labels = native_of(probs, "probs"), native_of(labels, "labels")
+        if isinstance(native, nw.Series):
+            own = str(native.name or "")
+        elif isinstance(native, nw.DataFrame) and len(native.columns) == 1:
+            own = str(native.columns[0])
+        if isinstance(of_labels, nw.Series) and own is not None:
+            own = event_called(str(of_labels.name or ""), own)
+    found = sample(probs, labels, rounding=rounding, class_names=class_names, **counting)
     rows = found.rows
-    if names is not None and len(names) != width:
-        raise InputError(
-            f"class_names has {counted(len(names), 'name')} for {width} classes; give one for each, in "
-            "the order of the columns."
-        )
     if event is not None and rows.n_classes != 2:
         raise InputError(
             f"event is {quoted(event)}, which names the one event of two classes, and there are "
             f"{rows.n_classes}; give class_names instead, one for every class."
         )
-    classes = names or rows.classes
+    classes = rows.classes
     if rows.n_classes == 2:
         if event is None and classes is None and own is not None and not own.strip().isdecimal():
             event = own.strip() or None
@@ -302,7 +344,7 @@ def named_sample(
 
 @arguments()
 def predictions(probs: object) -> Rows:
-    """Read and check predictions, as those of :func:`sample`, alone: where no labels are known.
+    """Read and check predictions alone, where no labels are known.
 
     Examples
     --------
@@ -360,7 +402,7 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
 
 
 def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
-    """Raise if both have a pandas index, and the two say that rows do not correspond."""
+    """Raise if two pandas indexes show that rows do not correspond."""
     indices = []
     for given in (probs, labels):
         if isinstance(given, np.ndarray | list):  # as most are; to ask narwhals takes its time

@@ -1,4 +1,4 @@
-"""Which estimator of a squared calibration error is to be believed: calibration estimation risk."""
+"""Estimate the squared calibration error, and choose the estimator by its risk on held-out rows."""
 
 from caltest.estimation.base import EstimationFunction, Fitted, linear_risk, risk
 from caltest.estimation.estimate import estimate_squared_error

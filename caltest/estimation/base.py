@@ -136,7 +136,7 @@ Surfaces: TypeAlias = Callable[[Array], Iterator[Surface]]
 
 
 class EstimationFunction(ABC):
-    """A calibration estimation function before it has seen data: a frozen dataclass of options.
+    """Base class of estimators of the squared error, before fitting.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class EstimationFunction(ABC):
         Raises
         ------
         InputError
-            If the input is no set of predictions and labels, or there are too many classes.
+            If the input is not a set of predictions and labels, or there are too many classes.
         """
         checked = sample(probs, labels)
         refuse_clusters(checked.rows.clusters, "an estimation function")
@@ -196,7 +196,7 @@ class EstimationFunction(ABC):
         """Raise if the function does not take so many classes."""
         if self.two_classes_only and n_classes > 2:
             raise InputError(
-                f"{self.name!r} looks at one probability, and there are {n_classes} classes; "
+                f"{self.name!r} measures one probability, and there are {n_classes} classes; "
                 "give a lens such as 'top_label', or another function."
             )
 
@@ -222,7 +222,7 @@ class EstimationFunction(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted calibration estimation function h.
+    """A fitted estimator of the squared error.
 
     Attributes
     ----------
@@ -280,7 +280,9 @@ _BLOCK = 64  # disjoint pairs whose values are taken at a time: those of all pai
 
 @arguments(h=_has_values)
 def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = None) -> float:
-    """Return the U-statistic of the risk, (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
+    """Estimate an estimator's risk from all pairs of rows.
+
+    The U-statistic (n(n − 1))⁻¹ Σ_{i≠j} (⟨r_i, r_j⟩ − h(g_i, g_j))².
 
     Parameters
     ----------
@@ -302,7 +304,7 @@ def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = No
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, or h is not a number for some pair.
+        If the input is not a set of predictions and labels, or h is not a number for some pair.
 
     Examples
     --------
@@ -322,12 +324,14 @@ def risk(h: ErrorGram, probs: object, labels: object, *, n_jobs: int | None = No
 
 @arguments(h=_has_values)
 def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
-    """Return the mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the disjoint pairs (0, 1), (2, 3), …
+    """Estimate an estimator's risk from disjoint pairs of rows: fast.
+
+    The mean of (⟨r_i, r_j⟩ − h(g_i, g_j))² over the pairs (0, 1), (2, 3), …
 
     Parameters
     ----------
     h, probs, labels
-        As of :func:`risk`. An odd last row is left out.
+        As in :func:`risk`. An odd last row is left out.
 
     Returns
     -------
@@ -337,7 +341,7 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, or h is not a number for a pair.
+        If the input is not a set of predictions and labels, or h is not a number for a pair.
 
     Examples
     --------
@@ -356,7 +360,7 @@ def linear_risk(h: ErrorGram, probs: object, labels: object) -> float:
     broken = np.flatnonzero(np.isnan(values))
     if len(broken):
         pair = 2 * broken[0]
-        raise InputError(f"h is not a number for the rows {pair} and {pair + 1}; mend it there.")
+        raise InputError(f"h is not a number for the rows {pair} and {pair + 1}; correct it.")
     return float(np.mean((products - values) ** 2))
 
 
@@ -376,6 +380,6 @@ def _tile(h: ErrorGram, probs: Array, own: Array, rows: slice, columns: slice) -
     if np.isnan(total):
         raise InputError(
             f"h is not a number for some pair of the rows {rows.start} to {rows.stop - 1} and "
-            f"{columns.start} to {columns.stop - 1}; mend it there."
+            f"{columns.start} to {columns.stop - 1}; correct it."
         )
     return total

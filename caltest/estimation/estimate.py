@@ -2,7 +2,7 @@
 
 Both p-values are exact, the split and the predictions held fixed. Of the held-out rows: h and its
 options come from the tuning rows alone, and given these the labels of the test rows are still
-independent draws under H0. Of the whole pipeline: every drawn label vector goes through tuning,
+independent draws under H0. Of the whole pipeline: every simulated label vector is used for tuning,
 selection and estimate as the observed one did.
 """
 
@@ -51,6 +51,7 @@ def estimate_squared_error(
     lens: str | Lens | None = None,
     functions: str | Sequence[FunctionLike] = "all",
     *,
+    class_names: Sequence[str | int] | None = None,
     pvalue: PValue = "held_out",
     n_resamples: int | None = None,
     test_size: float = 0.2,
@@ -61,11 +62,12 @@ def estimate_squared_error(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> SquaredErrorEstimate:
-    """Estimate the squared calibration error, by the estimator whose risk on held-out rows is least.
+    """Estimate the squared calibration error, with the estimator that has the lowest held-out risk.
 
-    Every estimation function is fitted to the folds of a tuning part of the rows, its options are
-    chosen by the risk on the folds left out, and the models of the folds together estimate the error
-    on the predictions of the other part. Nothing is chosen by the test part.
+    The rows are split into a tuning part and a test part. Every estimator is fitted to the folds
+    of the tuning part, and its options are chosen by the risk on the folds left out. The models of
+    all folds together then estimate the error on the predictions of the test part, which plays no
+    role in any choice.
 
     Parameters
     ----------
@@ -73,31 +75,34 @@ def estimate_squared_error(
         As in :func:`caltest.test`.
     lens
         "top_label", "class:3", … or an object of :mod:`caltest.lenses`. Default None: the full
-        probability vector, whose squared error is E ‖P(Y | g) − g‖². Through a lens of two classes it
-        is that of the one probability shown, E (P(event | p) − p)².
+        probability vector, whose squared error is E ‖P(Y | g) − g‖². With a lens of two classes it
+        is the squared error of that one probability, E (P(event | p) − p)².
     functions
-        "all" (default), or names ("binning", "kernel_density", "kronecker_ridge", "two_step_ridge",
-        "temperature") and classes, which are tuned; objects of :mod:`caltest.estimation`, which are
-        taken as they are; and pairs of an object and the values to try. "all" leaves out "temperature";
-        "binning" for more than two classes; and "kernel_density", whose cost grows as n², for more
-        than 50 000 rows.
+        Which estimators to try. "all" (default), or names ("binning", "kernel_density",
+        "kronecker_ridge", "two_step_ridge", "temperature") and classes, whose options are tuned;
+        objects of :mod:`caltest.estimation`, which are used as they are; or pairs of an object and
+        the values to try. "all" excludes "temperature"; "binning" if there are more than two
+        classes; and "kernel_density", whose cost grows as n², above 50 000 rows.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     pvalue
-        "held_out" (default): do the errors estimated from the tuning part foretell the residuals of
-        the test part? Exact, given the split, and cheap. "pipeline": the recommended estimate, ranked
-        among those of drawn labels, all tuning and selection re-run for each; exact, uses all rows,
-        and costs as much as ``n_resamples`` estimations, less what depends on predictions only.
-        "none": no p-value.
+        "held_out" (default): do the errors estimated on the tuning part predict the residuals of
+        the test part? Exact, given the split, and cheap. "pipeline": the recommended estimate is
+        ranked among those for simulated labels, with all tuning and selection repeated for each.
+        Exact, and uses all rows, but costs nearly as much as ``n_resamples`` estimations. "none":
+        no p-value.
     n_resamples
-        Label draws. Default 999 for "held_out", 99 for "pipeline".
+        Number of simulated label sets. Default 999 for "held_out", 99 for "pipeline".
     test_size, n_folds
-        Share of the rows in the test part, and folds of the other. Default 0.2 and 5, as published.
+        Share of the rows in the test part, and number of folds of the tuning part. Default 0.2 and
+        5, as published.
     order
-        (n,) the rows, in the order in which they are cut: folds one after another, the test part
-        last. Default: shuffled by ``rng``.
+        (n,) the rows in the order in which they are split: the folds one after another, then the
+        test part. Default: shuffled by ``rng``.
     regularization_scaling
         "usual" (default) or "published", see :class:`caltest.estimation.KroneckerKernelRidge`.
     rng, n_jobs, progress
-        As in :func:`caltest.test`. The split depends on the seed, so results depend on it too.
+        As in :func:`caltest.test`. The split depends on ``rng``, so the results do too.
 
     Returns
     -------
@@ -107,8 +112,8 @@ def estimate_squared_error(
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, there are too few rows, or an option cannot
-        be used; the message says what to do.
+        If the input is not a set of predictions and labels, there are too few rows, or an option
+        cannot be used. The message says what to do.
 
     References
     ----------
@@ -132,8 +137,8 @@ def estimate_squared_error(
     find_lens(lens)
     pipeline = CalibrationPipeline(functions, test_size, n_folds, regularization_scaling)
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
-    view, lens_label = seen(sample(probs, labels), lens)
-    refuse_clusters(view.rows.clusters, "the estimate of least risk")
+    view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
+    refuse_clusters(view.rows.clusters, "the estimate of lowest risk")
     check_alike(view.rows, "the pipeline", "estimate with caltest.estimate, which takes weights")
     known = view.rows.probs
     split = pipeline.split(len(known), seed=seed, order=order)
@@ -322,7 +327,7 @@ class PipelineForm(Form):
         """Return the (B,) estimates for ``labels`` (B, n).
 
         Where labels are all but certain, risks are equal up to rounding, and rounding chooses among
-        them. Every different vector goes through once, in an order of their own: equal labels then
+        them. Every different vector is evaluated once, in an order of its own: equal labels then
         give equal estimates, and the result does not depend on which of them was observed.
         """
         different, places = np.unique(labels, axis=0, return_inverse=True)

@@ -30,7 +30,9 @@ _ENTRIES = 2**20  # of kernel values held at a time
 @arguments()
 @dataclass(frozen=True)
 class HistogramBinning(EstimationFunction):
-    """ĉ(p) is the mean residual of the training rows in p's bin; two classes.
+    """Estimate the error by histogram binning, for two classes.
+
+    ĉ(p) is the mean residual of the training rows in p's bin.
 
     Bins of equal width; the bin of p that no training row is in gives the mean of all residuals.
 
@@ -89,7 +91,9 @@ def _binned(train: Array, values: Sequence[int], probs: Array) -> Iterator[Surfa
 @arguments(bandwidth=positive_number)
 @dataclass(frozen=True)
 class DirichletKernelDensity(EstimationFunction):
-    """ĉ(p) = Σ_i κ(p; g_i) onehot(y_i) / Σ_i κ(p; g_i) − p, κ(·; g) the density of Dir(g/b + 1).
+    """Estimate the error by smoothing labels with Dirichlet kernels.
+
+    ĉ(p) = Σ_i κ(p; g_i) onehot(y_i) / Σ_i κ(p; g_i) − p, κ(·; g) the density of Dir(g/b + 1).
 
     Ratios of densities are computed from their logarithms, so that they are numbers for every p, on
     the boundary of the simplex too: a p_k of 0 counts as 1e-300.
@@ -156,7 +160,10 @@ def _densities(
 @arguments(temperature=positive_number)
 @dataclass(frozen=True)
 class Temperature(EstimationFunction):
-    """ĉ(p) = softmax(t log p) − p: the error of a model that states softmax(log q / t) for a truth q.
+    """Estimate the error by fitting one temperature to the model.
+
+    ĉ(p) = softmax(t log p) − p: the error of a model that predicts softmax(log q / t) where q is
+    the truth.
 
     It learns nothing from labels; its risk, as a function of t, is smallest where t is the model's. As
     h does not tell a curve from its negative, there is a second, shallower minimum on the other side
@@ -328,7 +335,9 @@ class _Ridge(EstimationFunction):
 @arguments(regularization=positive_number, kernel=real_kernel)
 @dataclass(frozen=True)
 class TwoStepKernelRidge(_Ridge):
-    """ĉ by kernel ridge regression of the residuals on the predictions, h = ⟨ĉ, ĉ'⟩ ("U-statistic").
+    """Estimate the error by kernel ridge regression of the residuals on the predictions.
+
+    h = ⟨ĉ, ĉ'⟩, called "U-statistic" in the source.
 
     ĉ(p) = Rᵀ (K + c I)⁻¹ k(p), c = λ n.
 
@@ -379,14 +388,16 @@ class TwoStepKernelRidge(_Ridge):
 @arguments(regularization=positive_number, kernel=real_kernel)
 @dataclass(frozen=True)
 class KroneckerKernelRidge(_Ridge):
-    """h by kernel ridge regression of ⟨r_i, r_j⟩ on pairs of predictions, with the kernel k ⊗ k.
+    """Estimate the squared error directly, by kernel ridge regression on pairs of rows.
+
+    h is the regression of ⟨r_i, r_j⟩ on pairs of predictions, with the kernel k ⊗ k.
 
     Parameters
     ----------
     regularization
         λ > 0. Default 0.001.
     kernel
-        As of :class:`TwoStepKernelRidge`.
+        As in :class:`TwoStepKernelRidge`.
     regularization_scaling
         "usual" (default): c = λ n², there are n² pairs; "published": c = λ n^1.5, as the paper's
         authors computed.

@@ -96,7 +96,7 @@ def candidates(
         )
         labels = [each.label for each in found]
     if not found or len(set(labels)) < len(labels):
-        raise InputError(f"functions are {labels}; give one at least, and each one once.")
+        raise InputError(f"functions are {labels}; give at least one, and each one once.")
     return found
 
 
@@ -189,12 +189,12 @@ class Path:
 @arguments(n_folds=N_FOLDS, test_size=TEST_SIZE)
 @dataclass(frozen=True)
 class CalibrationPipeline:
-    """Split, folds, search spaces, ensemble of the fold models.
+    """Tune estimators of the squared error by cross-validation, and average those of the folds.
 
     Parameters
     ----------
     functions, test_size, n_folds, regularization_scaling
-        As of :func:`caltest.estimate_squared_error`.
+        As in :func:`caltest.estimate_squared_error`.
 
     Examples
     --------
@@ -302,8 +302,8 @@ def _one_fold(
         if np.isnan(found[:, number]).any():
             raise InputError(
                 f"{candidate.label} is not a number for some predictions, with "
-                f"{candidate.function.tuned} {quoted(candidate.values[number])}; mend it, or leave the "
-                "value out."
+                f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or leave "
+                "the value out."
             )
         notes = validation.notes
     return found, notes

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FunctionRisk:
-    """One estimation function: its risk for every value of the tuned option, and its estimate.
+    """One estimator: its held-out risk for every value of its tuned option, and its estimate.
 
     Arrays are read-only.
 
@@ -117,7 +117,7 @@ class FunctionRisk:
     def sampling_error(self) -> float:
         """Its standard error over the rows of the test part, h held fixed; at most this.
 
-        From the mean of the spreads of the fold models, which is no less than that of their ensemble.
+        From the mean of the spreads of the fold models, which is at least that of their ensemble.
         """
         return float(self.spreads[self.best].mean() / np.sqrt(self.n_test))
 
@@ -137,12 +137,12 @@ class FunctionRisk:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SquaredErrorEstimate(Result):
-    """Estimates of the squared calibration error, and the risk by which to choose among them.
+    """Estimates of the squared calibration error, and the held-out risk that decides between them.
 
     Attributes
     ----------
     functions
-        The functions, least risk first.
+        The functions, lowest risk first.
     zero_risks
         Validation risk of h = 0, which calls the model calibrated, (F,).
     test
@@ -216,7 +216,7 @@ class SquaredErrorEstimate(Result):
 
     @arguments()
     def table(self) -> pd.DataFrame:
-        """Return a row for each function, least risk first.
+        """Return a row for each function, lowest risk first.
 
         Returns
         -------

@@ -52,12 +52,13 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
         if values.shape != (rows := len(table.values),):
             raise InputError(
                 f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows; a "
-                f"group needs one value a row, an array of shape ({rows},)."
+                f"group needs one value per row, an array of shape ({rows},)."
             )
     apart = (truth, roles.weights, *groups)
     notes = unread_note("arrays", [name for name in others if name not in apart])
     cells = {name: each.tolist() for name, each in groups.items()}
-    return Content(table, labels, cells, notes, weights=weights)
+    clusters = None if roles.clusters is None else cells[roles.clusters]
+    return Content(table, labels, cells, notes, weights=weights, clusters=clusters)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
@@ -73,6 +74,7 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
 def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None]:
     """Read what a single array announces, and say which of its columns holds the labels, if any."""
     for name, what in (
+        (roles.clusters, "of clusters"),
         *((name, "to group by") for name in roles.groups),
         (roles.weights, "of weights"),
     ):

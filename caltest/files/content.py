@@ -14,6 +14,7 @@ from caltest._arguments import closest
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
+from caltest.data.clusters import Clustering
 from caltest.data.containers import (
     Table,
     check_columns,
@@ -37,6 +38,7 @@ class Roles:
     groups: tuple[str, ...]
     needs_labels: bool = True
     weights: str | None = None
+    clusters: str | None = None  # among the groups too, as which they are read
 
     @classmethod
     def of(
@@ -46,6 +48,7 @@ class Roles:
         groups: Sequence[str] = (),
         needs_labels: bool = True,
         weights: str | None = None,
+        clusters: str | None = None,
     ) -> Roles:
         """Take names as users give them; one name is one."""
         several = [
@@ -54,7 +57,11 @@ class Roles:
         ]
         named = None if columns is None else several[0]
         truth = None if label is None else str(label)
-        return cls(truth, named, several[1], needs_labels, None if weights is None else str(weights))
+        own, together = (None if each is None else str(each) for each in (weights, clusters))
+        read = several[1]
+        if together is not None and together not in read:
+            read = (*read, together)
+        return cls(truth, named, read, needs_labels, own, together)
 
     @property
     def may_lack_labels(self) -> bool:
@@ -87,6 +94,7 @@ class Roles:
             )
         others: dict[str | None, str] = dict.fromkeys(self.columns or (), "a probability")
         others.update((each, "a group") for each in self.groups)
+        others[self.clusters] = "clusters"
         others[truth] = "the labels"
         if name in others:
             raise InputError(
@@ -96,23 +104,28 @@ class Roles:
     def check_groups(self, names: Sequence[str], truth: str | None, kind: str) -> None:
         """Raise unless every group is a column (an array) of its own, neither label nor probability."""
         for name in self.groups:
+            together = name == self.clusters
             if name not in names:
                 close = closest(name, names)
                 meant = f" (is {quoted(close)} meant?)" if close else ""
+                of = "of clusters" if together else "to group by"
                 raise InputError(
-                    f"there is no {kind} {quoted(name)} to group by{meant}; the {kind}s are "
-                    f"{listed(names)}."
+                    f"there is no {kind} {quoted(name)} {of}{meant}; the {kind}s are {listed(names)}."
                 )
             if name == truth:
+                what, do = (
+                    ("cannot say what belongs together", "give a column such as patient")
+                    if together
+                    else ("cannot be a group", "group by what was known before")
+                )
                 raise InputError(
-                    f"the {kind} {quoted(name)} holds the labels, so it cannot be a group; group by "
-                    "what was known before, or say what holds the labels, with --label (label=… in "
-                    "Python)."
+                    f"the {kind} {quoted(name)} holds the labels, so it {what}; {do}, or say what "
+                    "holds the labels, with --label (label=… in Python)."
                 )
             if self.columns is not None and name in self.columns:
                 raise InputError(
-                    f"the {kind} {quoted(name)} is given as a probability and as a group; give "
-                    "it as one."
+                    f"the {kind} {quoted(name)} is given as a probability and as "
+                    f"{'clusters' if together else 'a group'}; give it as one."
                 )
             if self.groups.count(name) > 1:
                 raise InputError(f"the group {quoted(name)} is given twice; give it once.")
@@ -128,6 +141,7 @@ class Columns:
     notes: tuple[str, ...]
     given: bool  # whether the user names the probabilities
     weights: str | None = None
+    clusters: str | None = None
 
     @classmethod
     def of(cls, roles: Roles, names: Sequence[str]) -> Columns:
@@ -140,7 +154,7 @@ class Columns:
         chosen = others if roles.columns is None else chosen_columns(others, roles.columns)
         notes = unread_note("columns", [name for name in others if name not in chosen])
         given = roles.columns is not None
-        return cls(truth, tuple(chosen), roles.groups, notes, given, roles.weights)
+        return cls(truth, tuple(chosen), roles.groups, notes, given, roles.weights, roles.clusters)
 
     @property
     def read(self) -> list[str]:
@@ -159,11 +173,13 @@ class Columns:
         probs, where = self._floats(table) or frame.select(self.probs), listed(self.probs)
         groups = {name: frame.get_column(name).to_list() for name in self.groups}
         weights = None if self.weights is None else frame.get_column(self.weights)
+        clusters = None if self.clusters is None else groups[self.clusters]
+        apart = {"weights": weights, "clusters": clusters}
         if self.label is None:
             origin = f"probs were read from {where}"
-            return Content(probs, None, groups, self.notes, origin, weights)
+            return Content(probs, None, groups, self.notes, origin, **apart)
         origin = f"labels were read from column {quoted(self.label)}, probs from {where}"
-        return Content(probs, frame.get_column(self.label), groups, self.notes, origin, weights)
+        return Content(probs, frame.get_column(self.label), groups, self.notes, origin, **apart)
 
     def _floats(self, table: Any) -> Table | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -184,21 +200,27 @@ class Content:
     notes: tuple[str, ...] = ()
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
     weights: Any = None
+    clusters: list[Any] | None = None
 
     def checked(self, *, rounding: float | None = None) -> Sample:
-        """Check predictions, labels and weights."""
+        """Check predictions, labels, weights and clusters."""
         with self._told():
             found = sample(self.probs, self.labels, rounding=rounding, weights=self.weights)
+        if self.clusters is not None:
+            found = sample(found.rows, found.labels, clusters=self.clusters)
         return Sample(self._noting(found.rows), found.labels)
 
-    def checked_part(self, mean: float | None = None) -> Sample:
+    def checked_part(self, mean: float | None = None, clustering: Clustering | None = None) -> Sample:
         """Check those of some of the rows, whose weights are all divided by a mean."""
         with self._told():
             found = sample(self.probs, self.labels, part=True)
-            weights = None
+            weights = clusters = None
             if mean is not None:
                 weights = checked_weights(self.weights, len(found.labels)) / mean
-        return Sample(replace(self._noting(found.rows), weights=weights), found.labels)
+            if clustering is not None and self.clusters is not None:
+                clusters = clustering.codes(self.clusters)
+        rows = replace(self._noting(found.rows), weights=weights, clusters=clusters)
+        return Sample(rows, found.labels)
 
     def checked_predictions(self) -> Rows:
         """Check predictions alone."""

@@ -18,7 +18,7 @@ class Survey:
     """What a file holds: a schema of Arrow, its parts, and what the format's reader wants to know."""
 
     schema: Any
-    parts: tuple[int, ...]  # rows of each row group, record batch, or stretch of text
+    parts: tuple[int, ...]  # rows of each row group, record batch, or range of text
     nbytes: float = 0.0  # of its table, as far as it is known
     starts: tuple[tuple[int, int], ...] = ()  # of text: the byte and the line where each part begins
     block: int = BLOCK  # of CSV: bytes that hold the longest row

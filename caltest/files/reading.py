@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +46,13 @@ def read(
     clusters: str | None = None,
     rounding: float | None = None,
 ) -> Sample:
-    r"""Read predictions and the labels that came true from a file, and check them.
+    r"""Read predictions and observed labels from a file, and check them.
 
     Parameters
     ----------
     path
         A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``,
-        ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object a line), or a directory of such
+        ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object per line), or a directory of such
         files of one kind, or a pattern of their names (``"day=*/*.parquet"``), in the order of their
         names. URLs that pyarrow knows (s3, gs, abfs, hdfs), or fsspec, are paths too. It has one
         column of labels, and its other columns are probabilities, named after the classes; a single
@@ -70,13 +69,13 @@ def read(
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
     weights
-        Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows count
-        alike.
+        Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows have
+        equal weight.
     clusters
         Name of the column of clusters, see :func:`caltest.data.sample`. Default None: rows are
         independent.
     rounding
-        As of :func:`caltest.data.sample`.
+        As in :func:`caltest.data.sample`.
 
     Returns
     -------
@@ -100,31 +99,8 @@ def read(
     array([1, 0])
     """
     with named(called(path)):
-        content = _content(path, _roles(label, columns, groups, weights, clusters))
-        return _in_clusters(content.checked(rounding=rounding), content, clusters)
-
-
-def _roles(
-    label: str | int | None,
-    columns: Sequence[str] | None,
-    groups: Sequence[str],
-    weights: str | None,
-    clusters: str | None,
-) -> Roles:
-    """Return which columns are what; clusters are read as groups are."""
-    found = Roles.of(label, columns, groups, weights=weights)
-    if clusters is None or clusters in found.groups:
-        return found
-    return replace(found, groups=(*found.groups, str(clusters)))
-
-
-def _in_clusters(found: Sample, content: Content, clusters: str | None) -> Sample:
-    """Return rows with their clusters."""
-    return (
-        found
-        if clusters is None
-        else sample(found.rows, found.labels, clusters=content.groups[clusters])
-    )
+        roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters)
+        return _content(path, roles).checked(rounding=rounding)
 
 
 @arguments(groups=names, weights=name_or_place, clusters=name_or_place)
@@ -138,17 +114,17 @@ def read_with_groups(
     clusters: str | None = None,
     rounding: float | None = None,
 ) -> tuple[Sample, pd.DataFrame]:
-    r"""Read predictions, labels and columns that group the rows from one file.
+    r"""Read predictions, labels and grouping columns from one file.
 
     Parameters
     ----------
     path, label, columns
-        As of :func:`read`.
+        As in :func:`read`.
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         are no probabilities. Default none.
     weights, clusters, rounding
-        As of :func:`read`.
+        As in :func:`read`.
 
     Returns
     -------
@@ -177,8 +153,8 @@ def read_with_groups(
     (('dry', 'rain'), ['007', '012'])
     """
     with named(called(path)):
-        content = _content(path, _roles(label, columns, groups, weights, clusters))
-        found = _in_clusters(content.checked(rounding=rounding), content, clusters)
+        content = _content(path, Roles.of(label, columns, groups, weights=weights, clusters=clusters))
+        found = content.checked(rounding=rounding)
     import pandas as pd
 
     asked = Roles.of(label, columns, groups).groups
@@ -198,12 +174,12 @@ def read_pilot(
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
 ) -> Sample | Rows:
-    r"""Read predictions, and the labels if there are any.
+    r"""Read predictions from a file, with labels if it has any: the pilot data of a plan.
 
     Parameters
     ----------
     path, label, columns, groups
-        As of :func:`read`. Only a label that is named has to be there.
+        As in :func:`read`. The file may have no labels, unless ``label`` is given.
 
     Returns
     -------
@@ -240,16 +216,16 @@ def _content(path: str | Path, roles: Roles) -> Content:
     suffix = Path(str(place)).suffix
     if suffix.lower() not in _ARRAYS:
         raise InputError(
-            f"the suffix {quoted(suffix)} is none that can be read; convert the file to "
+            f"files that end in {quoted(suffix)} cannot be read; convert the file to "
             f"{', '.join((*FORMATS, *_ARRAYS))}."
         )
     with opened(place, NUMPY) as file:
         if size_of(file) == 0:
-            raise InputError("the file is empty; write it anew.")
+            raise InputError("the file is empty; write it again.")
         return _ARRAYS[suffix.lower()](file, roles)
 
 
-@arguments(groups=names, weights=name_or_place)
+@arguments(groups=names, weights=name_or_place, clusters=name_or_place)
 def scan(
     path: str | Path,
     label: str | int | None = None,
@@ -257,28 +233,33 @@ def scan(
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
     weights: str | None = None,
+    clusters: str | None = None,
 ) -> Stored:
-    """Open predictions and labels that are too many to hold in memory.
+    """Open a file of predictions and labels that is too large for memory.
 
-    Statistics whose sums over rows merge by addition read them in one pass: "omnibus", "ecd",
-    "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks", "kuiper", "t_cal", the
-    ECE family of one probability, "ucme", and kernel statistics of low rank. Memory then does not
-    depend on the number of rows. What a statistic fits to the predictions (bandwidths, landmarks,
-    quantiles) it fits to a random sample of 8 192 rows, for which the file is gone through once before.
-    Up to 100 000 rows are read into memory, and more for other statistics, if they fit.
+    These statistics need one pass over the file, and memory that does not grow with the number of
+    rows: "omnibus", "ecd", "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece",
+    "ks", "kuiper", "t_cal", the ECE family of one probability, "ucme", and low-rank kernel
+    statistics. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) is
+    fitted to a random sample of 8 192 rows, for which the file is read once before. Files of up to
+    100 000 rows are read into memory; larger ones are too if another statistic needs all rows and
+    they fit.
 
     Parameters
     ----------
     path
-        A table, or a directory of them, as of :func:`read`, or a ``.npy`` array. CSV and JSON lines
-        are gone through once when they are opened: rows are counted, and columns take one type.
-    label, columns, groups, weights
-        As of :func:`read`. Weights are gone through once, when the file is opened.
+        A table, or a directory of them, as in :func:`read`, or a ``.npy`` array. CSV and JSON lines
+        are read once when they are opened: rows are counted, and columns take one type.
+    label, columns, groups, weights, clusters
+        As in :func:`read`. Weights and clusters are read once, when the file is opened. Rows of a
+        cluster may be anywhere in the file. The names of all clusters are held in memory, and
+        during a test each sum of the statistic for each cluster.
 
     Returns
     -------
     Stored
-        To be given to :func:`caltest.test` alone, in place of ``probs`` and ``labels``.
+        To be given to :func:`caltest.test`, instead of ``probs`` and ``labels``; no other function
+        takes it.
 
     Raises
     ------
@@ -297,7 +278,7 @@ def scan(
     ...     stored.n_samples, caltest.test(stored, statistic="ecd", rng=0).pvalue
     (20, 0.12)
     """
-    roles = Roles.of(label, columns, groups, weights=weights)
+    roles = Roles.of(label, columns, groups, weights=weights, clusters=clusters)
     with named(called(path)):
         place = path if path == "" else located(path)
         if isinstance(place, str) or not (is_folder(place) or is_pattern(place)):
@@ -308,13 +289,13 @@ def scan(
         with opened(place, NUMPY) as file:
             header, column = table_header(file, roles)
         if header.shape[0] == 0:
-            raise InputError("there are no rows; write them anew.")
+            raise InputError("there are no rows; write the file again.")
         assert column is not None  # labels are needed
         return StoredFile(called(path), header.shape[0], place, header, column)
 
 
 def can_scan(path: str | Path) -> bool:
-    """Say whether there is something of a kind that can be read a block at a time."""
+    """Return whether an input can be read a block of rows at a time."""
     if not isinstance(path, str | Path) or path == "":
         return False
     try:
@@ -329,14 +310,14 @@ def _is_table(place: Place) -> bool:
 
 
 def scan_arrays(probs: Any, labels: Any) -> StoredArrays:
-    """Take arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
+    """Read arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
     probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
         raise InputError(
             f"probs has {len(probs)} rows and labels has {len(labels)}; give one label for every row."
         )
     if len(probs) == 0:
-        raise InputError("probs is empty; give one row a sample.")
+        raise InputError("probs is empty; give one row per sample.")
     if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
         sample(probs, labels, part=True)
     return StoredArrays("probs", len(probs), probs, labels)

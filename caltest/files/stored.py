@@ -28,6 +28,7 @@ from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Extent, Sample, sample
+from caltest.data.clusters import Clustering
 from caltest.data.containers import check_unique, listed
 from caltest.data.counting import Weighing, checked_weights
 from caltest.exceptions import InputError, Row
@@ -39,19 +40,20 @@ from caltest.files.tables import FORMATS
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table
+_BYTES_OF_A_CLUSTER = 250.0  # of its name, and its place among all
 
 
 @dataclass(frozen=True, eq=False)
 class Stored(ABC):
-    """Predictions and labels that are read a block of rows at a time.
+    """An opened file of predictions and labels, read a block of rows at a time.
 
-    :func:`caltest.test` takes it in place of predictions and labels. Nothing but the layout has been
-    checked; rows are when they are read.
+    :func:`caltest.test` takes it instead of predictions and labels. Only the layout has been
+    checked so far; rows are checked when they are read.
 
     Attributes
     ----------
     name
-        What errors call it: the file's name.
+        Name of the file, used in error messages.
     n_samples
         Number of rows n.
     """
@@ -70,7 +72,7 @@ class Stored(ABC):
     @property
     @abstractmethod
     def grain(self) -> int:
-        """Rows of the largest part: what precedes rows in their part is gone through to read them."""
+        """Rows of the largest part: to read rows, what precedes them in their part is read too."""
 
     @property
     @abstractmethod
@@ -86,10 +88,20 @@ class Stored(ABC):
         """How many rows there are, and how they count."""
         return Extent.alike(self.n_samples)
 
+    @property
+    def clusters(self) -> int | None:
+        """Number of clusters G; None where rows are independent."""
+        return None
+
+    @property
+    def share_between(self) -> float:
+        """How many pairs of different rows there are for each of different clusters."""
+        return 1.0
+
     def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
 
-        Whoever goes through them reads them: in another process only the paths arrive.
+        They are read when iterated over: only the paths are sent to another process.
         """
         last = -(-self.n_samples // ROWS) if last is None else last
         for number, block in enumerate(self._chunks(first, last), start=first):
@@ -105,7 +117,7 @@ class Stored(ABC):
 
     def _changed(self) -> InputError:
         return InputError(
-            f"there were {self.n_samples} rows when it was opened, and it was written to since; do not "
+            f"there were {self.n_samples} rows when it was opened, and it has changed since; do not "
             "write to it while it is read."
         )
 
@@ -116,7 +128,7 @@ class Stored(ABC):
         Parameters
         ----------
         rounding
-            As of :func:`caltest.data.sample`.
+            As in :func:`caltest.data.sample`.
 
         Raises
         ------
@@ -140,6 +152,7 @@ class StoredTable(Stored):
     schema: Any  # of the columns that are read, in Arrow
     columns: Columns
     weighing: Weighing | None = None  # of the weights, if rows have some
+    clustering: Clustering | None = None  # of the clusters
 
     @property
     def width(self) -> int:
@@ -148,7 +161,7 @@ class StoredTable(Stored):
 
     @property
     def grain(self) -> int:
-        """Rows of the largest row group, record batch or stretch of text."""
+        """Rows of the largest row group, record batch or range of text."""
         return max(max(survey.parts) for survey in self.surveys)
 
     def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
@@ -194,7 +207,7 @@ class StoredTable(Stored):
 
     def _check(self, block: Any) -> Sample:
         mean = None if self.weighing is None else self.weighing.mean
-        return self.columns.content(block).checked_part(mean)
+        return self.columns.content(block).checked_part(mean, self.clustering)
 
     @property
     def extent(self) -> Extent:
@@ -202,7 +215,7 @@ class StoredTable(Stored):
         return super().extent if self.weighing is None else self.weighing.extent
 
     def weighed(self) -> StoredTable:
-        """Go through the weights once."""
+        """Read the weights once."""
         name, found = self.columns.weights, Weighing()
         for batch in self.batches(self.schema_of(name)):
             try:
@@ -212,11 +225,42 @@ class StoredTable(Stored):
         found.mean  # noqa: B018 -- it says what is wrong
         return replace(self, weighing=found)
 
-    def schema_of(self, name: str | None) -> Any:
-        """Return the schema of one column."""
+    def clustered(self) -> StoredTable:
+        """Read the clusters once, and through what their rows count."""
+        name, weights, found = self.columns.clusters, self.columns.weights, Clustering()
+        names, rows = [each for each in (name, weights) if each is not None], 0
+        for batch in self.batches(self.schema_of(*names)):
+            try:
+                cells = [column.to_pylist() for column in batch.columns]
+                own = None if weights is None else checked_weights(cells[1], batch.num_rows)
+                found.add(cells[0], own)
+            except InputError as error:
+                raise error.moved(rows) from error
+            rows += batch.num_rows
+            check_fits(
+                _BYTES_OF_A_CLUSTER * len(found),
+                f"the names of {len(found)} clusters",
+                "cluster by what holds more rows, or test some of the clusters",
+            )
+        return replace(self, clustering=found.counted())
+
+    @property
+    def clusters(self) -> int | None:
+        """Number of clusters G; None where rows are independent."""
+        return None if self.clustering is None else self.clustering.count
+
+    @property
+    def share_between(self) -> float:
+        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        if self.clustering is None:
+            return 1.0
+        return self.clustering.share_between(self.extent.pairs, self.extent.total)
+
+    def schema_of(self, *names: str | None) -> Any:
+        """Return the schema of some columns."""
         import pyarrow as pa
 
-        return pa.schema([self.schema.field(name)])
+        return pa.schema([self.schema.field(name) for name in names])
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -243,7 +287,7 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     for each in files:
         with _opened(each, kind, len(files) > 1) as file:
             if (size := size_of(file)) == 0:
-                raise InputError("the file is empty; write it anew.")
+                raise InputError("the file is empty; write it again.")
             surveys.append(replace(kind.look(file), size=size))
     names = surveys[0].schema.names
     for each, survey in zip(files, surveys, strict=True):
@@ -255,7 +299,7 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     check_unique(names)
     rows = sum(survey.rows for survey in surveys)
     if rows == 0:
-        raise InputError("there are no rows; write them anew.")
+        raise InputError("there are no rows; write the file again.")
     columns = Columns.of(roles, names)
     notes = [*columns.notes]
     for survey in surveys:
@@ -284,7 +328,11 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
         replace(columns, notes=tuple(notes)),
     )
     columns.check_kinds(schema, lambda name: stored.table(stored.schema_of(name)).column(0).to_pylist())
-    return stored if whole or columns.weights is None else stored.weighed()
+    if whole:
+        return stored
+    if columns.weights is not None:
+        stored = stored.weighed()
+    return stored if columns.clusters is None else stored.clustered()
 
 
 @contextmanager
@@ -348,8 +396,7 @@ class StoredFile(Stored):
         with opened(self.path, NUMPY) as file:
             if read_header(file, size_of(file)) != self.header:
                 raise InputError(
-                    "it is another table now than when it was opened; do not write to it while it is "
-                    "read."
+                    "the table has changed since it was opened; do not write to it while it is read."
                 )
             yield file
 

@@ -52,7 +52,7 @@ def _start_of_text(file: BufferedReader) -> int:
 
 
 def _too_long(line: int) -> InputError:
-    return InputError(f"line {line} is longer than {_LONGEST_LINE} characters; save a row a line.")
+    return InputError(f"line {line} is longer than {_LONGEST_LINE} characters; save one row per line.")
 
 
 # ------------------------------------------------------------------ CSV
@@ -90,7 +90,8 @@ def _read_csv(file: BufferedReader, survey: Survey, schema: Any, part: int) -> I
     names = survey.schema.names
     types = {name: schema.field(name).type if name in schema.names else pa.string() for name in names}
     options = _csv_options(names, survey.block, types, schema.names)
-    yield from pc.open_csv(pa.PythonFile(file, mode="r"), *options)
+    with pc.open_csv(pa.PythonFile(file, mode="r"), *options) as reader:  # it reads ahead
+        yield from reader
 
 
 def _csv_options(
@@ -234,7 +235,7 @@ def _checked_lines(file: BufferedReader, found: _Lines) -> Iterator[bytes]:
                 block = file.read(found.end - start)
             yield block
     except csv.Error as error:
-        raise InputError(f"the file is not valid CSV: {error}; write it anew.") from error
+        raise InputError(f"the file is not valid CSV: {error}; write it again.") from error
     finally:
         csv.field_size_limit(limit)
     if not found.rows:
@@ -298,7 +299,7 @@ def _check_rows(file: BufferedReader, found: _Lines, stop: int) -> None:
             header = next((each for each in rows if "".join(each).strip() or len(each) > 1), None)
             if header is None:
                 raise InputError(
-                    "the file is not valid CSV: No columns, but blank lines; write it anew."
+                    "the file is not valid CSV: No columns, but blank lines; write it again."
                 )
             pass_over(*taken)
             _check_header(header)
@@ -314,7 +315,7 @@ def _check_rows(file: BufferedReader, found: _Lines, stop: int) -> None:
                 if not taken[-1]:
                     raise InputError(
                         "the file is not valid CSV: EOF inside string, the cell that a quote opens in "
-                        f"line {number}; close the quote, or write the file anew if it is cut off."
+                        f"line {number}; close the quote, or write the file again if it is cut off."
                     )
             found.longest = max(found.longest, length)
             if width != len(found.header) and line.strip():
@@ -348,7 +349,7 @@ def _lines(text: io.TextIOWrapper, first: int) -> Iterator[tuple[int, str]]:
 def _wrong_width(line: int, cells: int, names: int) -> InputError:
     found = f"line {line} has {cells} cell{'' if cells == 1 else 's'}, and the header has {names} names"
     if cells < names:
-        return InputError(f"{found}; complete it, or write the file anew if it is cut off there.")
+        return InputError(f"{found}; complete it, or write the file again if it is cut off there.")
     return InputError(f"{found}; name every column, or put text that holds commas in quotes.")
 
 
@@ -392,7 +393,7 @@ def _look_at_json(file: BufferedReader) -> Survey:
             except pa.ArrowException:
                 raise _json_error(block, line, known) from None
     if not sum(parts):
-        raise InputError("there are no rows; write them anew.")
+        raise InputError("there are no rows; write the file again.")
     return Survey(known, tuple(parts), starts=tuple(starts))
 
 
@@ -419,7 +420,7 @@ def _blocks_of_lines(file: BufferedReader, number: int) -> Iterator[tuple[int, i
 
 
 def _objects(block: bytes, line: int, schema: Any) -> Any:
-    """Read an object a line: with a schema, only what it names, and as it says."""
+    """Read an object per line: with a schema, only what it names, and as it says."""
     import pyarrow as pa
     import pyarrow.json as pj
 
@@ -443,7 +444,7 @@ def _check_depth(block: bytes, first: int) -> None:
                 if depth > _DEEPEST:
                     raise InputError(
                         f"line {line} is nested more than {_DEEPEST} deep; write an object of numbers "
-                        "and text a line."
+                        "and text per line."
                     )
 
 
@@ -463,10 +464,10 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
         try:
             pairs = json.loads(text, object_pairs_hook=tuple)
         except (ValueError, RecursionError) as wrong:
-            return InputError(f"line {line} is no JSON: {wrong}; write an object a line.")
+            return InputError(f"line {line} is not valid JSON: {wrong}; write an object per line.")
         if not isinstance(pairs, tuple):
             return InputError(
-                f"line {line} holds {quoted(pairs)}, and no object; write an object a line."
+                f"line {line} holds {quoted(pairs)}, and no object; write an object per line."
             )
         names = [name for name, _ in pairs]
         if len(set(names)) < len(names):
@@ -478,7 +479,7 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
                     f"column {quoted(name)} holds {quoted(cell)} in line {line}, and {known[name]} in "
                     "lines before; write values of one kind."
                 )
-    return InputError(f"the file is not valid JSON lines: {error}; write an object a line.")
+    return InputError(f"the file is not valid JSON lines: {error}; write an object per line.")
 
 
 _JSON_KINDS: dict[type, str] = {str: "text", bool: "truth values", int: "numbers", float: "numbers"}

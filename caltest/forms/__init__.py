@@ -29,7 +29,15 @@ from caltest.forms.paths import (
     LargestError,
     Side,
 )
-from caltest.forms.signs import Clusters, HasSigns, Signed, SignedSums
+from caltest.forms.signs import (
+    AddsByCluster,
+    Clusters,
+    ClusterSums,
+    HasSigns,
+    Signed,
+    SignedSums,
+    check_bins,
+)
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import (
     Additive,
@@ -62,6 +70,7 @@ from caltest.forms.weights import (
 
 __all__ = [
     "Additive",
+    "AddsByCluster",
     "Binned",
     "BinnedDistance",
     "BinnedSquares",
@@ -69,13 +78,14 @@ __all__ = [
     "BoundedPairwise",
     "BrownianLimit",
     "ChiSquare",
+    "ClusterSums",
     "Clusters",
     "Combined",
-    "ComputedFeatures",
     "Component",
-    "DensityForm",
+    "ComputedFeatures",
     "CumulativeDifference",
     "DenseWeights",
+    "DensityForm",
     "FeatureSquares",
     "Features",
     "Form",
@@ -87,8 +97,8 @@ __all__ = [
     "HasChiSquare",
     "HasCumulantGenerator",
     "HasGram",
-    "HasLeadingSum",
     "HasLatticeTerms",
+    "HasLeadingSum",
     "HasMoments",
     "HasSigns",
     "HasTailBound",
@@ -119,6 +129,7 @@ __all__ = [
     "UStatistic",
     "WeightedRecalibration",
     "Weights",
+    "check_bins",
     "incomplete_cholesky",
     "rounded",
     "scaled",

@@ -1,6 +1,6 @@
-"""Statistics of single classes, from the rows in which a class came true.
+"""Statistics of single classes, from the rows in which a class was observed.
 
-Of many classes each comes true in few rows. All classes of a draw are found by one sort of its labels,
+Of many classes each is observed in few rows. All classes of a draw are found by one sort of its labels,
 and each statistic then looks at the rows of its own class: O(n) a draw for all classes together, where
 one class after another would be O(n m).
 """
@@ -28,7 +28,7 @@ _MOST_EVENTS = 1 / 8  # of the rows; of more, sorting them takes longer than loo
 
 
 class OfEvents(ABC):
-    """A statistic of one class, from the rows in which it came true."""
+    """A statistic of one class, from the rows in which it was observed."""
 
     @abstractmethod
     def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:

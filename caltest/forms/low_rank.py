@@ -25,10 +25,13 @@ from caltest.forms.pairs import (
     usual_classes,
 )
 from caltest.forms.signs import (
+    AddsByCluster,
     Clusters,
-    HasSigns,
+    ClusterSums,
     Signed,
     SignedFeatures,
+    SignedSums,
+    squared_norms,
 )
 from caltest.forms.sums import Additive, LinearSum
 from caltest.forms.weights import (
@@ -51,7 +54,7 @@ _MOST_HELD = 2**25  # numbers of clusters: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSquares(HasSigns, HasMoments, HasLeadingSum, Additive):
+class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
     """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
@@ -112,6 +115,27 @@ class FeatureSquares(HasSigns, HasMoments, HasLeadingSum, Additive):
 
         return leading_sum(self.probs, images)
 
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
+        joint = SignedFeatures(
+            self._in_metric(labels), self.features, clusters, self.scale, self.diagonal, self.resolution
+        )
+        return ClusterSums(joint.held().sums, np.empty(0))
+
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        sums, scale, own = found.turned, self.scale, 0.0
+        if not self.diagonal:  # the mean is over pairs of different clusters
+            scale *= share_between
+            own = float((sums * sums).sum())
+        return SignedSums(sums, partial(squared_norms, scale, own), even=True, rounding=self.resolution)
+
+    def _in_metric(self, labels: Labels) -> Array:
+        """Return residuals in the metric of the classes, (n, m)."""
+        residuals = residuals_of(self.probs, labels)
+        if self.matrix is None:
+            return residuals
+        values, vectors = np.linalg.eigh(self.matrix)
+        return np.asarray(residuals @ (vectors * np.sqrt(values.clip(min=0.0))))
+
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         """Choose what takes the fewest operations: sums by cluster, or pairs of clusters or rows."""
         (n, m), f = self.probs.shape, self.features.shape[1]
@@ -124,12 +148,8 @@ class FeatureSquares(HasSigns, HasMoments, HasLeadingSum, Additive):
         scale = self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= clusters.share_between
-        residuals = residuals_of(self.probs, labels)
-        if self.matrix is not None:
-            values, vectors = np.linalg.eigh(self.matrix)
-            residuals = residuals @ (vectors * np.sqrt(values.clip(min=0.0)))
         whole = SignedFeatures(
-            residuals, self.features, clusters, scale, self.diagonal, self.resolution
+            self._in_metric(labels), self.features, clusters, scale, self.diagonal, self.resolution
         )
         if may_pair and pairs < sums:
             return whole.paired()

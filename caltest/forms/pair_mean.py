@@ -141,7 +141,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     def surprises(self) -> float:
         """Effective number of pairs, (Σ κ₂)² / Σ |κ₄| of the terms: few where few pairs can be large.
 
-        The variance of rare events sits on pairs in which both come true, not on those with one.
+        The variance of rare events sits on pairs in which both are events, not on those with one.
         """
         second, fourth = self._central_moments()
         if not len(second) or second.max() <= 0.0:
@@ -217,7 +217,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
 
 @dataclass(frozen=True, eq=False)
 class BoundedPairMean(HasTailBound, PairMean):
-    """A mean over pairs that count alike, with a distribution-free bound."""
+    """A mean over pairs of equal weight, with a distribution-free bound."""
 
     tail_bound: TailBound
 

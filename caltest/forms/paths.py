@@ -220,7 +220,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Stretches of the rows in the order of their scores, as unions of neighbouring pieces."""
+    """Ranges of the rows in the order of their scores, as unions of neighbouring pieces."""
 
     order: Positions  #: (n,) the rows in order.
     edges: Positions  #: (K + 1,) where pieces begin in that order, and the end; pieces may be empty.

@@ -1,4 +1,4 @@
-"""Signs: a statistic as a function of a sign for every cluster of rows, the labels as they came true.
+"""Signs: a statistic as a function of a sign for every cluster of rows, the labels as observed.
 
 Rows of one cluster may depend on each other in any way. A statistic sees the labels through centred
 scores s_i, which are 0 on average under H0, and so are their sums S_g over clusters. Turning the sign
@@ -16,10 +16,10 @@ one cluster add under H0.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,12 @@ from scipy import sparse
 from caltest._memory import check_fits
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import WIDE_TILE, Tile, blocks
+from caltest._visible import quoted
 from caltest._work import Work
+from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
+
+Signs: TypeAlias = NDArray[np.int8]
 
 _HELD = 2**22  # numbers of a block of draws that are held at a time: 32 MiB
 
@@ -51,22 +55,32 @@ class Clusters:
         """How many pairs of different rows there are for each of different clusters, as rows count."""
         weights = np.ones(len(self.codes)) if self.weights is None else self.weights
         sums, total = np.bincount(self.codes, weights), float(weights.sum())
-        return (total**2 - float(weights @ weights)) / (total**2 - float(sums @ sums))
+        between = total**2 - float(sums @ sums)
+        return (total**2 - float(weights @ weights)) / between if between > 0.0 else 0.0
 
     def sums(self, values: Array) -> Array:
         """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
         return np.asarray(self._members @ values)
 
-    def sums_at(self, places: NDArray[np.intp], values: Array, size: int) -> Any:
-        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size) or so by m."""
+    def sums_at(
+        self, places: NDArray[np.intp], values: Array, size: int, some: Any = slice(None)
+    ) -> Any:
+        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size) or so by m.
+
+        Of ``some`` rows only, if these are named.
+        """
+        places, values = places[some], values[some]
         width = 1 if values.ndim == 1 else values.shape[1]
-        rows, columns = np.repeat(self.codes, width), np.repeat(places * width, width)
+        rows, columns = np.repeat(self.codes[some], width), np.repeat(places * width, width)
         columns += np.tile(np.arange(width), len(places))
         entries = (values.ravel(), (rows, columns))
         return sparse.csr_array(entries, shape=(self.count, size * width))
 
     def pairs(self, tile: Tile) -> Array:
-        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
+        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once.
+
+        What is below the diagonal is not filled where rows come cluster by cluster.
+        """
         check_fits(
             16.0 * self.count**2,
             f"a number for every pair of {self.count} clusters",
@@ -74,6 +88,9 @@ class Clusters:
         )
         found = np.zeros((self.count, self.count))
         cut = blocks(len(self.codes), WIDE_TILE)
+        if (np.diff(self.codes) >= 0).all():
+            self._add_in_order(tile, cut, found)
+            return found
         known = []
         for rows in cut:
             clusters, codes = np.unique(self.codes[rows], return_inverse=True)
@@ -86,6 +103,23 @@ class Clusters:
                 if columns != rows:
                     found[np.ix_(g, h)] += sums.T
         return found
+
+    def _add_in_order(self, tile: Tile, cut: list[slice], found: Array) -> None:
+        """Do so where the rows of a cluster follow each other, the clusters in order."""
+        known = []
+        for rows in cut:
+            starts = np.flatnonzero(np.diff(self.codes[rows], prepend=-1))
+            clusters = slice(int(self.codes[rows.start]), int(self.codes[rows.stop - 1]) + 1)
+            known.append((clusters, None if len(starts) == rows.stop - rows.start else starts))
+        for first, rows in enumerate(cut):
+            g, of_g = known[first]
+            for columns, (h, of_h) in zip(cut[first:], known[first:], strict=True):
+                sums = tile(rows, columns)
+                sums = sums if of_g is None else np.add.reduceat(sums, of_g, axis=0)
+                sums = sums if of_h is None else np.add.reduceat(sums, of_h, axis=1)
+                found[g, h] += sums
+                if columns != rows and h.start == g.stop - 1:  # a cluster in both
+                    found[h.start, h.start] += sums[-1, 0]
 
 
 def _membership(codes: NDArray[np.intp], count: int) -> Any:
@@ -102,8 +136,30 @@ class HasSigns(Form):
         """Return the form of signs for the observed labels (n,)."""
 
 
+class ClusterSums(NamedTuple):
+    """What rows add up, by cluster and beside it: that of blocks of rows merges by addition."""
+
+    turned: Any  #: What signs turn, (G, K), dense or sparse.
+    fixed: Array  #: What they do not.
+
+
+class AddsByCluster(HasSigns):
+    """A form whose rows can come a block at a time, the sums of every cluster held."""
+
+    @abstractmethod
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
+        """Return what these rows add up for the observed labels (n,)."""
+
+    @abstractmethod
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        """Return the form of signs from what all rows add up; the share is that of all clusters."""
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        return self.of_cluster_sums(self.cluster_sums(labels, clusters))
+
+
 class Signed(Form):
-    """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are what came true."""
+    """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are observed."""
 
     even: bool  #: Whether T is the same if all signs are turned.
 
@@ -122,8 +178,8 @@ class Signed(Form):
         return float(shares.sum() ** 2 / (shares @ shares))
 
     @abstractmethod
-    def of_signs(self, signs: Array) -> Array:
-        """Return the (b,) values of some signs (b, G)."""
+    def of_signs(self, signs: Signs) -> Array:
+        """Return the (b,) values of some signs (b, G), bytes."""
 
     @property
     @abstractmethod
@@ -133,8 +189,7 @@ class Signed(Form):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
         size = max(1, _HELD // max(self.width, labels.shape[1]))
-        parts = [self.of_signs(labels[b].astype(np.float64)) for b in blocks(len(labels), size)]
-        return np.concatenate(parts)
+        return np.concatenate([self.of_signs(labels[b]) for b in blocks(len(labels), size)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +202,10 @@ class SignedSums(Signed):
     rounding: float
     offset: Any = 0.0  #: (K,) or one number: what sums are under H0 on average.
     impossible: float | None = None  #: The observed value, if a label that cannot be makes it infinite.
+    sizes: Array | None = None  #: |S_g|², (G,), where the sums do not tell.
+    #: Effective clusters of a bin, on average, where every bin's sum counts by itself.
+    of_a_bin: float = float("inf")
+    fewest_of_a_bin: float = 0.0  #: With fewer, signs would reject calibrated models too often.
 
     @property
     def resolution(self) -> float:
@@ -162,17 +221,30 @@ class SignedSums(Signed):
 
     @cached_property
     def squares(self) -> Array:
+        if self.sizes is not None:
+            return self.sizes
         if isinstance(self.sums, np.ndarray):
             return np.asarray(np.einsum("gk,gk->g", self.sums, self.sums))
         return np.asarray(self.sums.multiply(self.sums).sum(axis=1), dtype=np.float64).ravel()
 
-    def of_signs(self, signs: Array) -> Array:
-        values = self.finish(np.asarray(signs @ self.sums) + self.offset)
+    def of_signs(self, signs: Signs) -> Array:
+        values = self.finish(np.asarray(signs.astype(np.float64) @ self.sums) + self.offset)
         if self.impossible is None:
             return values
         # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
         values = np.where(np.isfinite(values), values, 0.0)
-        return np.where((signs > 0.0).all(axis=1), self.impossible, values)
+        return np.where((signs > 0).all(axis=1), self.impossible, values)
+
+
+def check_bins(names: Iterable[str], forms: Iterable[Form]) -> None:
+    """Raise where so few clusters meet in a bin that signs would reject calibrated models too often."""
+    for name, form in zip(names, forms, strict=True):
+        if isinstance(form, SignedSums) and form.of_a_bin < form.fewest_of_a_bin:
+            raise InputError(
+                f"a bin of {quoted(name)} holds {form.of_a_bin:.1f} clusters in effect, on average, "
+                "too few for signs of clusters; take fewer bins, 'ece_squared', or "
+                "null='one_per_cluster'."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +275,11 @@ class SignedPath(Signed):
     def squares(self) -> Array:
         return np.asarray(np.bincount(self.codes, self.steps, self.count) ** 2, dtype=np.float64)
 
-    def of_signs(self, signs: Array) -> Array:
+    def of_signs(self, signs: Signs) -> Array:
         from caltest import _loops
 
         lowest, highest = np.empty(len(signs)), np.empty(len(signs))
-        by_cluster = np.ascontiguousarray(signs.T)
-        _loops.extremes_of_signs(by_cluster, self.codes, self.steps, self.ends, lowest, highest)
+        _loops.extremes_of_signs(signs, self.codes, self.steps, self.ends, lowest, highest)
         return self.finish(lowest, highest)
 
 
@@ -216,7 +287,7 @@ class SignedPath(Signed):
 class SignedPairs(Signed):
     """T = scale · Σ_{g≠h} ε_g ε_h C_gh + constant."""
 
-    between: Any  #: C, (G, G), symmetric, 0 on its diagonal; dense or sparse.
+    between: Any  #: C, (G, G), 0 on its diagonal: sparse, or dense and read above it alone.
     sizes: Array  #: Of what every cluster adds, squared, (G,).
     scale: float
     constant: float
@@ -247,14 +318,21 @@ class SignedPairs(Signed):
         dense = isinstance(self.between, np.ndarray)
         return {"feature": float(draws) * (self.between.size if dense else self.between.nnz)}
 
-    def of_signs(self, signs: Array) -> Array:
-        products = np.einsum("bg,bg->b", np.asarray(signs @ self.between), signs)
-        return np.asarray(self.scale * products + self.constant)
+    def of_signs(self, signs: Signs) -> Array:
+        numbers, products = signs.astype(np.float64), np.zeros(len(signs))
+        if not isinstance(self.between, np.ndarray):
+            products = np.einsum("bg,bg->b", numbers @ self.between, numbers)
+            return np.asarray(self.scale * products + self.constant)
+        for columns in blocks(len(self.sizes), WIDE_TILE):  # C above its diagonal, that is half of it
+            above = numbers[:, : columns.start] @ self.between[: columns.start, columns]
+            above += numbers[:, columns] @ np.triu(self.between[columns, columns])
+            products += np.einsum("bg,bg->b", above, numbers[:, columns])
+        return np.asarray(2.0 * self.scale * products + self.constant)
 
 
 @dataclass(frozen=True, eq=False)
 class SignedChain(Signed):
-    """The same where C is of exp(−|x_i − x_j|) along a line: one pass over the rows a draw."""
+    """The same where C is of exp(−|x_i − x_j|) along a line: one pass over the rows per draw."""
 
     residuals: Array  #: d, (n,), along the line.
     codes: NDArray[np.intp]  #: Clusters of the rows along the line.
@@ -281,11 +359,11 @@ class SignedChain(Signed):
     def squares(self) -> Array:
         return self.own.clip(min=0.0)
 
-    def of_signs(self, signs: Array) -> Array:
+    def of_signs(self, signs: Signs) -> Array:
         from caltest import _loops
 
-        sums, by_cluster = np.empty(len(signs)), np.ascontiguousarray(signs.T)
-        _loops.chain_sums_of_signs(by_cluster, self.codes, self.residuals, self.decay, sums)
+        sums = np.empty(len(signs))
+        _loops.chain_sums_of_signs(signs, self.codes, self.residuals, self.decay, sums)
         alone = float(self.own.sum() - self.residuals @ self.residuals)
         return np.asarray(self.scale * (2.0 * sums - alone) + self.constant)
 
@@ -340,7 +418,7 @@ class SignedFeatures(Signed):
         for clusters, part in self._of_clusters(slice(None)):
             sums[clusters] = part
         own = 0.0 if self.keeps_own else float(np.vdot(sums, sums))
-        finish = partial(_squared_norms, self.scale, own)
+        finish = partial(squared_norms, self.scale, own)
         return SignedSums(sums, finish, even=True, rounding=self.rounding)
 
     def paired(self) -> SignedPairs:
@@ -367,9 +445,13 @@ class SignedFeatures(Signed):
             rows = order[first : ends[stop - 1]]
             features = np.asarray(self.features[rows], dtype=np.float64)
             own, sums, place = residuals[rows], np.empty((stop - start, width)), 0
-            for number, end in enumerate(ends[start:stop] - first):
-                sums[number] = (own[place:end].T @ features[place:end]).ravel()
-                place = int(end)
+            if len(rows) == stop - start:  # a row each
+                joint = sums.reshape(len(rows), residuals.shape[1], -1)
+                np.multiply(own[:, :, None], features[:, None, :], out=joint)
+            else:
+                for number, end in enumerate(ends[start:stop] - first):
+                    sums[number] = (own[place:end].T @ features[place:end]).ravel()
+                    place = int(end)
             yield slice(start, stop), sums
             start, first = stop, int(ends[stop - 1])
 
@@ -378,13 +460,13 @@ class SignedFeatures(Signed):
         parts = [np.einsum("gk,gk->g", p, p) for _, p in self._of_clusters(slice(None))]
         return np.concatenate(parts)
 
-    def of_signs(self, signs: Array) -> Array:
+    def of_signs(self, signs: Signs) -> Array:
         total = np.zeros((len(signs), self.width))
         for rows in blocks(len(self.residuals), max(1, _HELD // self.width)):
-            total += signs[:, self.clusters.codes[rows]] @ self._joint(rows)
-        return _squared_norms(self.scale, 0.0 if self.keeps_own else float(self.squares.sum()), total)
+            total += signs[:, self.clusters.codes[rows]].astype(np.float64) @ self._joint(rows)
+        return squared_norms(self.scale, 0.0 if self.keeps_own else float(self.squares.sum()), total)
 
 
-def _squared_norms(scale: float, own: float, sums: Array) -> Array:
+def squared_norms(scale: float, own: float, sums: Array) -> Array:
     """Return |Σ|² of sums (B, K), less what does not count."""
     return np.asarray(scale * (np.einsum("bk,bk->b", sums, sums) - own))

@@ -67,7 +67,7 @@ class Logits:
         return min(len(self.rows), 1 + int(len(self.rows) > 0 and self.values[0] < self.values[-1]))
 
     def impossible(self, labels: Labels) -> bool:
-        """Say whether a label came true that had probability 0."""
+        """Say whether a label of probability 0 was observed."""
         return bool((labels[self.certain] != self.outcomes).any())
 
     def loglik(self, labels: Labels, weights: Array | None = None) -> float:
@@ -264,7 +264,7 @@ class WeightedRecalibration(Form):
 
 
 class LogisticRecalibration(HasChiSquare, WeightedRecalibration):
-    """The same of terms that count alike, a χ²."""
+    """The same of terms of equal weight, a χ²."""
 
     @property
     def chi_square(self) -> ChiSquare:

@@ -40,7 +40,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, strayed
-from caltest.forms.signs import Clusters, HasSigns, SignedSums
+from caltest.forms.signs import AddsByCluster, Clusters, ClusterSums, SignedSums
 from caltest.predictive import GaussianPredictions, Predictive
 
 # ------------------------------------------------------------------ additive
@@ -105,7 +105,9 @@ class _TableSum(Additive):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSum(HasSigns, HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, _TableSum):
+class LinearSum(
+    AddsByCluster, HasMoments, HasLeadingSum, HasCumulantGenerator, HasLatticeTerms, _TableSum
+):
     """T = Σ_i A[i, y_i] for a table A that depends on the predictions only.
 
     Given the predictions, T is a sum of independent terms, and all its cumulants are known.
@@ -125,16 +127,21 @@ class LinearSum(HasSigns, HasMoments, HasLeadingSum, HasCumulantGenerator, HasLa
     def finish(self, sums: Array) -> Array:
         return sums
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         entries = self._finite[np.arange(self.n_samples), labels]
         means = np.einsum("ik,ik->i", self.probs, self._finite)
-        observed = self.value(labels)
+        observed = float(self.table[np.arange(self.n_samples), labels].sum())
+        turned = clusters.sums(entries - means)[:, None]
+        return ClusterSums(turned, np.array([means.sum(), observed]))
+
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        offset, observed = float(found.fixed[0]), float(self.finish(found.fixed[1:])[0])
         return SignedSums(
-            clusters.sums(entries - means)[:, None],
+            found.turned,
             partial(_finished_alone, self.finish),
             even=False,
             rounding=self.resolution,
-            offset=float(means.sum()),
+            offset=offset,
             impossible=None if np.isfinite(observed) else observed,
         )
 
@@ -271,11 +278,11 @@ def _finished_alone(finish: Callable[[Array], Array], sums: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised(_TableSum):
+class Standardised(AddsByCluster, _TableSum):
     """T = Σ_i A[i, y_i] / √(its variance under H0), for a table A whose rows are 0 on average.
 
     The variance is added up beside the sum, so that some rows can be taken at a time. Where no label
-    can move the sum, T is 0, or infinite if a label came true that could not be.
+    can move the sum, T is 0, or infinite if a label of probability 0 was observed.
     """
 
     @property
@@ -290,9 +297,22 @@ class Standardised(_TableSum):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Return the sum over the rows and its variance, (B, 2)."""
-        variance = np.einsum("ik,ik,ik->", self.probs[rows], self.table[rows], self.table[rows])
         sums = super().contributions(rows, labels)
-        return np.column_stack([sums, np.full(len(labels), variance)])
+        return np.column_stack([sums, np.full(len(labels), self._variance(rows))])
+
+    def _variance(self, rows: slice) -> float:
+        return float(np.einsum("ik,ik,ik->", self.probs[rows], self.table[rows], self.table[rows]))
+
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
+        entries = self.table[np.arange(self.n_samples), labels]
+        return ClusterSums(clusters.sums(entries)[:, None], np.array([self._variance(slice(None))]))
+
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        finish = partial(self._with_variance, float(found.fixed[0]))
+        return SignedSums(found.turned, finish, even=False, rounding=self.resolution)
+
+    def _with_variance(self, variance: float, sums: Array) -> Array:
+        return self.finish(np.column_stack([sums, np.full(len(sums), variance)]))
 
     def finish(self, sums: Array) -> Array:
         total, variance = sums.T
@@ -327,7 +347,7 @@ Cells: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Gridded(HasSigns, Additive):
+class Gridded(AddsByCluster, Additive):
     """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid."""
 
     scores: Array  #: The probabilities p of class 1, (n,).
@@ -366,14 +386,22 @@ class Gridded(HasSigns, Additive):
         sums -= np.bincount(cells, weights=scores, minlength=self.n_cells)
         return sums
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
-        residuals = labels - self.scores
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
+        residuals, cells = labels - self.scores, self.cells(self.scores)
         if self.weights is not None:
             residuals *= self.weights
-        sums = clusters.sums_at(self.cells(self.scores), residuals, self.n_cells)
-        return SignedSums(sums, self.finish_residuals, even=True, rounding=self.resolution)
+        turned = clusters.sums_at(cells, residuals, self.n_cells)
+        return ClusterSums(turned, self.expected(cells))
 
-    def finish_residuals(self, sums: Array) -> Array:
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        finish = partial(self.finish_residuals, found.fixed)
+        return SignedSums(found.turned, finish, even=True, rounding=self.resolution)
+
+    def expected(self, cells: Cells) -> Array:
+        """Return what is to be known of the cells besides residuals; here nothing."""
+        return np.empty(0)
+
+    def finish_residuals(self, expected: Array, sums: Array) -> Array:
         """Return the (B,) statistics from the residuals of all rows by cell, (B, K)."""
         return self.finish(sums)
 
@@ -420,23 +448,27 @@ class GriddedBins(_Edged):
         place = self.cells(scores)
         sums = np.empty((len(labels), *self.sums_of_a_draw))
         sums[:, 0] = super().contributions(rows, labels)
-        expected = scores if w is None else w * scores
-        sums[:, 1] = np.bincount(place, weights=expected, minlength=self.n_cells)
-        sums[:, 2] = np.bincount(place, weights=w, minlength=self.n_cells)
+        sums[:, 1:] = _in_cells(place, scores, w, self.n_cells)
         return sums
 
-    def finish_residuals(self, sums: Array) -> Array:
-        cells, w = self.cells(self.scores), self.weights
-        expected, sizes = (
-            np.bincount(cells, of, self.n_cells).astype(np.float64)
-            for of in (self.scores if w is None else w * self.scores, w)
-        )
-        used = sizes > 0
-        return self.measure(sums[:, used], expected[used], sizes[used], self.whole)
+    def expected(self, cells: Cells) -> Array:
+        """Return expected events and rows of every bin, (2, K)."""
+        return _in_cells(cells, self.scores, self.weights, self.n_cells)
+
+    def finish_residuals(self, expected: Array, sums: Array) -> Array:
+        used = expected[1] > 0
+        events, sizes = expected[:, used]
+        return self.measure(sums[:, used], events, sizes, self.whole)
 
     def finish(self, sums: Array) -> Array:
         used = sums[0, 2] > 0
         return self.measure(sums[:, 0, used], sums[0, 1, used], sums[0, 2, used], self.whole)
+
+
+def _in_cells(cells: Cells, scores: Array, weights: Array | None, count: int) -> Array:
+    """Return expected events and rows of every cell, (2, K), as rows count."""
+    expected = scores if weights is None else weights * scores
+    return np.stack([np.bincount(cells, each, count) for each in (expected, weights)]).astype(float)
 
 
 @dataclass(frozen=True, eq=False)

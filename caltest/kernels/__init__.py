@@ -1,4 +1,4 @@
-"""Kernels on the probability simplex, real- and matrix-valued; each knows its bound.
+"""Kernels: how similar two predictions are, for kernel calibration errors.
 
 A kernel is an inert description until ``fitted(probs)`` turns bandwidth rules into numbers; then it
 is a function of two sets of predictions. Sums, products and positive multiples of kernels are

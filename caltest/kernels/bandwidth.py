@@ -186,7 +186,7 @@ def _suggestion(name: object, names: Iterable[str]) -> str:
 
 
 Blocks: TypeAlias = Callable[[], Iterable[Array]]
-"""A function that goes through numbers, a block at a time, as often as it is called."""
+"""A function that iterates over numbers, a block at a time, as often as it is called."""
 
 COLLECTED = 2**20
 """Up to this many candidates are collected and selected from directly."""
@@ -291,7 +291,7 @@ def resolve(
         The distance: ``"tv"`` (default, as in [1]_), ``"euclidean"`` or ``"hellinger"``.
     weights
         What every row counts, (n,), positive; a pair counts the product of both. Representative rows
-        are then at equal shares of the weight. Default None: all rows count alike.
+        are then at equal shares of the weight. Default None: all rows have equal weight.
 
     Returns
     -------
@@ -427,7 +427,7 @@ def _midpoints(n: int) -> NDArray[np.intp]:
 
 @arguments(alpha=anything)
 def mean_tv_dirichlet(alpha: ArrayLike) -> float:
-    r"""Mean total variation distance of two independent draws of a Dirichlet distribution.
+    r"""Return the mean total variation distance of two independent draws from a Dirichlet.
 
     With :math:`\alpha_0 = \sum_i \alpha_i` and the beta function B, it is
 

@@ -27,7 +27,7 @@ Terms: TypeAlias = "tuple[tuple[Kernel, Array | None], ...]"
 
 
 class Kernel(ABC):
-    """A real-valued positive semi-definite kernel k(s, t) on the simplex.
+    """Base class of kernels: positive semi-definite functions k(s, t) of two predictions.
 
     A kernel of your own derives from this class and defines ``__call__``, ``paired`` and ``bound``;
     make it a frozen dataclass.
@@ -181,7 +181,7 @@ class _Composite(Kernel):
 
 
 class Sum(_Composite):
-    """The sum of kernels, as ``+`` makes it.
+    """A sum of kernels; made by ``+``.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Sum(_Composite):
 
 
 class Product(_Composite):
-    """The product of kernels, as ``*`` makes it.
+    """A product of kernels; made by ``*``.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class Product(_Composite):
 @arguments(kernel=real_kernel, scale=positive_number)
 @dataclass(frozen=True, repr=False)
 class Scaled(Kernel):
-    """A positive multiple of a kernel, as ``*`` with a number makes it.
+    """A positive multiple of a kernel; made by ``*`` with a number.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def _in_product(kernel: Kernel) -> str:
 
 
 def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
-    """Fit a kernel, perhaps one of the user's that knows no weights."""
+    """Fit a kernel to predictions, including a kernel of your own that takes no weights."""
     found = kernel.fitted(probs) if weights is None else kernel.fitted(probs, weights)
     return cast("K", found)
 
@@ -314,7 +314,7 @@ def _merged_notes(kernels: Iterable[Kernel]) -> tuple[str, ...]:
 @arguments()
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class MatrixKernel:
-    r"""The matrix-valued kernel :math:`\sum_l k_l(s, t) A_l`.
+    r"""Matrix-valued kernel, :math:`\sum_l k_l(s, t) A_l`: classes may be weighted or related.
 
     Parameters
     ----------

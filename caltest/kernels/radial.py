@@ -119,7 +119,7 @@ class _Radial(_WithBandwidth):
 @arguments()
 @dataclass(frozen=True)
 class Exponential(_Radial):
-    r"""The exponential (Laplacian) kernel :math:`\exp(-d(s, t) / \nu)`.
+    r"""Exponential (Laplacian) kernel, :math:`\exp(-d(s, t) / \nu)`: the default of the SKCE.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Exponential(_Radial):
 @arguments()
 @dataclass(frozen=True)
 class Gaussian(_Radial):
-    r"""The Gaussian kernel :math:`\exp(-d(s, t)^2 / (2 \gamma^2))`.
+    r"""Gaussian kernel, :math:`\exp(-d(s, t)^2 / (2 \gamma^2))`: smoother than the exponential.
 
     Parameters
     ----------
@@ -225,7 +225,9 @@ class Gaussian(_Radial):
 @arguments()
 @dataclass(frozen=True)
 class Matern(_Radial):
-    r"""The Matérn kernel: with a = √(2·smoothness) d(s, t)/bandwidth, a polynomial in a times e⁻ᵃ.
+    r"""Matérn kernel, with a choice of smoothness between exponential and Gaussian.
+
+    A polynomial in a times e⁻ᵃ, a = √(2·smoothness) d(s, t)/bandwidth.
 
     The polynomial is 1 for smoothness ½ (the exponential kernel), 1 + a for 3/2 and 1 + a + a²/3
     for 5/2.
@@ -291,7 +293,9 @@ class Matern(_Radial):
 @arguments()
 @dataclass(frozen=True)
 class LinearGaussian(_WithBandwidth):
-    r"""Inner product plus Gaussian kernel: :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
+    r"""Inner product plus Gaussian kernel, the default of the CKCE.
+
+    :math:`s \cdot t + \exp(-|s - t|^2 / (2 \gamma^2))`.
 
     Parameters
     ----------
@@ -340,7 +344,7 @@ class LinearGaussian(_WithBandwidth):
 @arguments()
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The inner product s·t.
+    """Linear kernel, the inner product s·t: sees errors that are linear in the predictions.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from caltest._tiles import Array, Tile, blocks
 
 TILE = 512  # rows and columns of a tile of the matrix of distances
 HELD = 2**23  # distances that are kept in memory, with what they count; more are computed anew
-_DIGIT = 44  # bits below the first eighteen of a distance below 2, whose highest two are 0
+_DIGIT = 46  # bits below the first sixteen of a distance below 2, whose highest two are 0
 _ROUNDING = 1e-12  # of a share of the weight of all pairs
 
 
@@ -43,8 +43,8 @@ class WeightedPairs:
     def _computed(self) -> Iterator[tuple[Array, Array]]:
         cut, w = blocks(len(self.rows), TILE), self.weights
         for place, own in enumerate(cut):
-            above = np.triu_indices(own.stop - own.start, 1)
-            yield self.condensed(self.rows[own]), np.outer(w[own], w[own])[above]
+            counts = np.concatenate([w[i] * w[i + 1 : own.stop] for i in range(own.start, own.stop)])
+            yield self.condensed(self.rows[own]), counts
             for other in cut[place + 1 :]:
                 yield self.tile(own, other).ravel(), np.outer(w[own], w[other]).ravel()
 
@@ -63,7 +63,7 @@ class WeightedPairs:
         """
         if below < 0.0:
             return 0.0
-        counts = np.zeros(1 << 18)
+        counts = np.zeros(1 << (62 - _DIGIT))
         for distances, each in self:
             found = np.bincount(distances.view(np.int64) >> _DIGIT, weights=each)
             counts[: len(found)] += found

@@ -1,4 +1,4 @@
-"""Where a model of probability vectors errs: which classes are over- and under-predicted near what."""
+"""Locate errors: near which predictions a class is predicted too often or too rarely."""
 
 from caltest.localisation.search import Witness, witness
 

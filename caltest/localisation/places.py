@@ -285,8 +285,8 @@ def places_told(
 
     The main claim of a place is its class with the largest |z|, and whether that is over- or
     under-predicted. Of the places near, with the same main claim and a |z| not much smaller, the
-    one with the fewest rows near it is told: it says most precisely where. A main claim is new unless a
-    place told before, which reaches this place or is in its reach, makes it too.
+    one with the fewest rows near it is chosen: it is the most precise. A main claim is new unless a
+    place chosen before, which reaches this place or is in its reach, makes it too.
 
     Of (L, m) z, whether they are significant, and (L,) effective numbers of rows near.
     """

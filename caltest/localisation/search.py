@@ -28,38 +28,40 @@ from caltest.results import Result, plain
 if TYPE_CHECKING:
     import pandas as pd
 
-_LONG = ("rows", "centres", "values", "standardised", "pvalues", "stated", "shares", "weights")
+_LONG = ("rows", "centres", "values", "standardised", "pvalues", "predicted", "observed", "weights")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Witness(Result):
-    """Where which classes are over- and under-predicted. Arrays are read-only.
+    """The predictions near which classes are predicted too often or too rarely, with p-values.
+
+    Arrays are read-only.
 
     A place is a point seen with one kernel: L = points times kernels, kernel by kernel.
 
     Attributes
     ----------
     rows
-        (L,) the row of the data that a place is; −1 for a point given that is none.
+        For each place, the row of the data at which it lies, (L,); −1 if the point is not a row.
     centres
-        (L, m) the predictions that the places are.
+        The predictions at the places, (L, m).
     kernels
-        Name and options of every kernel, its bandwidth for instance.
+        Name and options of every kernel, such as its bandwidth.
     values
-        (L, m) the witness w, of the rows within reach: positive where a class is under-predicted,
-        negative where over-predicted.
+        The witness w, (L, m), from the rows within reach: positive if a class is predicted too
+        rarely, negative if too often.
     standardised
-        (L, m) z, values over their exact standard deviation under H0, with a floor.
+        z, (L, m): values divided by their exact standard deviation under H0, with a floor.
     pvalues
         (L, m) in (0, 1], adjusted for all places and classes.
-    stated, shares
-        (L, m) near the place, weighted means: of the probabilities stated, and of what came true. NaN
-        where no row is near.
+    predicted, observed
+        Weighted means near the place, (L, m): of the predicted probabilities, and of the labels.
+        NaN if no row is near.
     weights
-        (L,) effective number of rows near, (Σ k)² / Σ k².
-    told
-        At most five places with a p-value of at most 1 − confidence that say different things, most
-        telling first.
+        Effective number of rows near each place, (L,): (Σ k)² / Σ k².
+    identified
+        At most five places with a p-value of at most 1 − confidence that show different errors,
+        strongest evidence first.
     classes
         Names of the classes, if known.
     confidence
@@ -72,9 +74,9 @@ class Witness(Result):
     >>> import caltest
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> found = caltest.witness(sure.probs, sure.labels, n_resamples=99, rng=0)
-    >>> found.pvalue, len(found.told)
+    >>> found.pvalue, len(found.identified)
     (0.01, 3)
-    >>> place = found.told[0]
+    >>> place = found.identified[0]
     >>> float(found.pvalues[place].min()), int(found.pvalues[place].argmin())
     (0.01, 3)
     """
@@ -85,10 +87,10 @@ class Witness(Result):
     values: Array
     standardised: Array
     pvalues: Array
-    stated: Array
-    shares: Array
+    predicted: Array
+    observed: Array
     weights: Array
-    told: tuple[int, ...]
+    identified: tuple[int, ...]
     classes: tuple[str, ...] | None
     confidence: float
     n_samples: int
@@ -143,8 +145,8 @@ class Witness(Result):
         -------
         pandas.DataFrame
             Columns ``place`` (its number), ``row`` (of the data, −1 for a point given), ``kernel`` (its
-            number), ``class``, ``weight`` (effective number of rows near), ``stated``, ``share``,
-            ``difference`` (share less stated), ``standardised`` and ``adjusted`` p-value.
+            number), ``class``, ``weight`` (effective number of rows near), ``predicted``, ``observed``,
+            ``difference`` (observed − predicted), ``standardised`` and ``adjusted`` p-value.
         """
         import pandas as pd
 
@@ -161,9 +163,9 @@ class Witness(Result):
                 "kernel": places // (self.n_places // len(self.kernels)),
                 "class": np.array([visible(name) for name in self.names], dtype=object)[classes],
                 "weight": self.weights[places],
-                "stated": self.stated[chosen],
-                "share": self.shares[chosen],
-                "difference": self.shares[chosen] - self.stated[chosen],
+                "predicted": self.predicted[chosen],
+                "observed": self.observed[chosen],
+                "difference": self.observed[chosen] - self.predicted[chosen],
                 "standardised": z,
                 "adjusted": self.pvalues[chosen],
             }
@@ -177,7 +179,7 @@ class Witness(Result):
         Parameters
         ----------
         arrays
-            Include the arrays of all places. Default False: they are long; the places told are
+            Include the arrays of all places. Default False: they are long; the places identified are
             there with their claims in any case, under ``findings``.
         """
         return self._plain(*(() if arrays else _LONG)) | {
@@ -192,15 +194,15 @@ class Witness(Result):
                     "claims": [
                         {
                             "class": self.names[c],
-                            "stated": float(self.stated[place, c]),
-                            "share": float(self.shares[place, c]),
+                            "predicted": float(self.predicted[place, c]),
+                            "observed": float(self.observed[place, c]),
                             "standardised": float(self.standardised[place, c]),
                             "pvalue": float(self.pvalues[place, c]),
                         }
                         for c in self.claims(place)
                     ],
                 }
-                for place in self.told
+                for place in self.identified
             ],
         }
 
@@ -212,6 +214,7 @@ def witness(
     *,
     kernel: Kernel | Sequence[Kernel] | None = None,
     lens: str | Lens | None = None,
+    class_names: Sequence[str | int] | None = None,
     points: ArrayLike | None = None,
     n_points: int = 128,
     confidence: float = 0.95,
@@ -220,36 +223,40 @@ def witness(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Witness:
-    """Find near which predictions which classes are over- and under-predicted.
+    """Find the predictions near which a class is predicted too often or too rarely.
 
-    The witness at a prediction p is w(p) = n⁻¹ Σ_j k(p, g_j) D_j with the residuals
-    D_j = onehot(y_j) − g_j: a vector over the classes. Where an entry is positive, the class came true
-    more often than stated near p (under-predicted); where negative, less often (over-predicted).
+    The witness at a prediction p is w(p) = n⁻¹ Σ_j k(p, g_j) D_j, with the residuals D_j =
+    onehot(y_j) − g_j. It has one entry per class. If an entry is positive, the class was observed
+    more often than predicted near p; if negative, less often.
 
     Parameters
     ----------
     probs, labels
-        Predictions and labels as :func:`caltest.test` takes them.
+        Predicted probabilities and observed classes, as in :func:`caltest.test`.
     kernel
-        A real-valued kernel of :mod:`caltest.kernels`, or a list of several, which make one family:
-        a *place* is a point seen with one kernel. Default: ``Exponential(bandwidth, "tv")`` at three
-        bandwidths, the SKCE's own (the median distance of the predictions) and a 4th and a 16th of
-        it: a confident model has a median distance near 1, as far apart as predictions can be, and
-        with this bandwidth alone all rows would be near every point. Weights below 5% of the point's
-        own, k(p, p), count as 0: those beyond three bandwidths of the exponential kernel.
+        A real-valued kernel of :mod:`caltest.kernels`, or a list of several; a *place* is then a
+        point seen with one of them. Default: ``Exponential(bandwidth, "tv")`` at three bandwidths:
+        the median distance of the predictions, as for the SKCE, a quarter and a sixteenth of it.
+        Smaller ones are needed because a confident model has a median distance near 1, the largest
+        possible, and with that bandwidth alone all rows would be near every point. Weights below
+        5% of the point's own, k(p, p), count as 0; for the exponential kernel these are points
+        more than three bandwidths away.
     lens
         As in :func:`caltest.test`. Default None: the full probability vector.
+    class_names
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
     points
-        Where to look: rows (k,) of ``probs``, whole numbers, or predictions (k, m). They must not have
-        been chosen by looking at the labels, else the p-values mean nothing. Default: rows
-        that cover the predictions, chosen from the predictions only (see Notes).
+        Where to look: rows (k,) of ``probs``, as whole numbers, or predictions (k, m). Do not
+        choose them by looking at the labels, or the p-values are invalid. Default: rows that cover
+        the predictions, chosen from the predictions only (see Notes).
     n_points
-        How many points at most, if ``points`` is None. Default 128, which with three kernels are 384
-        places: more see finer, and cost in proportion.
+        Maximum number of points if ``points`` is None. Default 128, which makes 384 places with
+        three kernels. More points show finer detail, at proportional cost.
     confidence
-        Claims are made at level 1 − confidence, for all places and classes together. Default 0.95.
+        Errors are reported at level 1 − confidence, for all places and classes together. Default
+        0.95.
     n_resamples
-        Number of label draws. Default 999: adjusted p-values down to 0.001.
+        Number of simulated label sets. Default 999: adjusted p-values down to 0.001.
     rng, n_jobs, progress
         As in :func:`caltest.test`.
 
@@ -261,16 +268,16 @@ def witness(
     Raises
     ------
     InputError
-        If the input is no set of predictions and labels, or an option cannot be used.
+        If the input is not a set of predictions and labels, or an option cannot be used.
 
     Notes
     -----
     If the model is calibrated, the chance of any claim is at most 1 − confidence, exactly so for any
-    number of rows, kernel and points. If it errs, the chance of a claim (place, class) such that this
-    class is stated rightly *in every row of positive weight* is at most that too. It is not promised
-    for narrower hypotheses: the witness mixes a neighbourhood, and the prediction at its centre may be
-    right and have wrong neighbours. The differences are those of the places that stood out, so on
-    average the truth is smaller. The statistic, how points are chosen, and what it costs:
+    number of rows, kernel and points. If it is wrong, the chance of a claim (place, class) such that
+    this class is predicted correctly *in every row of positive weight* is at most that too. It is not
+    promised for narrower hypotheses: the witness mixes a neighbourhood, and the prediction at its
+    centre may be right and have wrong neighbours. The differences are those of the places that stood
+    out, so on average the truth is smaller. The statistic, how points are chosen, and what it costs:
     "Many looks" in the documentation.
 
     References
@@ -293,7 +300,7 @@ def witness(
     find_lens(lens)  # a wrong name is found before the data are read
     if recognised(probs) is not None:
         raise InputError("probs are distributions of numbers; give probabilities of classes.")
-    view, lens_label = seen(sample(probs, labels), lens)
+    view, lens_label = seen(sample(probs, labels, class_names=class_names), lens)
     refuse_clusters(view.rows.clusters, "a witness")
     check_alike(view.rows, "a witness", "test with caltest.test, which takes weights")
     known = view.rows
@@ -329,10 +336,10 @@ def witness(
         values=(sums - near.stated) * places.heights.reshape(-1, 1) / known.n_samples,
         standardised=standardised,
         pvalues=pvalues,
-        stated=means(near.stated),
-        shares=means(sums),
+        predicted=means(near.stated),
+        observed=means(sums),
         weights=near.effective_rows,
-        told=places_told(places, standardised, pvalues <= level, near.effective_rows),
+        identified=places_told(places, standardised, pvalues <= level, near.effective_rows),
         classes=known.classes,
         confidence=float(confidence),
         n_samples=known.n_samples,

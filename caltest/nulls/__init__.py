@@ -1,4 +1,4 @@
-"""Nulls: ways to a p-value, one stated assumption each. A new one is a class, and its place here."""
+"""Nulls: the ways to compute a p-value, each with its assumption."""
 
 from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value

@@ -34,7 +34,7 @@ _NEARLY = 0.5  # skewness or excess kurtosis; more is worth a note
 @arguments(ddof=Whole(0, advice="give a whole number that is not negative"))
 @dataclass(frozen=True)
 class Normal(Null):
-    """z against the standard normal: the classical p-value of a sum of independent terms.
+    """p-value from the normal distribution: the classical choice for sums over rows.
 
     A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a
     standard deviation under H0 that the predictions give exactly, and z is taken with these.
@@ -87,7 +87,7 @@ class Normal(Null):
         notes: tuple[str, ...] = ()
         if not nearly_normal(form, _NEARLY):
             notes = (
-                "The statistic hangs on few unlikely labels and is far from normal, so that small "
+                "The statistic depends on few unlikely labels and is far from normal, so that small "
                 "p-values may be much too small; null='moments' or 'monte_carlo' is right.",
             )
         return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)
@@ -117,7 +117,7 @@ _WIDE = 1.1  # times the variance of the law is worth a note
 @arguments()
 @dataclass(frozen=True)
 class Chi2(Null):
-    """The chi-square tail, with the degrees of freedom of predictions that were not fitted here.
+    """p-value from the χ² distribution, for predictions that were not fitted to these rows.
 
     Exact where the law is (the NEES of Gaussian predictions), asymptotic elsewhere.
 
@@ -185,7 +185,7 @@ _SURPRISES = 10.0  # fewer unlikely labels than this make a path of few jumps
 @arguments()
 @dataclass(frozen=True)
 class Brownian(Null):
-    """The law of Brownian motion W on [0, 1], to which the cumulative differences converge.
+    """Asymptotic p-value for "ks" and "kuiper": Brownian motion as the limit.
 
     Under H0 and given the predictions, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) is a martingale whose
     variance ends at σ² = n⁻² Σ p_i (1 − p_i), which is known. As that sum grows, C/σ in the time of
@@ -193,10 +193,10 @@ class Brownian(Null):
     max |C|/σ → sup |W| and (max C − min C)/σ → sup W − inf W. It draws nothing and costs one
     evaluation.
 
-    C moves in steps and misses the peaks that W has between them, so with few rows, or few distinct
-    scores, p is too large: the test rejects less often than it should. With rare events (so few labels
-    in doubt that single surprises make C) it is unreliable, and small p-values are several times too
-    small; a note says where. Take ``"monte_carlo"`` there.
+    C moves in steps and misses the peaks of W between them. So with few rows, or few distinct
+    scores, p is too large: the test rejects less often than it should. For rare events (so few
+    uncertain labels that single surprises dominate C) it is unreliable, and small p-values can be
+    several times too small; a note says so. Use ``"monte_carlo"`` there.
 
     References
     ----------
@@ -235,7 +235,7 @@ class Brownian(Null):
         if limit.surprises >= _SURPRISES:
             return from_sides(greater, less, question)
         note = (
-            f"The statistic hangs on some {limit.surprises:.2g} unlikely labels, too few for a "
+            f"The statistic depends on some {limit.surprises:.2g} unlikely labels, too few for a "
             "Brownian path: p is unreliable; use null='monte_carlo'."
         )
         return from_sides(greater, less, question, (note,))
@@ -317,7 +317,9 @@ _EXPONENT = Number(1.0, math.inf, "[]", "give the exponent of a norm, 1 or more"
 @arguments(p=_EXPONENT, q=_EXPONENT)
 @dataclass(frozen=True)
 class Bound(Null):
-    """McDiarmid's bound for SKCE_b, Hoeffding's for SKCE_uq and SKCE_ul.
+    """Conservative p-value for kernel statistics, from a concentration bound.
+
+    McDiarmid's bound for SKCE_b, Hoeffding's for SKCE_uq and SKCE_ul.
 
     With B = B_{p;q} a bound of |h_ij|: exp(−½ max(0, √(n t/B) − 1)²) for SKCE_b, and
     exp(−⌊n/2⌋ t²/(2B²)) for the unbiased ones, 1 for t ≤ 0.

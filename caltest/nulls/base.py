@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from caltest import pvalues
 from caltest._parallel import Workers
 from caltest.data import Rows
+from caltest.data.clusters import one_cluster_counts
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.predictive import Predictive
@@ -25,16 +26,16 @@ Guarantee: TypeAlias = Literal["exact", "bound", "asymptotic", "approximate"]
 
 #: What each guarantee promises of a p-value, in the words of the report.
 GUARANTEES: dict[Guarantee, str] = {
-    "exact": "valid for every sample size",
-    "bound": "valid for every sample size, but much too large",
+    "exact": "valid for any sample size",
+    "bound": "valid for any sample size, but much larger than necessary",
     "asymptotic": "valid only as the number of rows grows",
-    "approximate": "an approximation, without a guarantee",
+    "approximate": "an approximation without a guarantee",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One test to carry out.
+    """One test to carry out: all that a null needs to know.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Question:
     rows
         The predictions (as the lens shows them).
     labels
-        The labels, (n,), or outcomes that came true.
+        The labels, (n,), or observed outcomes.
     alternative
         Which values count against calibration.
     n_resamples
@@ -97,15 +98,12 @@ class Question:
         assert codes is not None  # a null of clusters is asked where there are some
         numbers = np.unique(codes, return_inverse=True)[1]
         if numbers.max() == 0:
-            raise InputError(
-                "the rows of one cluster alone have weights above 0, and they may all depend on each "
-                "other, so that nothing can be tested; give two clusters that count, or more."
-            )
+            raise one_cluster_counts()
         return numbers
 
 
 def observed_value(statistic: Statistic, form: Form, labels: NDArray[Any], workers: Workers) -> float:
-    """Return the statistic's value for the observed labels; raise InputError if it is no number."""
+    """Return the statistic's value for the observed labels; raise InputError if it is not a number."""
     value = form.value(labels, workers)
     check_number(statistic, value)
     return value
@@ -119,7 +117,7 @@ def check_number(statistic: Statistic, value: float) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a combined statistic.
+    """One component of a combined statistic, with its p-values.
 
     Attributes
     ----------
@@ -142,7 +140,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a null says.
+    """What a null returns: a p-value, and how it was computed.
 
     Attributes
     ----------
@@ -175,7 +173,9 @@ class Answer:
 
 
 class Null(ABC):
-    """A way to a p-value, with its one assumption. Subclasses are frozen dataclasses of options.
+    """Base class of the ways to compute a p-value; each states its one assumption.
+
+    Subclasses are frozen dataclasses of options.
 
     Examples
     --------

@@ -102,7 +102,7 @@ def _rank(draws: list[Array], question: Question) -> Answer:
 @arguments()
 @dataclass(frozen=True)
 class Bootstrap(GramNull):
-    """Resample the rows of the centred Gram matrix with replacement.
+    """Approximate p-value for U-statistics such as "skce_uq": resample rows of the Gram matrix.
 
     With h̃_ij = h_ij − h̄_i − h̄_j + h̄ and multinomial counts w of n draws, the values
     n⁻¹ (wᵀ h̃ w − Σ_i w_i h̃_ii) are compared with n · SKCE_uq. All resamples are one product of
@@ -140,7 +140,9 @@ class Bootstrap(GramNull):
 @arguments()
 @dataclass(frozen=True)
 class WildBootstrap(GramNull):
-    """Give every row a random sign: T* = 2/(n(n−1)) Σ_{i<j} ε_i ε_j h_ij, compared with SKCE_uq.
+    """Approximate p-value for U-statistics such as "skce_uq": give every row a random sign.
+
+    T* = 2/(n(n−1)) Σ_{i<j} ε_i ε_j h_ij, compared with SKCE_uq.
 
     References
     ----------
@@ -186,7 +188,10 @@ _MOST_ROWS = 12_000  # 1.2 GB of Gram matrix, minutes of eigenvalues
 @arguments()
 @dataclass(frozen=True)
 class Spectral(GramNull):
-    """Estimate the λ_i by the eigenvalues of the centred Gram matrix over n; the tail is a saddlepoint.
+    """Approximate p-value for U-statistics such as "skce_uq", from estimated eigenvalues.
+
+    The λ_i are the eigenvalues of the centred Gram matrix over n; the tail is a saddlepoint
+    approximation.
 
     Needs the whole n×n Gram matrix, n at most 12 000.
 
@@ -252,11 +257,14 @@ _BATCH = 16  # resamples a task
 @arguments()
 @dataclass(frozen=True)
 class Consistency(Null):
-    """Redraw rows with replacement, labels from their predictions, and compute the statistic anew.
+    """Consistency resampling of rows and labels: not valid, here to reproduce the literature.
 
-    Not valid in finite samples: repeated predictions share bins, which deflates a binned statistic,
-    and every calibrated model may be rejected. Holding the predictions fixed repairs it, which is
-    ``"monte_carlo"``; this null is here to reproduce the literature.
+    Rows are drawn with replacement and labels from their predictions, and the statistic is
+    computed anew.
+
+    Not valid in finite samples: repeated predictions share bins, which makes a binned statistic
+    too small, so every calibrated model may be rejected. Holding the predictions fixed, as
+    ``"monte_carlo"`` does, solves this.
 
     References
     ----------

@@ -8,17 +8,21 @@ clusters grows, none of them a large part of the whole. They are exact where the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest.data import Rows
 from caltest.data.containers import listed
-from caltest.forms import Combined, Form, HasSigns, Signed
+from caltest.forms import Combined, Form, HasSigns, Signed, SignedSums, check_bins
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
 from caltest.nulls.monte_carlo import parts_of
 from caltest.pvalues import evidence_of_draws
-from caltest.resampling import columns_of, sign_draws, signed_columns, table
+from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 
 _FEWEST = 20  # effective clusters below which p-values may be too small
 _TIED = 1e-9  # evidence of one value, computed twice
@@ -27,13 +31,13 @@ _TIED = 1e-9  # evidence of one value, computed twice
 @arguments()
 @dataclass(frozen=True)
 class ClusterSigns(Null):
-    """Draw a sign for every cluster of rows, and rank the statistic among its values for these signs.
+    """p-value for rows in clusters: give the errors of each whole cluster a random sign.
 
-    Rows of one cluster may depend on each other in any way; clusters are independent of each other.
-    With so few clusters that all signs can be gone through, they are: 2^G of G clusters, or half of
-    that where turning all signs changes nothing. Statistics that are means over pairs of rows are taken
-    over pairs of different clusters. What :class:`MonteCarlo` does with labels would take rows that
-    repeat each other for new evidence.
+    Rows of one cluster may depend on each other in any way; clusters must be independent of each
+    other. With few clusters all signs are enumerated: 2^G for G clusters, or half of that if
+    flipping all signs changes nothing. Means over pairs of rows are taken over pairs from
+    different clusters. :class:`MonteCarlo`, which draws labels row by row, would treat rows that
+    repeat each other as new evidence.
 
     References
     ----------
@@ -74,37 +78,62 @@ class ClusterSigns(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        form, clusters = question.form, question.clusters
-        count = int(clusters.max()) + 1
+        clusters = question.clusters
         weights = cast("Rows", question.rows).weights
-        columns = signed_columns(columns_of(form), question.labels, clusters, weights)
-        draws = sign_draws(columns, count, question.n_resamples, question.seed)
-        values = table(columns, draws, question.workers)
-        resolutions = [column.form.resolution for column in columns]
-        if isinstance(form, Combined):
-            sides = [part.alternative for part in form.components]
-            evidence = evidence_of_draws(values, sides, resolutions)
-            whole = form.combine(evidence)
-            found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
-            found = replace(found, parts=parts_of(form.names, values[0], evidence, _TIED))
-        else:
-            value = float(values[0, 0])
-            found = ranked(values[1:, 0], value, question.alternative, resolutions[0])
-        notes = []
-        if draws.sampler.every is not None:  # type: ignore[union-attr]
-            sides_counted = 2 if question.alternative == "two-sided" else 1
-            least = min(sides_counted / (1 + draws.count), 1.0)
-            notes.append(
-                f"All {1 + draws.count} ways to turn signs of {count} clusters were gone through: no "
-                f"p-value can be below {least:.3g}."
-            )
-            found = replace(found, pvalue_interval=(found.pvalue, found.pvalue))
-        effective = [cast("Signed", column.form).effective for column in columns]
-        if min(effective) < _FEWEST:
-            names = form.names if isinstance(form, Combined) else (question.statistic.name,)
-            few = listed(n for n, e in zip(names, effective, strict=True) if e < _FEWEST)
-            notes.append(
-                f"Few clusters make up {few}: {min(effective):.0f} of {count} in effect. With fewer "
-                f"than {_FEWEST} p-values may be too small; null='one_per_cluster' is exact."
-            )
-        return replace(found, notes=tuple(notes))
+        columns = signed_columns(columns_of(question.form), question.labels, clusters, weights)
+        return answer_of_signs(question, columns, int(clusters.max()) + 1)
+
+
+def answer_of_signs(
+    question: Question,
+    columns: Sequence[Column],
+    count: int,
+    rounding: NDArray[np.float64] | None = None,
+) -> Answer:
+    """Rank a statistic, of which these are the columns of signs of ``count`` clusters.
+
+    ``rounding`` says how far two evaluations of a column's value may differ. Default: as forms say.
+    """
+    form = question.form
+    draws = sign_draws(columns, count, question.n_resamples, question.seed)
+    values = table(columns, draws, question.workers)
+    resolutions = [column.form.resolution for column in columns]
+    if rounding is not None:
+        resolutions = rounding.tolist()
+    if isinstance(form, Combined):
+        sides = [part.alternative for part in form.components]
+        evidence = evidence_of_draws(values, sides, resolutions)
+        whole = form.combine(evidence)
+        found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
+        found = replace(found, parts=parts_of(form.names, values[0], evidence, _TIED))
+    else:
+        value = float(values[0, 0])
+        found = ranked(values[1:, 0], value, question.alternative, resolutions[0])
+    notes = []
+    if draws.sampler.every is not None:  # type: ignore[union-attr]
+        sides_counted = 2 if question.alternative == "two-sided" else 1
+        least = min(sides_counted / (1 + draws.count), 1.0)
+        notes.append(
+            f"All {1 + draws.count} ways to flip the signs of {count} clusters were enumerated: no "
+            f"p-value can be below {least:.3g}."
+        )
+        found = replace(found, pvalue_interval=(found.pvalue, found.pvalue))
+    forms = [cast("Signed", column.form) for column in columns]
+    names = form.names if isinstance(form, Combined) else (question.statistic.name,)
+    check_bins(names, forms)
+    of_a_bin = [each.of_a_bin if isinstance(each, SignedSums) else np.inf for each in forms]
+    if min(of_a_bin) < _FEWEST:
+        few = listed(n for n, e in zip(names, of_a_bin, strict=True) if e < _FEWEST)
+        notes.append(
+            f"Few clusters share a bin of {few}: {min(of_a_bin):.0f} of {count} in effect, on average. "
+            f"With fewer than {_FEWEST} p-values may be too small: take fewer bins, or "
+            "null='one_per_cluster', which is exact."
+        )
+    effective = [each.effective for each in forms]
+    if min(effective) < _FEWEST:
+        few = listed(n for n, e in zip(names, effective, strict=True) if e < _FEWEST)
+        notes.append(
+            f"Few clusters make up {few}: {min(effective):.0f} of {count} in effect. With fewer "
+            f"than {_FEWEST} p-values may be too small; null='one_per_cluster' is exact."
+        )
+    return replace(found, notes=tuple(notes))

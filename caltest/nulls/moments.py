@@ -193,7 +193,9 @@ _MOMENTS = 40  # draws that take as long as the moments of pairs
 @arguments()
 @dataclass(frozen=True)
 class ConditionalMoments(Null):
-    """Saddlepoint or Pearson type III tail with the moments of the statistic given the predictions.
+    """p-value without simulation, from the exact moments of the statistic given the predictions.
+
+    The tail is a saddlepoint approximation or that of a Pearson type III distribution.
 
     Of a statistic that counts, such as "citl" and "esce" on up to 262 144 rows, the p-value is exact.
 

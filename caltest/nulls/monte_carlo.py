@@ -37,16 +37,16 @@ from caltest.resampling import (
 @arguments(stop_after=positive_integer)
 @dataclass(frozen=True)
 class MonteCarlo(Null):
-    """Draw labels from the predictions and rank the observed statistic among the draws' statistics.
+    """Exact p-value, the default: the statistic's rank among labels drawn from the predictions.
 
     Parameters
     ----------
     stop_after
-        Stop at the draw with which this many draws reached the observed value (Besag and Clifford
-        1991); the p-value is then ``stop_after`` / draws, exact too. A clearly calibrated model is
-        answered after few draws. Default None: draw all. One-sided alternatives only; a combined
-        statistic then answers as a whole, without p-values of its parts. Of a function of your own all
-        draws are evaluated: which labels are the observed ones is not to be seen from their place.
+        Stop as soon as this many draws reach the observed value (Besag and Clifford 1991). The
+        p-value is then ``stop_after`` / draws, which is exact too, and a clearly calibrated model
+        needs few draws. Default None: draw all. For one-sided alternatives only; a combined
+        statistic then has no p-values for its parts. With your own function all draws are
+        evaluated, so that it cannot tell from the order which labels are the observed ones.
 
     References
     ----------
@@ -102,7 +102,7 @@ class MonteCarlo(Null):
         """
         if question.alternative == "two-sided":
             raise InputError(
-                "stop_after goes with one-sided alternatives only; leave it out, or test one side."
+                "stop_after needs a one-sided alternative; leave it out, or test one side."
             )
         form = question.form
         sign = 1.0 if question.alternative == "greater" else -1.0
@@ -145,7 +145,7 @@ def answer_of(
     workers: Workers,
     resolution: float | None = None,
 ) -> Answer:
-    """Rank the observed labels in the table of a statistic; of a combined one, every part too.
+    """Rank the observed labels among the draws; for a combined statistic, every part too.
 
     Parameters
     ----------

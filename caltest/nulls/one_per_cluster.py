@@ -25,12 +25,12 @@ _CHOICE, _DRAWS = 0, 1  # keys of seeds
 @arguments(choices=positive_integer)
 @dataclass(frozen=True)
 class OnePerCluster(Null):
-    """Choose one row of every cluster, take the exact null of these rows, and do so several times.
+    """Exact p-value for rows in clusters: test one row per cluster, and repeat with other choices.
 
-    p = min(1, 2 · mean p_r) over the choices r (Rüschendorf 1982). It is valid in every finite sample,
-    whatever the dependence inside clusters, and fits every statistic; but it looks at as many rows as
-    there are clusters, and gives away a factor of two. The value of the statistic is its mean over the
-    choices.
+    p = min(1, 2 · mean p_r) over the choices r (Rüschendorf 1982). It is valid for every number of
+    rows and any dependence inside clusters, and works with every statistic. But each test uses
+    only as many rows as there are clusters, and the factor of two costs power. The value of the
+    statistic is its mean over the choices.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many rows a test needs: its power, simulated from a pilot set or a model whose truth is known."""
+"""Plan a test: its power, and the number of rows it needs, by simulation."""
 
 from caltest.planning.pilot import Pilot, pilot
 from caltest.planning.result import PowerPoint, PowerResult, SampleSizeResult

@@ -34,7 +34,7 @@ _PENALTY = 1.0  # of s < 1, in units of log-likelihood
 _ABOVE = np.array([1.0, 0.95, 0.85, 0.7, 0.5, 0.3, 0.1, 0.02])
 _BELOW = np.array([0.999, 0.97, 0.93, 0.85, 0.6])
 _COARSE, _FINE, _SCALES = 60, 150, 30  # points of the grids of n*, and of where a curve is half-way
-# Half the 95% quantile of χ² with one degree of freedom is 1.92. Where data sets lie hangs on earlier
+# Half the 95% quantile of χ² with one degree of freedom is 1.92. Where data sets lie depends on earlier
 # counts, and the curve is no more than close to the truth: with 1.92, 89 to 95 of 100 intervals held.
 _DROP = 2.5
 _SIMPLE = 1.92  # a curve with s = 1 is the answer unless others are so much more likely

@@ -55,7 +55,9 @@ _WAYS = Phrase(
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What a model says, and what is assumed to be true of it. Make it with :func:`pilot`.
+    """A model to plan with: its predictions, and what is assumed of the truth.
+
+    Make it with :func:`pilot`.
 
     Called with a number of rows and a generator, it draws a data set: rows with replacement, and of
     each a label from its truth. So it is a model as :func:`caltest.power` takes them.
@@ -92,11 +94,23 @@ class Pilot:
         return Sample(self.predictions.take(rows), labels.astype(np.intp))
 
 
+#: What to do instead of arguments that belong to rows, of which a plan has none yet.
+NO_ROWS_YET = {
+    "weights": "a pilot counts all rows alike, as weights of rows to come are not known; leave them "
+    "out",
+    "clusters": "a plan takes rows to be independent; leave them out and, to be on the safe side, "
+    "count clusters in place of rows",
+    "sampling_rates": "give the .rows of caltest.data.sample(probs, labels, sampling_rates=…) as the "
+    "pilot's predictions, and plan how many rows are kept",
+}
+
+
 @arguments(
     temperature=positive_number,
     bias=Number(advice="give log-odds, such as 0.5"),
     overconfidence=Number(-1.0, 1.0, advice="give a difference of probabilities, 0.05 for five points"),
     careful=flag,
+    **NO_ROWS_YET,
 )
 def pilot(
     probs: object,
@@ -110,56 +124,59 @@ def pilot(
     recalibration: Kind | None = None,
     careful: bool = False,
 ) -> Pilot:
-    """Say what a model says, and what is assumed to be true: a model for :func:`caltest.power`.
+    """Describe the model to plan for: its predictions, and how wrong they are assumed to be.
 
-    One assumption is made: a stated error (the smallest that matters, say), or, of a pilot with labels,
-    its own error as a recalibration estimates it.
+    Make one assumption: state an error, such as the smallest one that matters, or give a pilot
+    with labels, whose own error is estimated by recalibration.
 
     Parameters
     ----------
     probs
-        Predictions as :func:`caltest.data.sample` takes them, or its result, or a
-        :class:`caltest.simulation.Simulated` (whose truth is known, and is taken).
+        Predictions, in any form that :func:`caltest.data.sample` takes, or its result, or a
+        :class:`caltest.simulation.Simulated`, whose known truth is used.
     labels
-        What came true, (N,). Default None: not known, and needed for ``recalibration`` only.
+        Observed classes, (N,). Needed for ``recalibration`` only. Default None: not known.
     temperature
-        t > 0: stated logits are the true ones divided by t, as in :func:`caltest.simulation.tempered`;
-        below 1 the model is over-confident, above 1 under-confident.
+        t > 0: predicted logits are the true ones divided by t, as in
+        :func:`caltest.simulation.tempered`. Below 1 the model is overconfident, above 1
+        underconfident.
     bias
-        The log-odds of class ``target`` are stated so much too high, as in
+        How much too high the predicted log-odds of class ``target`` are, as in
         :func:`caltest.simulation.classwise`; negative: too low.
     target
-        Column or name of the class of a bias. Default None: class 1 of two.
+        Column or name of the class with the bias. Default None: class 1 of two.
     overconfidence
-        The top class is stated too surely by this difference of probabilities, 0.05 for five points;
-        negative: not surely enough. No probability leaves [0, 1].
+        How much too high the confidence in the top class is: 0.05 for five points; negative: too
+        low. All probabilities stay within [0, 1].
     truth
-        P(Y = k | probs), (N, m), or of two classes P(Y = 1 | probs), (N,); or a function that takes
-        probabilities (N, m) and returns it.
+        The true probabilities P(Y = k | probs), (N, m), or P(Y = 1 | probs), (N,), for two
+        classes; or a function that takes predictions (N, m) and returns them.
     recalibration
-        "temperature" (maximum likelihood of t), "logistic" (Cox's intercept and slope, of two classes)
-        or "isotonic" (of two classes). Default None: if nothing else is assumed and there are labels,
-        "logistic" of two classes, "temperature" of more.
+        How to estimate the pilot's own error: "temperature" (maximum likelihood of t), "logistic"
+        (Cox's intercept and slope; two classes) or "isotonic" (two classes). Default None: if
+        nothing else is assumed and there are labels, "logistic" for two classes and "temperature"
+        for more.
     careful
-        Of a recalibration by "temperature" or "logistic", assume the end of its 95% interval that is
-        nearest to calibrated, so that the pilot's noise is not planned for: of 100 such plans few
-        promise too much. Default False: the best fit, whose power is overstated.
+        With "temperature" or "logistic", assume the end of the 95% interval that is nearest to
+        calibrated, so that noise in the pilot does not make the plan too optimistic: of 100 such
+        plans few promise too much. Default False: the best fit, whose power is overstated.
 
     Returns
     -------
     Pilot
-        ``error`` says how wrong the model is assumed to be, ``notes`` what to beware of.
+        ``error`` describes how wrong the model is assumed to be, and ``notes`` lists caveats.
 
     Raises
     ------
     InputError
-        If the predictions are none, or there is not one assumption that fits.
+        If the input is not a set of predictions, or there is not exactly one usable assumption.
 
     Notes
     -----
-    Pairs of a prediction and its label are never drawn together: that would take the pilot's labels for
-    the truth, each of probability 1, and its noise for miscalibration; every model would look easy to
-    reject. A fit of one or two numbers takes little of the noise, an isotonic regression much.
+    The pilot's labels are never redrawn together with their predictions. That would treat the
+    labels as the truth, each with probability 1, and the pilot's noise as miscalibration, so every
+    model would look easy to reject. A fit of one or two numbers absorbs little of the noise, an
+    isotonic regression much.
 
     Examples
     --------
@@ -168,7 +185,7 @@ def pilot(
     >>> digits = caltest.datasets.load_digits_predictions("logistic_regression")
     >>> sure = pilot(digits.probs, overconfidence=0.05)
     >>> sure.assumed, round(sure.error, 3)
-    ('the top class is stated 5 points too surely', 0.05)
+    ('the confidence in the top class is 5 points too high', 0.05)
     >>> own = pilot(digits.probs, digits.labels)
     >>> own.assumed
     'as fitted to the pilot, a temperature of 1.15 (95% interval 1.04 to 1.29)'
@@ -252,7 +269,7 @@ def _tempered(stated: Array, temperature: float) -> Array:
 
 
 def _of_temperature(stated: Array, temperature: float) -> _Truth:
-    kind = "over-confident" if temperature < 1.0 else "under-confident"
+    kind = "overconfident" if temperature < 1.0 else "underconfident"
     kind = "calibrated" if temperature == 1.0 else kind
     clause = f"stated logits are the true ones divided by {temperature:.4g} ({kind})"
     return _Truth(_tempered(stated, temperature), clause)
@@ -288,7 +305,7 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> _Truth
 
 
 def _of_overconfidence(stated: Array, excess: float) -> _Truth:
-    """Return the truth if the top class is stated too surely by ``excess``; below 0, not surely enough.
+    """Return the truth if the confidence in the top class is too high by ``excess``; below 0, too low.
 
     No probability leaves [0, 1]. The other classes change in proportion, and alike if they are all 0.
     """
@@ -301,8 +318,9 @@ def _of_overconfidence(stated: Array, excess: float) -> _Truth:
     others[rows, top] = 0.0
     truth = others / others.sum(axis=1, keepdims=True) * (1.0 - right)[:, None]
     truth[rows, top] = right
-    surely = "too surely" if excess >= 0.0 else "not surely enough"
-    return _Truth(truth, f"the top class is stated {points(abs(excess))} {surely}")
+    direction = "too high" if excess >= 0.0 else "too low"
+    clause = f"the confidence in the top class is {points(abs(excess))} {direction}"
+    return _Truth(truth, clause)
 
 
 def _as_given(predictions: Rows, truth: Assumption) -> _Truth:
@@ -323,8 +341,9 @@ def _as_given(predictions: Rows, truth: Assumption) -> _Truth:
     if len(wrong):
         row = int(wrong[0])
         raise InputError(
-            f"row {row} of truth (counting from 0) is no probabilities: it sums to {sums[row]:.6g}, "
-            f"its smallest entry is {read[row].min():.3g}; give entries of at least 0 that sum to 1."
+            f"row {row} of truth (counting from 0) does not hold probabilities: it sums to "
+            f"{sums[row]:.6g}, its smallest entry is {read[row].min():.3g}; give entries of at "
+            "least 0 that sum to 1."
         )
     name = getattr(truth, "__name__", None)
     return _Truth(read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}")
@@ -392,7 +411,7 @@ def _by_temperature(pilot: Sample) -> _Truth:
     left_out = int(np.count_nonzero(~possible))
     if left_out:
         notes = (
-            f"{left_out} of {len(everyone)} labels of the pilot were called impossible; the "
+            f"{left_out} of {len(everyone)} labels of the pilot had predicted probability 0; the "
             "temperature was fitted to the other rows, and no simulated label is an impossible one.",
             *notes,
         )
@@ -470,10 +489,10 @@ def _noise(finding: str, stated: Array, careful: _Truth | None) -> tuple[str, ..
         return (_undecided(finding),)
     error = points(float(f"{_mean_distance(stated, careful.probs):.2g}"))
     return (
-        "A fit takes some of the pilot's noise for miscalibration, so that the power is overstated, "
-        "the more so the smaller the pilot, and no interval of the simulation knows it. The end of the "
-        f"fit's 95% interval nearest to calibrated has an error of {error}: careful=True (--careful) "
-        "plans for that.",
+        "A fit mistakes some of the pilot's noise for miscalibration, so the power is overstated, most "
+        "of all with a small pilot; the intervals of the simulation do not include this. The end of "
+        f"the fit's 95% interval that is nearest to calibration has an error of {error}: "
+        "careful=True (--careful) plans for that.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What was simulated: frozen, inert."""
+"""The results of planning: frozen data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reached: TypeAlias = Literal["yes", "at the smallest", "no"]
 
 @dataclass(frozen=True)
 class PowerPoint:
-    """How often data sets of one size were rejected.
+    """How often the data sets of one size were rejected.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class PowerPoint:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Simulation(Result):
-    """What power and sample size have in common.
+    """The attributes that the results of power and sample size share.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ class Simulation(Result):
     assumed
         The model, as a clause.
     error
-        By how much it is wrong, where the truth is known: mean total variation distance of what is
-        stated to what is true, in [0, 1]. Else None.
+        By how much it is wrong, where the truth is known: mean total variation distance of
+        the predicted from the true probabilities, in [0, 1]. Else None.
     statistic, null, guarantee, alternative, lens, tolerance
         The test, as in :class:`caltest.CalibrationResult`.
     n_classes
@@ -145,7 +145,7 @@ class Simulation(Result):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PowerResult(Simulation):
-    """The power of a test, by number of rows: how often it rejects the model that is assumed.
+    """The power of a test for each number of rows: how often it detects the assumed error.
 
     The attributes are those of :class:`Simulation`.
 
@@ -184,23 +184,27 @@ class PowerResult(Simulation):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SampleSizeResult(Simulation):
-    """How many rows a test needs for a power. The other attributes are those of :class:`Simulation`.
+    """The number of rows a test needs to reach the power you want.
+
+    The other attributes are those of :class:`Simulation`.
 
     Attributes
     ----------
     n
         The number of rows; None if the power is not reached with ``max_n``.
     interval
-        95% interval of the simulation: between how many rows the number lies. The lower end is None
-        where fewer than ``min_n`` may do, the upper one where it may take more than ``max_n``, or no
-        number may do: the power may level off below the one wanted. ``(80, None)`` with ``max_n=80``
-        says that it takes more, ``(None, 50)`` with ``min_n=50`` that 50 do.
+        95% interval of the number of rows, which accounts for the simulation. The lower end is
+        None if fewer than ``min_n`` may be enough. The upper end is None if more than ``max_n``
+        may be needed, or if no number may be enough because the power levels off below the one you
+        want. ``(80, None)`` with ``max_n=80`` means that more are needed, ``(None, 50)`` with
+        ``min_n=50`` that 50 are enough.
     reached
-        "yes"; "at the smallest": the power is reached with ``min_n``, and fewer might do; "no".
+        "yes"; "at the smallest": the power is reached with ``min_n``, so fewer might be enough; or
+        "no".
     power
-        The power wanted.
+        The power you want.
     min_n, max_n
-        Between how many rows it was looked for.
+        The range of numbers of rows that was searched.
     curve
         The fitted curve of power; ``curve(n)`` is its height.
 

@@ -24,6 +24,7 @@ from caltest.lenses import Lens
 from caltest.named import StatisticLike
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, fit
+from caltest.planning.pilot import NO_ROWS_YET
 from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
 from caltest.planning.simulate import Counted, ModelLike, Simulator, check_rows
 
@@ -33,7 +34,7 @@ _BATCHES = 6  # of the data sets near the answer; the first are small, for where
 _BEYOND, _SHARE = 2, 8  # so many times as many rows have one in so many of these data sets
 
 
-@arguments(n_datasets=count_of_datasets, power=anything)
+@arguments(n_datasets=count_of_datasets, power=anything, **NO_ROWS_YET)
 def sample_size(
     model: ModelLike,
     statistic: StatisticLike | None = None,
@@ -52,45 +53,46 @@ def sample_size(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> SampleSizeResult:
-    """Find how many rows a test needs to reject a model that is wrong in a known way.
+    """Find how many rows a test needs to detect a given error.
 
     Parameters
     ----------
     model, statistic, null, lens, alternative, tolerance, alpha, n_resamples, rng, n_jobs, progress
         As in :func:`caltest.power`.
     power
-        The probability wanted, between ``alpha`` and 1. Default 0.8.
+        The power you want, between ``alpha`` and 1. Default 0.8.
     min_n, max_n
-        Fewest and most rows that are looked at. Default 50 and 20 000. Where the power is not reached,
-        24 data sets of ``max_n`` rows are tested: with a statistic whose time grows with the square of
-        the rows, such as "skce_uq", give less.
+        Smallest and largest number of rows to consider. Default 50 and 20 000. If the power is not
+        reached, 24 data sets of ``max_n`` rows are tested; for a statistic whose time grows with
+        the square of the rows, such as "skce_uq", give a smaller ``max_n``.
     n_datasets
-        Data sets near the answer, an eighth of them with twice as many rows, after a few on the way
-        there. Default 400: the answer is known to about an eighth (95% interval); four times as many
-        halve that.
+        Number of data sets simulated near the answer, after a few on the way there; an eighth of
+        them have twice as many rows. Default 400: the 95% interval is then about an eighth of the
+        answer either way. Four times as many halve it.
 
     Returns
     -------
     SampleSizeResult
         Frozen; ``print`` it, or call ``.to_frame()``, ``.to_dict()``, ``.summary()``. ``n`` is the
-        answer, None if the power is not reached with ``max_n``, and ``interval`` where it lies, as far
-        as the simulation goes; ``points`` has all counts.
+        answer, or None if the power is not reached with ``max_n``; ``interval`` is its 95%
+        interval, which accounts for the simulation only; ``points`` has all counts.
 
     Raises
     ------
     InputError
-        If an argument is wrong, or the test does not fit the model; the message says what to do.
+        If an argument is wrong, or the test cannot be used with the model. The message says what
+        to do.
 
     Notes
     -----
-    The power is taken to grow with n as Φ(−z_α + r·n^γ) does, or to level off below 1 on the way, as it
-    does if the model is wrong in a share of its data sets only; the interval allows for both, and has
-    no upper end where the counts do not exclude that the power wanted is never reached. It takes for
-    granted that the power does not fall again and has no steps between the numbers of rows simulated;
-    a note says where counts contradict it (:mod:`caltest.planning.curve`).
+    The power is modelled as Φ(−z_α + r·n^γ), or as levelling off below 1, as it does if the model
+    is wrong in only some of its data sets. The interval allows for both. It has no upper end if
+    the counts do not rule out that the power is never reached. The method assumes that power does
+    not fall as n grows, and has no steps between the numbers of rows simulated; a note says if the
+    counts contradict this (:mod:`caltest.planning.curve`).
 
-    With the default statistic, ten classes, and an answer of 1 000 rows it takes less than a minute on
-    two cores; a signed or cumulative statistic ("ecd", "ks") takes seconds.
+    With the default statistic, ten classes and an answer of 1 000 rows, it takes less than a
+    minute on two cores; signed or cumulative statistics ("ecd", "ks") take seconds.
 
     Examples
     --------

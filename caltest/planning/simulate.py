@@ -19,7 +19,7 @@ from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
 from caltest.named import StatisticLike, find_null, find_statistic
 from caltest.nulls import Null
-from caltest.planning.pilot import Pilot, pilot
+from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
 from caltest.planning.result import PowerPoint, PowerResult
 from caltest.predictive import PredictiveSample, recognised
 from caltest.results import CalibrationResult
@@ -36,7 +36,7 @@ _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a da
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
 
 
-@arguments(n_datasets=count_of_datasets, under_null=flag)
+@arguments(n_datasets=count_of_datasets, under_null=flag, **NO_ROWS_YET)
 def power(
     model: ModelLike,
     n: int | Sequence[int],
@@ -54,40 +54,46 @@ def power(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> PowerResult:
-    """Simulate the power of a test: how often it rejects a model that is wrong in a known way.
+    """Simulate the power of a test: how often it detects a given error with n rows.
 
     Parameters
     ----------
     model
-        What is assumed of the model:
+        The model that is assumed:
 
-        * :func:`caltest.planning.pilot` of a pilot set, with a stated error or the pilot's own; a pair
-          (probs, labels) or a :class:`caltest.data.Sample` stands for ``pilot(probs, labels)``;
-        * a function of :mod:`caltest.simulation`, with :func:`functools.partial` for its options, or
-          one of your own: it is called with a number of rows and ``rng``, a numpy Generator from which
-          alone it draws, and returns a :class:`caltest.simulation.Simulated` or a pair (probs, labels).
+        * :func:`caltest.planning.pilot` with pilot predictions, and either an error that you state
+          or the pilot's own; a pair (probs, labels) or a :class:`caltest.data.Sample` stands for
+          ``pilot(probs, labels)``;
+        * a function of :mod:`caltest.simulation`, with its options set by
+          :func:`functools.partial`, or your own function: it is called with a number of rows and
+          ``rng``, a numpy Generator, must take all random numbers from it, and returns a
+          :class:`caltest.simulation.Simulated` or a pair (probs, labels).
     n
-        Rows of a data set, or several such numbers.
+        Number of rows per data set, or several numbers.
     statistic, null, lens, alternative, tolerance
-        The test, as in :func:`caltest.test`.
+        The test to plan, as in :func:`caltest.test`.
     alpha
-        The level: rejected is what has a p-value at or below it. Default 0.05.
+        Level of the test: it rejects if the p-value is at most this. Default 0.05.
     n_datasets
-        Data sets of each size. Default 400: the 95% interval of a power of 0.8 is ±0.04.
+        Number of simulated data sets per size. Default 400: the 95% interval of a power of 0.8 is
+        then ±0.04.
     n_resamples
-        Resamples of each test, where the null draws any. Default None: 10/alpha − 1, 199 for 0.05
-        (twice as many for two-sided tests). The exact test of more resamples has a little more power:
-        with 999 and a level of 0.05, 0.798 where 199 have 0.792 and infinitely many 0.8.
+        Number of simulated label sets per test, where the null simulates. Default None: 10/alpha −
+        1, which is 199 for 0.05 (twice as many for two-sided tests). More give the exact test
+        slightly more power: at level 0.05, 999 give 0.798 where 199 have 0.792 and infinitely many
+        0.8.
     under_null
-        Test the same predictions with labels drawn from them too: ``size``, the type I error, which
-        for an exact null is known to be at most alpha. Default False: it doubles the time.
+        Also test the same predictions with labels drawn from them, to estimate the type I error,
+        ``size``. For an exact null it is known to be at most alpha. Default False, because it
+        doubles the time.
     rng
         None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
-        numbers for every ``n_jobs``. A data set hangs on ``rng``, its size and its number alone.
+        numbers for every ``n_jobs``. Each data set depends only on ``rng``, its size and its
+        number.
     n_jobs
-        Workers, as in joblib: None is one, −1 all cores. They share the data sets.
+        Number of workers, as in joblib: None is one, −1 all cores. They share the data sets.
     progress
-        Show a bar on standard error during long work, if that is a terminal.
+        Show a progress bar during long work, on standard error, if that is a terminal.
 
     Returns
     -------
@@ -98,12 +104,13 @@ def power(
     Raises
     ------
     InputError
-        If an argument is wrong, or the test does not fit the model; the message says what to do.
+        If an argument is wrong, or the test cannot be used with the model. The message says what
+        to do.
 
     Notes
     -----
-    The interval is that of the simulation. The assumption it does not know: power is that against the
-    model assumed, and rows must be independent.
+    The interval accounts for the simulation only, not for the assumptions: power is against the
+    model you assume, and rows must be independent.
 
     Examples
     --------

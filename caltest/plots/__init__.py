@@ -1,4 +1,4 @@
-"""Pictures: reliability diagrams, places that are wrong, a statistic among its draws, comparisons.
+"""Plots: reliability diagrams, cumulative differences, null distributions, comparisons and more.
 
 matplotlib is imported when something is drawn, not before.
 """

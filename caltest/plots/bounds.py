@@ -12,10 +12,11 @@ from caltest._arguments import OneOf, Whole, arguments, axes
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.plots.display import (
+    BLACK,
     BY_SIDE,
     CLAUSE,
     FAINT,
-    INSIDE,
+    OUTSIDE,
     ResultDisplay,
     heading,
     is_narrow,
@@ -48,22 +49,24 @@ _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5
 )
 @dataclass(frozen=True, eq=False)
 class BoundsDisplay(ResultDisplay):
-    """The places where a model is wrong, on its reliability diagram. Make it with ``from_result``.
+    """Plot proven errors on the reliability diagram: the ranges in which predictions are wrong.
 
-    A place is shaded over the range of its probabilities; its mark is at the mean predicted probability
-    and the observed share. The bold line across it, parallel to the diagonal, is what is proved:
-    somewhere in the range the truth is beyond it, which says nothing of the mean. The title has the
-    bound of all rows, and that of the worst range where it is lower. Open circles are 15 bins of equal
-    width; the axes are zoomed to the ranges and to bins with at least 1% of the rows. Of more than five
-    places of a side the five with the strongest evidence are drawn, as the
-    legend says.
+    Make it with ``from_result``.
+
+    Each range with a proven error is shaded; its mark is at the mean predicted probability and the
+    observed rate. The bold line across it, parallel to the diagonal, is the bound: for some rows
+    of the range the true probability is beyond this line, which need not be so for their mean. The
+    title gives the bound for all rows, and the one of the worst range if it is lower. Open circles
+    are 15 bins of equal width; the axes are zoomed to the ranges and to bins with at least 1% of
+    the rows. If there are more than five ranges in one direction, the five with the strongest
+    evidence are drawn, as the legend says.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.miscalibration_bounds`.
+        What :func:`caltest.miscalibration_bounds` returned.
     view
-        Which of its probabilities, counted from 0, if it was "classwise". Default 0.
+        If the lens was "classwise": which of the probabilities to show, counted from 0. Default 0.
 
     Raises
     ------
@@ -113,7 +116,7 @@ class BoundsDisplay(ResultDisplay):
         (ax,), view = axes, self.result.views[self.view]
         narrow = is_narrow(ax)
         predicted = f"predicted probability that {lettering(view.event, CLAUSE)}"
-        bins = np.array([view.curve.says, view.curve.share])
+        bins = np.array([view.curve.predicted, view.curve.observed])
         filled = np.array(view.curve.rows) >= _LEAST_SHARE * self.result.n_samples
         filled |= np.ptp(bins[0]) <= _NEAR * np.ptp(bins[0][filled])
         shown = [bins[:, filled]]
@@ -121,7 +124,7 @@ class BoundsDisplay(ResultDisplay):
             sign = -1.0 if bound.side == "over" else 1.0
             for place in [each for each in bound.places if each.named][:_NAMED]:
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
-                shown.append(np.array([[place.says, place.share], *line]).T)
+                shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
         reliability_axes(ax, predicted, "observed share", x, x, y.clip(0.0, 1.0), few=narrow)
         (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
@@ -150,8 +153,15 @@ class BoundsDisplay(ResultDisplay):
                 if place.somewhere_by > 0.0:
                     shift = -place.somewhere_by if bound.side == "over" else place.somewhere_by
                     ax.plot(ends, [end + shift for end in ends], **_LINE, color=colour)
-                mark = INSIDE | {"marker": "D", "color": colour, "markersize": 6.5, "linestyle": "none"}
-                ax.plot([place.says], [place.share], zorder=6, clip_on=False, label=title, **mark)
+                mark = OUTSIDE | {
+                    "color": colour,
+                    "markeredgecolor": BLACK,
+                    "markersize": 6.5,
+                    "linestyle": "none",
+                }
+                ax.plot(
+                    [place.predicted], [place.observed], zorder=6, clip_on=False, label=title, **mark
+                )
                 title = None
             if every and every[0].somewhere_by > 0.0:
                 beyond = "below" if bound.side == "over" else "above"

@@ -51,20 +51,22 @@ _LEAST_BOX = 0.006  # wide, so that it can be seen
 @arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
 @dataclass(frozen=True, eq=False)
 class CertificateDisplay(ResultDisplay):
-    """The band of a certificate around the diagonal. Make it with ``from_result``.
+    """Plot a certificate: how far the true event rates can be from the predicted ones.
 
-    The band is grey; the certified distance is the pair of dotted lines; ranges proved to be
-    miscalibrated are shaded, and those in which isotonic bounds cross hatched, without a band. Points
-    are observed shares of the bins, hollow diamonds where the band excludes the diagonal; the line is
-    the isotonic regression.
+    Make it with ``from_result``.
+
+    The band is grey, and the two dotted lines mark the certified distance. Ranges proved to be
+    miscalibrated are shaded; ranges in which isotonic bounds cross are hatched and have no band.
+    Points are the observed rates of the bins, as filled diamonds where the band excludes the
+    diagonal. For the isotonic method a line shows the isotonic regression.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.certificate`.
+        What :func:`caltest.certificate` returned.
     against
-        "scores" (default): the reliability diagram, the band around its diagonal. "rows": the
-        deviation from the diagonal, in points, with the rows side by side in order of their scores,
+        "scores" (default): the reliability diagram, with the band around its diagonal. "rows": the
+        deviation from the diagonal in points, with rows side by side in the order of their scores,
         which spreads out scores that crowd near 1.
 
     Raises
@@ -122,12 +124,12 @@ class CertificateDisplay(ResultDisplay):
             seen = np.ones(len(share), bool) if bins else (share > _TAIL) & (share < 1.0 - _TAIL)
             seen |= not seen.any()
             heights = np.concatenate([each[seen] for each in (c.lower, c.upper, c.estimates)])
-            inside = c.stated[seen], np.array([c.starts[0], c.ends[-1]]), heights.clip(0.0, 1.0)
+            inside = c.predicted[seen], np.array([c.starts[0], c.ends[-1]]), heights.clip(0.0, 1.0)
             few = is_narrow(ax)
             reliability_axes(ax, f"predicted {axis}", axis, *inside, label=AS_PREDICTED, few=few)
             _draw_distance(ax, c, ends)
             _shade(ax, c, ends, ends)
-            left, right, low, high, x, y = c.starts, c.ends, c.lower, c.upper, c.stated, c.estimates
+            left, right, low, high, x, y = c.starts, c.ends, c.lower, c.upper, c.predicted, c.estimates
         else:
             ax.plot(ends, np.zeros(2), **DASHED, zorder=4, label=AS_PREDICTED)
             _draw_distance(ax, c, np.zeros(2), 100.0)
@@ -143,8 +145,8 @@ class CertificateDisplay(ResultDisplay):
                 np.stack([c.starts, c.ends], axis=1).ravel(),
                 np.stack([left, right], axis=1).ravel(),
             )
-            low, high = (100.0 * (each - c.stated) for each in (c.lower, c.upper))
-            x, y = (left + right) / 2.0, 100.0 * (c.estimates - c.stated)
+            low, high = (100.0 * (each - c.predicted) for each in (c.lower, c.upper))
+            x, y = (left + right) / 2.0, 100.0 * (c.estimates - c.predicted)
         if bins:
             _draw_bins(ax, c, [left, right, low, high], [x, y], band)
         else:
@@ -209,7 +211,7 @@ def _draw_bins(ax: Any, c: Certificate, box: list[Array], point: list[Array], la
     boxes.set(zorder=1, label=label)
     ax.add_collection(boxes)
     ax.autoscale_view()
-    outside = (c.lower > c.stated) | (c.upper < c.stated)
+    outside = (c.lower > c.predicted) | (c.upper < c.predicted)
     for chosen, look, more in ((~outside, INSIDE, ""), (outside, OUTSIDE, ", proved wrong")):
         if chosen.any():
             size = {"linestyle": "none", "markersize": 6, "zorder": 5}

@@ -25,7 +25,7 @@ from caltest.plots.display import (
     wrapped,
     write_cell,
 )
-from caltest.text.comparison import resamples_of, shown_names
+from caltest.text.comparison import drawn, resamples_of, shown_names
 from caltest.text.numbers import confidence_text
 
 if TYPE_CHECKING:
@@ -39,16 +39,18 @@ _DARK = 85.0  # percent; numbers are white above
 @arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
 @dataclass(frozen=True, eq=False)
 class ComparisonDisplay(ResultDisplay):
-    """Intervals of every model, and how often one ranks before another. Make it with ``from_result``.
+    """Plot a comparison: every model's error with its interval, and how often each beats another.
 
-    Left: the models in the order of the ranking, best on top, with their intervals; a value that is not
-    finite is named instead. Right: in how many percent of the resamples the model of a row has a
-    smaller error than the model of a column; bold where the two errors differ.
+    Make it with ``from_result``.
+
+    Left: the models in the order of the ranking, best on top, with their intervals; a value that
+    is not finite is written out. Right: in what percentage of the resamples the row's model has a
+    smaller error than the column's; bold if the two errors differ significantly.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.compare`.
+        What :func:`caltest.compare` returned.
 
     Examples
     --------
@@ -113,6 +115,8 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
     label = statistic if is_narrow(ax) else wrapped(measures, inches(ax)[0])
     ax.set_xlabel(label, loc="left")  # on the right there may be a power of ten
     what = f"{statistic}{distance}: {lens}, {c.n_samples:,} rows"
+    if c.n_clusters is not None:
+        what += f" in {c.n_clusters:,} clusters"
     heading(ax, what, f"{percent} intervals")
     if ax.get_legend_handles_labels()[0]:
         legend_below(ax, 2)
@@ -145,5 +149,5 @@ def _draw_proportions(ax: Any, c: Comparison, *, new: bool) -> None:
     )
     italic = "" if tested.all() else "\nitalic: not tested"
     ax.set_xlabel(f"bold: errors differ ({level}){italic}")
-    resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} rows"
+    resamples = f"{c.n_resamples:,} {resamples_of(c)} of {c.size:,} {drawn(c)}"
     heading(ax, f"% of {resamples}", "with row's error below column's")

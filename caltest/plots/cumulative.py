@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +22,7 @@ from caltest.plots.display import (
     DASHED,
     OUTSIDE,
     WIDE_BAND,
-    Display,
+    PredictionsDisplay,
     event_labels,
     heading,
     inches,
@@ -49,14 +49,17 @@ _TICK_ROOM = 0.75  # inches
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeDisplay(Display):
-    """Predicted less observed, added up along the predictions. Make it with :meth:`from_predictions`.
+class CumulativeDisplay(PredictionsDisplay):
+    """Plot cumulative differences: where predictions are too high or too low, without bins.
 
-    Rows are in the order of their predictions, rows of one prediction together. Where the path rises,
-    predictions are too high, where it falls, too low; over any stretch of rows the difference of its
-    ends is the error that they add to the mean error. The path of a calibrated model leaves the band
-    anywhere with probability at most 1 − ``confidence``, in every finite sample: the band ends where
-    the test by the statistic "ks" begins to reject, so it rejects exactly if the path leaves the band.
+    Make it with :meth:`from_predictions`.
+
+    Rows are sorted by prediction, with equal predictions together, and predicted minus observed is
+    added up. Where the path rises, predictions are too high; where it falls, too low. Over any
+    range of rows, the difference between the path's ends is the range's contribution to the mean
+    error. The path of a calibrated model leaves the band with probability at most 1 −
+    ``confidence``, for every number of rows. The band belongs to the test with statistic "ks": the
+    test rejects exactly if the path leaves the band.
 
     Attributes
     ----------
@@ -65,18 +68,19 @@ class CumulativeDisplay(Display):
     differences
         Σ (predicted − observed) / n of these rows, (K + 1,).
     scores
-        The K predictions that occur, in increasing order.
+        The K distinct predictions, in increasing order.
     critical
-        Half the height of the band: what the largest difference of a calibrated model exceeds with
+        Half the height of the band: the largest difference of a calibrated model exceeds it with
         probability at most 1 − ``confidence``.
     result
-        The test by the statistic "ks".
+        The test with the statistic "ks".
     confidence
         Of the band.
     title, label
-        Which probability this is about, and the predicted one in words.
+        Which probability is shown, and the label for the predicted one.
     impossible
-        Rows whose label has probability 0, each of which proves the model wrong by itself.
+        Number of rows whose label had predicted probability 0; each one alone proves the model
+        wrong.
 
     Examples
     --------
@@ -106,8 +110,10 @@ class CumulativeDisplay(Display):
         labels: object,
         *,
         lens: str | Lens | None = None,
+        class_names: Sequence[str | int] | None = None,
         confidence: float = 0.95,
         weights: object = None,
+        sampling_rates: Mapping[Any, float] | None = None,
         n_resamples: int = 999,
         rng: Rng = None,
         n_jobs: int | None = None,
@@ -122,13 +128,19 @@ class CumulativeDisplay(Display):
         lens
             Which probability is shown: "top_label", "class:3", "top:5" or another lens that leaves
             two classes. Default: class 1 of two classes, the top label of more.
+        class_names
+            Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
         confidence
             Of the band. Default 0.95.
         weights
-            What every row counts, as in :func:`caltest.test`: shares and differences are then of rows
-            as they count. Default None: all rows count alike.
+            How much each row counts, as in :func:`caltest.test`; shares and differences are then
+            weighted. Default None: all rows have equal weight.
+        sampling_rates
+            If rows were sampled by their label: for each class, the share of its rows that was
+            kept, as in :func:`caltest.test`. Predictions are transformed to what they mean among
+            the rows kept, and the axes say so. Default None: rows were not sampled by label.
         n_resamples
-            Label draws, for the band and the p-value. Default 999.
+            Number of simulated label sets, for the band and the p-value. Default 999.
         rng, n_jobs
             As in :func:`caltest.test`.
         ax
@@ -142,8 +154,8 @@ class CumulativeDisplay(Display):
         Raises
         ------
         InputError
-            If the input is no set of predictions and labels, the lens leaves more than two classes,
-            or there are too few draws for the confidence.
+            If the input is not a set of predictions and labels, the lens leaves more than two
+            classes, or there are too few simulated label sets for the confidence.
 
         Notes
         -----
@@ -167,7 +179,8 @@ class CumulativeDisplay(Display):
         """
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        whole, _ = without_zeros(sample(probs, labels, weights=weights))
+        counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
+        whole, _ = without_zeros(sample(probs, labels, class_names=class_names, **counting))
         refuse_clusters(whole.rows.clusters, "the band of a picture")
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole
@@ -187,7 +200,7 @@ class CumulativeDisplay(Display):
         differences = np.cumsum(counts * scores) - np.cumsum(events)
         draws = np.sort(np.asarray(result.null_distribution))
         critical = float(draws[-int((len(draws) + 1) * alpha + _ROUNDING)])
-        title, predicted, _ = event_labels(view.rows, through)
+        title, predicted, _ = event_labels(view.rows, through, sampling_rates is not None)
         found = cls(
             np.append(0.0, np.cumsum(counts) / rows.sum()),
             np.append(0.0, differences / rows.sum()),
@@ -234,7 +247,7 @@ class CumulativeDisplay(Display):
         ax.set(xlim=(0.0, 1.0), ylim=(low - room, high + room))
         rows = "weight" if "effective_n" in result.parameters else "rows"
         ax.set_xlabel(f"share of the {rows}, from the lowest prediction to the highest")
-        ax.set_ylabel("predicted − observed, added up and\ndivided by all rows, points")
+        ax.set_ylabel("cumulative predicted − observed,\ndivided by n, points")
         tidy(ax, "both")
         shares = _TICKS if inches(ax)[0] / len(_TICKS) > _TICK_ROOM else _TICKS[::2]
         ax.xaxis.set_major_locator(FixedLocator(shares))

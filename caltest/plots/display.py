@@ -9,7 +9,7 @@ import io
 import textwrap
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from caltest._arguments import arguments, axes
+from caltest._arguments import anything, arguments, axes
 from caltest._visible import escaped, shown
 from caltest._writing import write_whole
 from caltest.data import Rows
+from caltest.data.models import predicted_by
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.plots.scales import LINEAR, Array, zoomed
@@ -32,20 +33,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
-BLUE, VERMILION, BLACK = "#0072B2", "#D55E00", "#222222"
+BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#222222"
 WIDE_BAND, NARROW_BAND, PALE, FAINT = "#DADADA", "#A3A3A3", "#C4C4C4", "#777777"
 BY_SIDE = {"over": VERMILION, "under": BLUE}
+#: As in reports: a filled diamond is shown to be wrong, a hollow circle is not.
 INSIDE: dict[str, Any] = {
     "marker": "o",
-    "color": BLUE,
-    "markeredgecolor": BLACK,
-    "markeredgewidth": 0.6,
+    "color": "white",
+    "markeredgecolor": BLUE,
+    "markeredgewidth": 1.6,
 }
 OUTSIDE: dict[str, Any] = {
     "marker": "D",
-    "color": "white",
+    "color": VERMILION,
     "markeredgecolor": VERMILION,
-    "markeredgewidth": 1.8,
+    "markeredgewidth": 0.6,
 }
 DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
 SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
@@ -64,7 +66,7 @@ _SUFFIXES = (".png", ".pdf", ".svg")
 
 @dataclass(frozen=True, eq=False)
 class Display(ABC):
-    """A picture: what is shown, and, once it is drawn, where.
+    """Base class of plots: what is shown and, once drawn, the figure and its axes.
 
     Attributes
     ----------
@@ -92,7 +94,7 @@ class Display(ABC):
 
     @arguments(ax=axes)
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
-        """Draw it, once more if it has been drawn.
+        """Draw the plot, or draw it again.
 
         Parameters
         ----------
@@ -168,6 +170,66 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         """Draw in these axes, of a new figure of one's own or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionsDisplay(Display):
+    """A picture of predictions and labels, or of a fitted classifier on rows held out."""
+
+    @classmethod
+    @abstractmethod
+    def from_predictions(cls, *args: Any, **kwargs: Any) -> Self:
+        """Compute and draw the picture of predictions and labels."""
+
+    @classmethod
+    @arguments(model=anything)
+    def from_estimator(cls, model: Any, X: object, y: object, **options: Any) -> Self:
+        """Compute and draw the picture of a fitted classifier, on rows held out.
+
+        Parameters
+        ----------
+        model
+            Fitted, with ``predict_proba`` and, as in scikit-learn, ``classes_``: a pipeline, a search
+            or a calibrated classifier too, and those of XGBoost and LightGBM. Several by name, as in
+            ``{"before": model, "after": calibrated}``, where ``from_predictions`` takes several.
+        X
+            The rows, as the model takes them.
+        y
+            Their labels, (n,): values of ``classes_``, to which they are matched. Of a model without
+            ``classes_``, columns counted from 0.
+        **options
+            As in ``from_predictions``.
+
+        Returns
+        -------
+        Display
+            Drawn.
+
+        Raises
+        ------
+        InputError
+            If the model is not fitted or gives no probabilities, a label is none of its classes, or as
+            ``from_predictions``.
+
+        Examples
+        --------
+        >>> import caltest, matplotlib.pyplot as plt
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> iris = load_iris()
+        >>> X, y = iris.data, iris.target_names[iris.target]
+        >>> model = GaussianNB().fit(X[::2], y[::2])
+        >>> display = caltest.ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], rng=0)
+        >>> display.panels[0].result.n_samples
+        75
+        >>> plt.close(display.figure_)
+        """
+        if not isinstance(model, Mapping):
+            return cls.from_predictions(*predicted_by(model, X, y), **options)
+        found = {name: predicted_by(each, X, y) for name, each in model.items()}
+        labels = next((labels for _, labels in found.values()), y)
+        probs = {name: probs for name, (probs, _) in found.items()}
+        return cls.from_predictions(probs, labels, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,8 +462,15 @@ def reliability_axes(
 # ------------------------------------------------------------------ letters
 
 
-def event_labels(rows: Rows, lens: Lens | None) -> tuple[str, str, str]:
-    """Return which probability a lens shows: a title, and what is predicted and observed of it."""
+def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str, str, str]:
+    """Return which probability a lens shows: a title, and what is predicted and observed of it.
+
+    ``kept`` says that rows were sampled by their label, and all is among those that were kept.
+    """
+    if kept:
+        title, *both = event_labels(rows, lens)
+        predicted, observed = (f"{each} among the rows kept" for each in both)
+        return f"{title}, rows kept", predicted, observed
     if isinstance(lens, TopLabel):
         return "Top class", "predicted probability that the top class is right", "share that was right"
     if isinstance(lens, TopK):

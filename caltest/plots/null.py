@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import OneOf, arguments
+from caltest._arguments import OneOf, arguments, axes
 from caltest.exceptions import InputError
+from caltest.named import StatisticLike
 from caltest.plots.display import (
     BLUE,
     PALE,
     VERMILION,
+    PredictionsDisplay,
     ResultDisplay,
     heading,
     is_narrow,
@@ -23,10 +26,15 @@ from caltest.plots.display import (
     tidy,
 )
 from caltest.pvalues import TIE_TOLERANCE, count
+from caltest.testing import test
 from caltest.text.calibration import statistic
 from caltest.text.numbers import number
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from matplotlib.axes import Axes
+
     from caltest.results import CalibrationResult
 
 Array: TypeAlias = NDArray[np.float64]
@@ -42,16 +50,20 @@ _LATTICE = 1e-3  # of a step: rounding of draws on a lattice
 
 @arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
 @dataclass(frozen=True, eq=False)
-class NullDisplay(ResultDisplay):
-    """Histogram of the resamples' statistics, with the observed one. Make it with ``from_result``.
+class NullDisplay(ResultDisplay, PredictionsDisplay):
+    """Plot the observed statistic against its distribution under calibration.
 
-    Values that are not finite are left out of the histogram. Narrow axes get the p-value as title, and
-    no legend.
+    Make it with ``from_result``.
+
+    :meth:`from_predictions` and :meth:`from_estimator` run the test first.
+
+    Values that are not finite are left out of the histogram. Narrow axes have the p-value as title,
+    and no legend.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.test`, by a null that resamples, "monte_carlo" for instance.
+        What :func:`caltest.test` returned, with a null that simulates, such as "monte_carlo".
 
     Raises
     ------
@@ -78,6 +90,49 @@ class NullDisplay(ResultDisplay):
                 f"the null {self.result.null!r} draws no resamples, so there is no distribution to "
                 "show; test with null='monte_carlo'."
             )
+
+    @classmethod
+    @arguments(ax=axes)
+    def from_predictions(
+        cls,
+        probs: object,
+        labels: object,
+        statistic: StatisticLike | None = None,
+        *,
+        ax: Axes | Sequence[Axes] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Test predictions and labels, and draw the result.
+
+        Parameters
+        ----------
+        probs, labels, statistic, **options
+            As in :func:`caltest.test`.
+        ax
+            As in :meth:`~caltest.plots.Display.plot`.
+
+        Returns
+        -------
+        NullDisplay
+            Drawn; ``result`` is the test's.
+
+        Raises
+        ------
+        InputError
+            As in :func:`caltest.test`, or if the null draws no resamples.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from caltest.plots import NullDisplay
+        >>> display = NullDisplay.from_predictions([0.2, 0.7, 0.9], [0, 1, 1], "brier", rng=0)
+        >>> display.result.name
+        'brier'
+        >>> plt.close(display.figure_)
+        """
+        if statistic is not None:  # the default depends on the null
+            options["statistic"] = statistic
+        return cls(test(probs, labels, **options)).plot(ax)
 
     @property
     def extreme(self) -> NDArray[np.bool_]:

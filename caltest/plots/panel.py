@@ -32,14 +32,14 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
 _STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
-_BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
-_TAIL = 0.005  # share of the predictions on either side that need not be on the axes
+BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic root of the rows
+TAIL = 0.005  # share of the predictions on either side that need not be on the axes
 _NOTHING = 1e-12  # a distance from the diagonal that is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A reliability curve, its bands, and the test that goes with it.
+    """One reliability curve with its bands and its test.
 
     Attributes
     ----------
@@ -87,6 +87,12 @@ class Panel:
         """Which points the simultaneous band leaves out, (K,)."""
         return self.simultaneous.leaves_out(self.observed)
 
+    @property
+    def measured(self) -> tuple[str, str]:
+        """The distance from the diagonal, and its p-value, as they are written."""
+        value = f"{self.result.statistic:.2g}" if self.result.statistic > _NOTHING else "0"
+        return f"{_STATISTICS[self.result.name]} {value}", f"p = {self.result.pvalue:.3g}"
+
 
 def draw_panel(
     ax: Any, panel: Panel, *, scale: Scale, small: bool, labelled: bool, key: str, first: bool
@@ -100,7 +106,7 @@ def draw_panel(
         f"{lettering(each, CLAUSE)}{words}" for each in (panel.predicted_label, panel.observed_label)
     )
     heights = [panel.predicted, panel.observed, *panel.simultaneous, *panel.pointwise]
-    most = np.quantile(panel.scores, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
+    most = np.quantile(panel.scores, [TAIL, 1.0 - TAIL], method="inverted_cdf")
     points = np.concatenate([panel.predicted, most])
     across, upwards = zoomed(scale, points, panel.scores[[0, -1]], np.concatenate(heights))
     scale.set(ax, across, upwards, 2 if small else 5)
@@ -128,7 +134,7 @@ def draw_panel(
             )
         x, y = panel.line
         ax.plot(x, np.clip(y, *ends), color=BLUE, linewidth=2.0, zorder=4, clip_on=False)
-        outside = np.flatnonzero(panel.outside)  # of those in one stretch of the axis, the first
+        outside = np.flatnonzero(panel.outside)  # of those in one range of the axis, the first
         stretch = scale.forward(panel.predicted[outside]) / scale.span(across) * (10 if small else 20)
         spread = outside[np.unique(np.floor(stretch), return_index=True)[1]]
         marks, size = [(spread, OUTSIDE)], 5.0
@@ -141,17 +147,15 @@ def draw_panel(
             for place in without_place[:1] if small else without_place:
                 where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
                 ax.annotate(f"{y[place]:g}", (x[place], at[place]), **where, size="x-small")
-    result, title = panel.result, lettering(panel.title)
-    name, p = _STATISTICS[result.name], f"p = {result.pvalue:.3g}"
+    title, (error, p) = lettering(panel.title), panel.measured
     size_of_text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
-    value = f"{result.statistic:.2g}" if result.statistic > _NOTHING else "0"
-    lines = title, f"{name} {value}, {p}"
+    lines = title, f"{error}, {p}"
     if not small:
         what = f"{number} of {len(panel.outside)} bins" if number else "no bin"
         if panel.line is not None:
             what = "the curve leaves" if number else "the curve is inside"
         found = f"{what}{'' if panel.line is not None else ' outside'} the band"
-        lines = f"{title}, n = {result.n_samples:,}", f"{found}; {name} {value}, {p} (exact)"
+        lines = f"{title}, n = {panel.result.n_samples:,}", f"{found}; {error}, {p} (exact)"
     heading(ax, *lines, size=size_of_text)
     if labelled:
         ax.set_ylabel(observed, size=size_of_text)
@@ -162,30 +166,45 @@ def draw_panel(
     return below
 
 
-def _draw_counts(
-    ax: Any, scores: Array, scale: Scale, across: tuple[float, float], *, small: bool, labelled: bool
-) -> Any:
-    """Draw how many predictions there are beneath, in bars that look equally wide."""
-    from matplotlib.ticker import MaxNLocator
-
+def axes_below(ax: Any) -> Any:
+    """Make axes beneath others, a fifth as high, with the same horizontal axis."""
     place = ax.get_subplotspec()
     if place is None:  # outside any grid
-        below = ax.inset_axes([0.0, -0.25, 1.0, 0.2], sharex=ax)
-    else:
-        upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
-        ax.set_subplotspec(upper)
-        below = ax.figure.add_subplot(lower, sharex=ax)
-    most = _BARS // 2 if small else _BARS
+        return ax.inset_axes([0.0, -0.25, 1.0, 0.2], sharex=ax)
+    upper, lower = place.subgridspec(2, 1, height_ratios=[5, 1])
+    ax.set_subplotspec(upper)
+    return ax.figure.add_subplot(lower, sharex=ax)
+
+
+def counted_in_bars(
+    scores: Array, scale: Scale, across: tuple[float, float], most: int
+) -> tuple[Array, Indices]:
+    """Return the edges of bars that look equally wide, at most so many, and the rows in each."""
     edges = scale.bars(across, int(min(most, _BARS_OF_ROWS * len(scores) ** (1.0 / 3.0))))
     first, *others = np.searchsorted(scores, edges, side="right")  # bars are (a, b], as all bins …
     first = np.searchsorted(scores, edges[0], side="left")  # … and the first holds its low end
-    counted = np.diff([first, *others])
-    below.bar(edges[:-1], counted, np.diff(edges), align="edge", color=FAINT, linewidth=0.0)
-    below.set_ylim(0.0, 1.08 * max(int(counted.max()), 1))
+    return edges, np.diff([first, *others])
+
+
+def axis_of_counts(below: Any, most: int) -> None:
+    """Make axes those of numbers of rows, up to a largest one."""
+    from matplotlib.ticker import MaxNLocator
+
+    below.set_ylim(0.0, 1.08 * max(most, 1))
     below.yaxis.set_major_locator(MaxNLocator(2, integer=True))
     below.yaxis.set_major_formatter(lambda value, _: short(value))
     below.tick_params(labelsize="small", labelbottom=True)
     tidy(below)
+
+
+def _draw_counts(
+    ax: Any, scores: Array, scale: Scale, across: tuple[float, float], *, small: bool, labelled: bool
+) -> Any:
+    """Draw how many predictions there are beneath, in bars that look equally wide."""
+    below = axes_below(ax)
+    edges, counted = counted_in_bars(scores, scale, across, BARS // 2 if small else BARS)
+    below.bar(edges[:-1], counted, np.diff(edges), align="edge", color=FAINT, linewidth=0.0)
+    axis_of_counts(below, int(counted.max()))
     if labelled:
         below.set_ylabel("rows", size="small")
     for beyond, side in (((scores < across[0]).sum(), 0.0), ((scores > across[1]).sum(), 1.0)):

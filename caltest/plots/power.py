@@ -40,18 +40,21 @@ _LONG = 2.6  # inches: of the label of the vertical axis
 )
 @dataclass(frozen=True, eq=False)
 class PowerDisplay(ResultDisplay):
-    """Power against the number of rows. Make it with ``from_result``.
+    """Plot power against the number of rows.
 
-    Points: the shares of data sets rejected, the larger the more data sets, with their 95%
-    Clopper–Pearson intervals; of a power, with a band between these, and as diamonds the shares of
-    calibrated models rejected, if asked for. Of a sample size, the fitted curve, the power wanted, and
-    the number of rows found in its interval. The dotted line is the level. The legend of given axes is
-    below them if their figure has a layout, and inside else; axes of less than two inches have none.
+    Make it with ``from_result``.
+
+    Points are the shares of data sets rejected, larger for more data sets, with their 95%
+    Clopper–Pearson intervals. For a power, a band joins the intervals, and diamonds show the
+    shares of calibrated models rejected, if you asked for them. For a sample size, the plot shows
+    the fitted curve, the power you want, and the number of rows found with its interval. The
+    dotted line is the level. In axes that you give, the legend is placed below if their figure has
+    a layout, and inside otherwise; axes under two inches have none.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.power` or :func:`caltest.sample_size`.
+        What :func:`caltest.power` or :func:`caltest.sample_size` returned.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.stats import rankdata
 
-from caltest._arguments import anything, arguments, axes, check_draws, choose, has, level_of_confidence
+from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
 from caltest._sampling import DRAWS, LabelSampler, Rng, seed_of
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, EqualMass, curve_of_rows, share_bands
+from caltest.comparison.ranking import wholes_of
 from caltest.data import Rows, Sample, sample, without_zeros
 from caltest.data.clusters import refuse_clusters
-from caltest.data.containers import read_table
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.display import (
@@ -32,12 +32,13 @@ from caltest.plots.display import (
     OUTSIDE,
     SMALL,
     WIDE_BAND,
-    Display,
+    PredictionsDisplay,
     event_labels,
     is_narrow,
     legend_below,
     rows_of,
 )
+from caltest.plots.models import MOST_MODELS, draw_models
 from caltest.plots.panel import Panel, draw_panel
 from caltest.plots.scales import LINEAR, Scale, scale_of
 from caltest.statistics import ECE, BrierMCB
@@ -57,29 +58,35 @@ _CURVES = dict.fromkeys(("binned", "corp"), True)
 _MOST_PANELS = 20
 _GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
 _BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
+_BINS_OF_MODELS = 10  # where several share a diagram
 _ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
 _DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDisplay(Display):
-    """Reliability diagram with exact consistency bands. Make it with :meth:`from_predictions`.
+class ReliabilityDisplay(PredictionsDisplay):
+    """Plot a reliability diagram with exact bands: observed rates against predicted probabilities.
 
-    The bands show where the curve lies if the model is calibrated: labels are drawn from the
-    predictions, the predictions held fixed. The darker band is for looking at one point chosen
-    beforehand, the lighter one for looking at all points of all panels: if the model is calibrated,
-    any point leaves it with probability at most 1 − ``confidence``, in every finite sample. The title
-    says how many leave it, and the p-value of the whole curve's distance from the diagonal: two tests,
-    each with its level, of which one may find an error that the other does not.
+    Make it with :meth:`from_predictions`.
 
-    The axes show where the predictions are: they are zoomed, and logarithmic, as their labels say, if
-    all are below 0.1 (or all above 0.9) and differ by more than a factor of ten in it. Beneath are the
-    predictions, in bars of equal width along the axis; how many lie beyond it is written there.
+    The bands show where the points of a calibrated model would lie; they are computed for labels
+    drawn from the predictions, with the predictions held fixed. The dark band is for a single
+    point chosen beforehand. The light band is for all points of all panels: if the model is
+    calibrated, any point at all falls outside it with probability at most 1 − ``confidence``, for
+    every number of rows. The title gives the number of points outside, and a p-value for the whole
+    curve's distance from the diagonal. These are two tests, each at its own level, and one may
+    find an error that the other misses.
+
+    If all predictions are below 0.1 (or above 0.9), the axes are zoomed, and logarithmic if
+    predictions differ by more than a factor of ten; axis labels say so. The bars below count
+    predictions in intervals of equal width along the axis, with a note of how many lie beyond it.
 
     Attributes
     ----------
     panels
-        What was computed, one :class:`Panel` for each probability shown.
+        What was computed: one :class:`Panel` for each probability shown.
+    names
+        Names of the models, if several share one diagram; each panel is then one model.
     curve
         "binned" or "corp".
     confidence
@@ -98,6 +105,7 @@ class ReliabilityDisplay(Display):
     panels: tuple[Panel, ...]
     curve: Curve
     confidence: float
+    names: tuple[str, ...] = ()
     _parts = ": one for each panel"
 
     @classmethod
@@ -108,11 +116,13 @@ class ReliabilityDisplay(Display):
         labels: object,
         *,
         lens: str | Lens | None = None,
+        class_names: Sequence[str | int] | None = None,
         classes: Sequence[int | str] | None = None,
         binning: Binning | None = None,
         curve: Curve = "binned",
         confidence: float = 0.95,
         weights: object = None,
+        sampling_rates: Mapping[Any, float] | None = None,
         n_resamples: int = 999,
         rng: Rng = None,
         n_jobs: int | None = None,
@@ -123,33 +133,44 @@ class ReliabilityDisplay(Display):
         Parameters
         ----------
         probs, labels
-            As in :func:`caltest.test`.
+            As in :func:`caltest.test`. To compare two to four models on the same rows, give their
+            predictions by name, as in ``{"before": probs, "after": calibrated}``. They are drawn
+            in one diagram, and the simultaneous bands hold for all of them together.
         lens
             Which probability is shown: "top_label", "class:3", "top:5" or another lens that leaves
             two classes; "classwise" draws a panel for each class. Default: class 1 of two classes,
             the top label of more.
+        class_names
+            Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
         classes
-            Columns or names of the classes that "classwise" shows, at most 20. Default: all.
+            Columns or names of the classes to show with "classwise", at most 20. Default: all.
         binning
-            Bins of the binned curve. Default ``EqualMass(15)``, fewer (5 at least) where bins would
-            have fewer than 20 rows: of a rare event, nearly all rows share a bin of equal width.
+            Bins of the binned curve. Default ``EqualMass(15)``, or ``EqualMass(10)`` for several
+            models, with fewer bins (at least 5) if they would hold fewer than 20 rows each. Bins
+            of equal mass are the default because, for a rare event, nearly all rows would share
+            one bin of equal width.
         curve
-            "binned" (default): the share of events in every bin at its mean prediction. "corp":
+            "binned" (default): the observed rate in every bin against the mean prediction. "corp":
             the isotonic regression of the labels on the predictions, which needs no bins.
         confidence
-            Of the bands. Default 0.95. With several panels, the simultaneous band holds for all
-            together: each panel's leaves out a share (1 − confidence) / panels.
+            Of the bands. Default 0.95. With several panels the simultaneous band holds for all of
+            them together, at level (1 − confidence) / panels each.
         weights
-            What every row counts, as in :func:`caltest.test`: shares, means and bins of equal mass are
-            then of rows as they count. Bars below show rows. Default None: all rows count alike.
+            How much each row counts, as in :func:`caltest.test`. Rates, means and bins of equal
+            mass are weighted; the bars below count rows. Default None: all rows have equal weight.
+        sampling_rates
+            If rows were sampled by their label: for each class, the share of its rows that was
+            kept, as in :func:`caltest.test`. Predictions are transformed to what they mean among
+            the rows kept, and the axes say so. Default None: rows were not sampled by label.
         n_resamples
-            Label draws: for the p-value, and for the bands of the isotonic curve. The bands of the
-            binned curve are computed without drawing, but for rows with weights. Default 999.
+            Number of simulated label sets, for the p-value and for the bands of the isotonic
+            curve. The bands of the binned curve are computed without simulation unless rows have
+            weights. Default 999.
         rng, n_jobs
             As in :func:`caltest.test`.
         ax
-            Axes to draw in; a sequence of them for several panels. The counts are drawn beneath
-            them. Default: a new figure.
+            Axes to draw in, or a sequence of them for several panels. The bars are drawn below.
+            Default: a new figure.
 
         Returns
         -------
@@ -161,14 +182,15 @@ class ReliabilityDisplay(Display):
         Raises
         ------
         InputError
-            If the input is no set of predictions and labels, the lens leaves more than two
-            classes, there are too many panels, or too few draws for the bands.
+            If the input is not a set of predictions and labels, the lens leaves more than two
+            classes, there are too many panels, or too few simulated label sets for the bands.
 
         Notes
         -----
-        Binned: the count of a bin is a Poisson binomial, and bins are independent, so both bands
-        are exact without a draw. Isotonic: order statistics of drawn curves, and the hull of those
-        least extreme (:func:`caltest.plots.reliability.curve_bands`).
+        Binned curve: the count of events in a bin is Poisson binomial, and bins are independent,
+        so both bands are exact without simulation. Isotonic curve: the bands are order statistics
+        of simulated curves, and the hull of the least extreme ones
+        (:func:`caltest.plots.reliability.curve_bands`).
 
         References
         ----------
@@ -191,82 +213,36 @@ class ReliabilityDisplay(Display):
         choose("curve", curve, _CURVES)
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        whole, _ = without_zeros(sample(probs, labels, weights=weights))
-        refuse_clusters(whole.rows.clusters, "the band of a picture")
-        lenses = _lenses(lens, classes, whole.rows)
+        counting: dict[str, Any] = {
+            "weights": weights,
+            "sampling_rates": sampling_rates,
+            "class_names": class_names,
+        }
+        names: tuple[str, ...] = ()
+        if isinstance(probs, Mapping):
+            views = _of_models(probs, labels, lens, classes, counting)
+            names = tuple(str(name) for name in probs)
+        else:
+            whole, _ = without_zeros(sample(probs, labels, **counting))
+            refuse_clusters(whole.rows.clusters, "the band of a picture")
+            views = [(whole, each) for each in _lenses(lens, classes, whole.rows)]
         if curve == "corp" and binning is not None:
             raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
         if curve == "binned" and binning is None:
-            rows = whole.rows.n_samples
-            binning = EqualMass(max(_FEWEST_BINS, min(_BINS, rows // _ROWS_OF_A_BIN)))
-        levels, draws = (alpha, alpha / len(lenses)), (n_resamples, seed_of(rng), Workers(n_jobs))
-        panels = tuple(_panel(whole, each, binning, levels, *draws) for each in lenses)
-        return cls(panels, curve, confidence).plot(ax)
-
-    @classmethod
-    @arguments(model=anything)
-    def from_estimator(cls, model: Any, X: object, y: object, **options: Any) -> Self:
-        """Compute and draw the reliability diagram of a fitted classifier, on rows held out.
-
-        Parameters
-        ----------
-        model
-            Fitted, with ``predict_proba`` and, as in scikit-learn, ``classes_``.
-        X, y
-            Rows that the model takes, and their labels, of shape (n,), as ``classes_`` has them.
-        **options
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            Drawn.
-
-        Raises
-        ------
-        InputError
-            If the model gives no probabilities, a label is none of its classes, or as
-            :meth:`from_predictions`.
-
-        Examples
-        --------
-        >>> import caltest, matplotlib.pyplot as plt
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.naive_bayes import GaussianNB
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = GaussianNB().fit(X[::2], y[::2])
-        >>> display = caltest.ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], rng=0)
-        >>> display.panels[0].result.n_samples
-        75
-        >>> plt.close(display.figure_)
-        """
-        if isinstance(model, type) or not has(model, "predict_proba"):
-            do = "give a fitted classifier with predict_proba"
-            raise InputError(argument="model", found=quoted(model), do=do)
-        table, known = read_table(model.predict_proba(X), "probs"), getattr(model, "classes_", None)
-        if known is None or len(known) != table.values.shape[-1]:
-            return cls.from_predictions(table, y, **options)
-        names = {value: str(value) for value in np.asarray(known).tolist()}
-        labels = np.ravel(read_table(y, "y").values).tolist()
-        for row, label in enumerate(labels):
-            if label not in names:
-                raise InputError(
-                    "{argument} holds {found} in {row}, which is no class of the model; leave such "
-                    "rows out, or fit the model with them.",
-                    argument="y",
-                    row=row,
-                    found=quoted(label),
-                )
-        named = replace(table, names=tuple(names.values()))
-        return cls.from_predictions(named, [names[label] for label in labels], **options)
+            rows, most = views[0][0].rows.n_samples, _BINS_OF_MODELS if names else _BINS
+            binning = EqualMass(max(_FEWEST_BINS, min(most, rows // _ROWS_OF_A_BIN)))
+        levels, draws = (alpha, alpha / len(views)), (n_resamples, seed_of(rng), Workers(n_jobs))
+        kept = sampling_rates is not None
+        panels = tuple(_panel(each, through, kept, binning, levels, *draws) for each, through in views)
+        return cls(panels, curve, confidence, names).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
         """Return one panel, or the three to five columns that leave fewest places empty."""
         count = len(self.panels)
         if not count:
             raise InputError("there are no panels; make the display with from_predictions.")
-        if count == 1:
-            return {"figsize": (6, 7.2)}
+        if count == 1 or self.names:
+            return {"figsize": (6, 7.2 + 0.2 * len(self.names))}
         columns = count if count <= 5 else min((5, 4, 3), key=lambda c: -count % c)
         mosaic = rows_of(count, columns)
         return {"mosaic": mosaic, "figsize": (2.5 * columns + 0.5, 3.15 * len(mosaic) + 0.9)}
@@ -275,6 +251,9 @@ class ReliabilityDisplay(Display):
         single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
         columns = len(axes) if not new or single else len(self._grid()["mosaic"][0])
         percent = confidence_text(self.confidence)
+        if self.names:
+            draw_models(axes[0], self.panels, self.names, self._scale(), percent, new=new)
+            return
         look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
         look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
         look["scale"] = scale = self._scale()
@@ -353,9 +332,31 @@ def _lenses(
     return [ClassWise(which) for which in chosen]
 
 
+def _of_models(
+    models: Mapping[str, Any],
+    labels: object,
+    lens: str | Lens | None,
+    classes: Sequence[int | str] | None,
+    counting: Mapping[str, Any],
+) -> list[tuple[Sample, Lens | None]]:
+    """Return what every model predicts for the same rows, and the lens through which all are seen."""
+    if classes is not None or (isinstance(lens, str) and lens == "classwise"):
+        raise InputError(
+            "several models are shown by one probability; give lens='top_label' or that of one class, "
+            "such as 'class:0', and leave classes out."
+        )
+    if len(models) > MOST_MODELS:
+        raise InputError(f"there are {len(models)} models; one diagram holds 2 to {MOST_MODELS}.")
+    wholes, through = wholes_of(models, labels, lens, "top_label", counting)
+    for whole in wholes.values():
+        refuse_clusters(whole.rows.clusters, "the band of a picture")
+    return [(whole, through) for whole in wholes.values()]
+
+
 def _panel(
     whole: Sample,
     lens: Lens | None,
+    kept: bool,
     binning: Binning | None,
     levels: tuple[float, float],
     n_resamples: int,
@@ -388,7 +389,7 @@ def _panel(
         draws = np.concatenate(list(workers.map(curves, tasks, "label draws")))
         return curve_bands(observed, draws, *levels)
 
-    shown = event_labels(view.rows, lens)
+    shown = event_labels(view.rows, lens, kept)
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
     if binning:
         curve = curve_of_rows(view.rows, view.labels, binning)

@@ -46,21 +46,24 @@ _GAP = 0.13  # of the axis: room for a number
 )
 @dataclass(frozen=True, eq=False)
 class RiskDisplay(ResultDisplay):
-    """Validation risk against the tuned options, and the estimates. Make it with ``from_result``.
+    """Plot how estimators of the squared error compare on held-out rows, and what they estimate.
 
-    A panel for every tuned function (one for all if none is tuned), least risk first: the root of the
-    validation risk (mean over the folds), times 100, against the tuned option; a diamond at the best
-    value. The band is one standard error, over the folds, of the difference to the best function: what
-    folds have in common says nothing of a choice. Functions with options as given, and h = 0, which
-    calls the model calibrated, are horizontal lines. All panels have the same vertical scale, that of
-    the risks from which one chooses: values above it are arrows at the top edge, and the highest is
-    named. Last panel: the estimates of the squared error, and above them their roots; bars show one
-    standard error.
+    Make it with ``from_result``.
+
+    There is one panel per tuned estimator (one for all if none is tuned), lowest risk first. It
+    shows the root of the validation risk (mean over the folds), times 100, against the tuned
+    option, with a diamond at the best value. The band is one standard error, over the folds, of
+    the difference to the best estimator; variation that all folds share does not affect the
+    choice. Estimators with fixed options are horizontal lines, and so is h = 0, which treats the
+    model as calibrated. All panels have the same vertical scale, that of the risks from which one
+    chooses: higher values are arrows at the top edge, and the highest is written out. The last
+    panel shows the estimates of the squared error, with their roots above; bars show one standard
+    error.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.estimate_squared_error`.
+        What :func:`caltest.estimate_squared_error` returned.
 
     Examples
     --------
@@ -225,7 +228,7 @@ def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> No
 
 
 def _draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
-    """Draw estimates with their standard errors, least risk on top, and their roots along the top."""
+    """Draw estimates with their standard errors, lowest risk on top, and their roots along the top."""
     from matplotlib.ticker import MaxNLocator
 
     functions, places = result.functions, np.arange(len(result.functions))

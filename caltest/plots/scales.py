@@ -40,7 +40,7 @@ class Scale:
         return float(self.inverse(low - room)), float(self.inverse(high + room))
 
     def span(self, ends: Limits) -> float:
-        """Return how long a stretch of the axis is."""
+        """Return how long a range of the axis is."""
         return float(self.forward(ends[1]) - self.forward(ends[0]))
 
     def marks(self, ends: Limits, most: int) -> list[float]:

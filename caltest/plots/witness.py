@@ -1,4 +1,4 @@
-"""Where a model errs: the places found, and which classes are over- and under-predicted there."""
+"""Where a model is wrong: the places found, and which classes are over- and under-predicted there."""
 
 from __future__ import annotations
 
@@ -39,18 +39,21 @@ _FULL = "percentages", "numbers", "stars"  # what cells hold, from much to littl
 @arguments(result=OneOf("caltest.localisation:Witness", "give what caltest.witness returns"))
 @dataclass(frozen=True, eq=False)
 class WitnessDisplay(ResultDisplay):
-    """The places found and their classes, as a heat map. Make it with ``from_result``.
+    """Plot a witness as a heat map: which classes are wrong, near which predictions.
 
-    A row for every place found, strongest evidence on top, and a column for every class; of more than
-    twelve classes, for those with a claim, the strongest twelve at most. Colour and number are z: above
-    0 (blue) the class was observed more often than predicted, below 0 (vermilion) less often. Claims
-    are bold, with a star and the percentages predicted and observed; where cells are too small,
-    without these, or a star alone. If there are no claims, the picture says so.
+    Make it with ``from_result``.
+
+    There is one row per place found, strongest evidence on top, and one column per class; with
+    more than twelve classes, only for classes with a significant error, the strongest twelve at
+    most. Colour and number are z: above 0 (blue) the class was observed more often than predicted,
+    below 0 (vermilion) less often. Significant errors are bold, with a star and the percentages
+    predicted and observed; if cells are too small, without the percentages, or with the star
+    alone. If nothing is significant, the plot says so.
 
     Parameters
     ----------
     result
-        Of :func:`caltest.witness`.
+        What :func:`caltest.witness` returned.
 
     Examples
     --------
@@ -58,7 +61,7 @@ class WitnessDisplay(ResultDisplay):
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> found = caltest.witness(digits.probs, digits.labels, n_resamples=99, rng=0)
     >>> display = caltest.WitnessDisplay.from_result(found)
-    >>> len(display.ax_.get_yticks()) == len(found.told)
+    >>> len(display.ax_.get_yticks()) == len(found.identified)
     True
     >>> plt.close(display.figure_)
     """
@@ -67,7 +70,7 @@ class WitnessDisplay(ResultDisplay):
 
     def _classes(self) -> list[int]:
         """Return the classes shown, in the order of the columns."""
-        w, told = self.result, list(self.result.told)
+        w, told = self.result, list(self.result.identified)
         if w.n_classes <= _MOST_CLASSES or not told:
             return list(range(w.n_classes if told else 0))
         size = np.where(w.pvalues[told] <= w.level, np.abs(w.standardised[told]), 0.0)
@@ -77,12 +80,12 @@ class WitnessDisplay(ResultDisplay):
 
     def _grid(self) -> dict[str, Any]:
         width = max(6.4, 3.2 + 0.82 * len(self._classes()))
-        return {"figsize": (width, 1.9 + 0.62 * max(len(self.result.told), 2))}
+        return {"figsize": (width, 1.9 + 0.62 * max(len(self.result.identified), 2))}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
-        (ax,), w, places, classes = axes, self.result, list(self.result.told), self._classes()
+        (ax,), w, places, classes = axes, self.result, list(self.result.identified), self._classes()
         if not places:
             ax.set_axis_off()
             nothing = (
@@ -130,7 +133,7 @@ class WitnessDisplay(ResultDisplay):
                 claimed = bool(w.pvalues[entry] <= w.level)
                 text = ("*" if claimed else "") if full == "stars" else _number(float(value), claimed)
                 if claimed and full == "percentages":
-                    ends = percents(float(w.stated[entry]), float(w.shares[entry]))
+                    ends = percents(float(w.predicted[entry]), float(w.observed[entry]))
                     text += "\n" + "→".join(each.rstrip("%") for each in ends)
                 dark = bool(abs(value) > _DARK * scale)
                 cells.append(write_cell(ax, i, j, text, dark=dark, bold=claimed, size="small"))

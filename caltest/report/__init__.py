@@ -1,4 +1,4 @@
-"""Reports of an audit: a page to show, a comment for a pull request, data, and results for CI.
+"""Write an audit as a report: a web page, a pull-request comment, data, or test results for CI.
 
 All are made of a frozen :class:`~caltest.auditing.result.Audit` and nothing else: the same audit gives
 the same bytes.

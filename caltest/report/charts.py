@@ -270,7 +270,7 @@ def cumulative(drawn: Cumulative, label: str, sizes: Sequence[Size] = FIRST) -> 
 
 
 def crowded(parts: Sequence[Part]) -> bool:
-    """Whether most parts have nearly the same prediction, so that they are told apart by rank only."""
+    """Whether most parts have nearly the same prediction, so that only ranks separate them."""
     predicted = [part.predicted for part in parts]
     if len(parts) < 4 or _x_axis(parts, None).scale != "linear":
         return False
@@ -363,7 +363,7 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
     reached = pvalues.count(drawn, observed, "greater")
     rank = (1 + reached) / (1 + len(drawn))
     label = (
-        f"Strongest evidence of {len(drawn):,} simulated label sets: median "
+        f"Strongest evidence of {len(drawn):,} draws: median "
         f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed "
         f"labels {number(observed)}, which {reached:,} reach."
     )

@@ -1,4 +1,4 @@
-"""The first screen of a report as plain data: which slices, which picture, and what is said of them."""
+"""The first screen of a report as plain data: which slices, which picture, and their texts."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
     h = charts.histogram(audit)
     if h is None:
         return None
-    title, note = captions.chance_title(h.reached, h.draws), captions.CHANCE
+    title = captions.chance_title(h.reached, h.draws, audit.clusters)
+    note = captions.chance_note(audit.clusters)
     return SimpleNamespace(title=title, note=note, drawings=(h.drawing,))
 
 
@@ -197,6 +198,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         title = captions.rows_title(audit, subject)
     else:
         title = captions.slices_title(audit, pool, audit.worst, noun)
+    more = len([view for view in pool if not by_class or view in classes])
+    more -= sum(isinstance(of, View) and (not by_class or of in classes) for _, of in rows)
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit)),
@@ -207,9 +210,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         by_class=by_class,
         axis=scale,
         rows=[_row(audit, called, of, bar, rare) for (called, of), bar in zip(rows, bars, strict=True)],
-        more=len([view for view in pool if not by_class or view in classes])
-        - sum(isinstance(of, View) and (not by_class or of in classes) for _, of in rows),
-        nouns=nouns,
+        more=more,
+        nouns=noun if more == 1 else nouns,
     )
 
 

@@ -244,7 +244,7 @@ def save(
     Raises
     ------
     InputError
-        If it is no path, the suffix is another one, or the file cannot be written.
+        If it is not a path, the suffix is another one, or the file cannot be written.
 
     Examples
     --------
@@ -262,13 +262,13 @@ def save(
         target = Path(path)
     except TypeError as error:
         raise InputError(
-            f"the report is to be written to {quoted(path)}, which is no path; give the name of a file."
+            f"the report is to be written to {quoted(path)}, which is not a path; give a file name."
         ) from error
     by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
     kind = by_suffix.get(target.suffix.lower())
     if kind is None:
         raise InputError(
-            f"the report is to be written to {quoted(str(path))}, which does not tell its format; give "
+            f"the report is to be written to {quoted(str(path))}, which has no known format; give "
             f"a file that ends in {', '.join(by_suffix)}."
         )
     write_whole({target: rendered(audit, kind, title=title, command=command, date=date)})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from caltest._visible import shortened, visible, visible_page
+from caltest._visible import visible, visible_page
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Rest, View
 from caltest.report import charts
 from caltest.report.first import first_screen, name, sentence
 from caltest.text import audit as words
 from caltest.text import report as captions
+from caltest.text.glossary import words_of
 from caltest.text.numbers import (
     confidence_text,
     counted,
@@ -21,7 +22,7 @@ from caltest.text.numbers import (
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import capital, group_name, limit, narrow_name, view_name
+from caltest.text.vocabulary import capital, group_name, limit, narrow_group, narrow_name, view_name
 
 _CHECKS, _VIEWS, _RESTS, _SKIPPED = 300, 200, 100, 50  # rows of tables
 _LISTED = 10  # views in a comment
@@ -43,7 +44,6 @@ def summarise(
     sized = [view for view in views if view.low is not None]
     checks = sorted(audit.checks, key=lambda check: not check.found)
     pictured = [view for view in views if view.reliability is not None][:_DIAGRAMS]
-    tolerance = None if audit.tolerance is None else points(audit.tolerance)
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     versions, null = audit.to_dict(), charts.histogram(audit)
     return SimpleNamespace(
@@ -52,10 +52,12 @@ def summarise(
         confidence=confidence_text(audit.confidence),
         alpha=f"{audit.alpha:g}",
         correction=audit.correction,
-        tolerance=tolerance,
+        words=words_of(audit),
         null=null,
-        chance=None if null is None else captions.chance_title(null.reached, null.draws),
-        chance_note=captions.CHANCE,
+        chance=None
+        if null is None
+        else captions.chance_title(null.reached, null.draws, audit.clusters),
+        chance_note=captions.chance_note(audit.clusters),
         pictures=[_picture(view, audit) for view in pictured],
         checks=[_check_row(check, audit) for check in checks[:_CHECKS]],
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
@@ -88,7 +90,7 @@ def summarise(
             ("label draws", f"{audit.n_resamples:,}"),
             ("alpha", f"{audit.alpha:g}"),
             ("limit", limit(audit) or "none"),
-            ("tolerance", tolerance or "none"),
+            ("tolerance", "none" if audit.tolerance is None else points(audit.tolerance)),
             ("correction", audit.correction),
             ("lenses", sentence(", ".join(audit.lenses))),
             ("groups", sentence(", ".join(audit.groups)) or "none"),
@@ -124,7 +126,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
     Of two classes there is one thing to look at, and the rows tell what the row is.
     """
     if audit.n_classes == 2 and view.lens == audit.views[0].lens:
-        short = shortened(group_name(view.group), _NAME)
+        short = narrow_group(view.group, _NAME)
         short = short if view.group else capital(short)
     else:
         short = capital(narrow_name(view, _NAME))

@@ -1,4 +1,4 @@
-"""Statistics: measures of miscalibration, one family a file. A new one is a file and a line here."""
+"""Statistics: the measures of miscalibration that tests and estimates use."""
 
 from caltest.statistics.base import AllRowsNeededError, FunctionStatistic, Partwise, Statistic
 from caltest.statistics.ckce import CKCE, JKCE

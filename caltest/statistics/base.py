@@ -24,12 +24,12 @@ SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
 
 class AllRowsNeededError(InputError):
-    """A statistic needs all rows at once."""
+    """Raised when a statistic needs all rows at once, and cannot read a file block by block."""
 
 
 @dataclass(frozen=True)
 class Partwise:
-    """A statistic that takes very many rows a part at a time: its sums over parts merge by addition.
+    """A statistic computed over a file a block at a time: its sums over blocks add up.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Partwise:
 
 
 class Statistic(ABC):
-    """A measure of miscalibration. It knows no p-value.
+    """Base class of the measures of miscalibration; a null turns a value into a p-value.
 
     Subclasses are frozen dataclasses whose fields are the options.
 
@@ -79,14 +79,14 @@ class Statistic(ABC):
     def given(self, predictions: Rows) -> Form:
         """Do all the work that depends on the predictions only; return a function of the labels."""
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
         """Do it for very many rows, which are then given a part at a time.
 
         Parameters
         ----------
         whole
             How many rows there are, and how they count.
-        glimpse
+        subsample
             Returns some of the rows, to fit options to.
 
         Raises
@@ -105,7 +105,7 @@ class Statistic(ABC):
             If it is not.
         """
         raise InputError(
-            f"{self.name!r} looks at probabilities of classes, and the predictions are distributions "
+            f"{self.name!r} is for probabilities of classes, and the predictions are distributions "
             "of numbers; use 'ecd', 'nees' (Gaussian ones), or a function of your own."
         )
 
@@ -117,7 +117,7 @@ class Statistic(ABC):
         """Return the monotone statistic that sees one side, and which of its values count.
 
         Here it is the statistic itself, which grows with the labels: the smaller it is, the more the
-        model claims too much.
+        model is too high.
         """
         return self, "less" if side == "over" else "greater"
 
@@ -161,7 +161,7 @@ class RowSum(Statistic):
         """Fix the predictions."""
         return self.of_rows(predictions, predictions.total)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit."""
         return Partwise(self, partial(self.of_rows, whole=whole.total))
 
@@ -184,7 +184,7 @@ class _Counting:
 @arguments()
 @dataclass(frozen=True)
 class FunctionStatistic(Statistic):
-    """A user's function ``f(probs, labels) -> float``; large values count against calibration.
+    """Your own function ``f(probs, labels) -> float`` as a statistic, large where calibration is bad.
 
     Attributes
     ----------

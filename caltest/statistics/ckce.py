@@ -79,7 +79,7 @@ class Groups:
         Raises
         ------
         InputError
-            If it is no column, or an entry is missing or not finite.
+            If it is not a column, or an entry is missing or not finite.
 
         Examples
         --------
@@ -92,7 +92,9 @@ class Groups:
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1 or not len(values):
-            raise InputError(f"groups has shape {values.shape}; give one column, with an entry a row.")
+            raise InputError(
+                f"groups has shape {values.shape}; give one column, with an entry per row."
+            )
         if values.dtype.kind != "f":
             _, codes = np.unique(values.astype(str), return_inverse=True)
             return cls(codes.astype(np.float64)[:, None], _Equal())
@@ -192,7 +194,7 @@ def feature_weights(features: Array, c: float) -> Array:
 
 
 def cross_validated(features: Array, probs: Array, label_kernel: Array | None) -> float:
-    """Return the λ of GRID whose regression of the labels on the predictions has the least risk.
+    """Return the λ of GRID whose regression of the labels on the predictions has the lowest risk.
 
     The risk is that of leave-one-out cross-validation, in the mean over labels drawn from the
     predictions. The labels are Y = G + D, their regression is HY with H = K K_c⁻¹, and
@@ -258,7 +260,7 @@ EXACT_UP_TO = 2000
 """Rows up to which method "auto" is "exact": half a second on one core."""
 
 FEATURES = 100
-"""Fourier frequencies, or the fewest columns beyond one a class, unless asked for."""
+"""Fourier frequencies, or the fewest columns beyond one per class, unless asked for."""
 
 _METHODS = dict.fromkeys(("auto", "exact", "nystrom", "fourier"), True)
 _CV_FEATURES = 300  # columns that the risk of a regularization is read off
@@ -286,18 +288,18 @@ class _Fit:
 )
 @dataclass(frozen=True)
 class CKCE(Statistic):
-    """Conditional kernel calibration error: squared distance of two conditional mean operators.
+    """Conditional kernel calibration error: predicted against estimated label distributions.
 
-    One operator takes a prediction to the mean embedding of the labels that came true, the other to
+    One operator takes a prediction to the mean embedding of the observed labels, the other to
     that of the predicted distribution; both are estimated by kernel ridge regression. With residuals
     D_i = onehot(y_i) − g_i, the kernel matrix K of the predictions and K_λ = K + λ n I,
 
         CKCE = tr(Wᵀ K W),  W = K_λ⁻¹ D.
 
-    It hangs less than SKCE on how the predictions are distributed, which makes it fit to compare
-    models. Given the predictions it is a quadratic form in the residuals, so that its null
-    distribution is at hand: labels drawn from the predictions give exact p-values, and its conditional
-    moments are known.
+    It depends less than the SKCE on how the predictions are distributed, which makes it suitable
+    for comparing models. Given the predictions it is a quadratic form in the residuals, so its
+    null distribution is available: labels drawn from the predictions give exact p-values, and its
+    conditional moments are known.
 
     Parameters
     ----------
@@ -306,12 +308,12 @@ class CKCE(Statistic):
         the source's: universal, and with the identity in its space. Labels are compared by the
         Kronecker kernel 1[y = y']; for another one, with matrix A of its values for all pairs of
         classes, give ``MatrixKernel([(kernel, A)])``. (Labels beyond classes would need the mean
-        embeddings of the predicted distributions in the place of D.)
+        embeddings of the predicted distributions instead of D.)
     regularization
         λ: a positive number, or a rule.
 
         * "n^-1/4" (default): the source's;
-        * "cv": of 10⁻⁶, 10⁻⁵·⁵, …, 1 the one with the least risk in leave-one-out cross-validation of
+        * "cv": of 10⁻⁶, 10⁻⁵·⁵, …, 1 the one with the lowest risk in leave-one-out cross-validation of
           the regression of the labels on the predictions, in the mean over labels drawn from the
           predictions, which has a closed form. As λ so depends on the predictions only, p-values
           stay exact and no draw needs a fit of its own. Cross-validation with the labels
@@ -331,17 +333,17 @@ class CKCE(Statistic):
           little. With ``features=100`` its error on real networks was 0.2% (10 classes) and 1.2%
           (100), that of "nystrom" 0.0003% and 0.3%.
     features
-        Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns). Default
-        None: 100 frequencies, as in the source; from m + 100 to m + 500 columns, no more than it takes
-        for the value to be right to about 1e-3 of itself. What the columns leave out of the trace, over
-        λ n, tells; a note says so where it is much.
+        Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns).
+        Default None: 100 frequencies, as in the source; from m + 100 to m + 500 columns, only as
+        many as the value needs to be accurate to about 0.1%. A note reports if the columns leave
+        out much of the trace, compared with λ n.
     groups
         Group membership of every row, (n,), for calibration within groups (section 3.3): is
         P(Y | g, group) = g? The kernel is then the product of ``kernel`` and one between groups:
         equality for text, booleans and integers; for floats a Gaussian, its bandwidth the median
         distance. Default None: none. Not with method "fourier".
     seed
-        Of the Fourier frequencies. Default 0: the same features every time.
+        Seed of the Fourier frequencies. Default 0: the same features every time.
 
     Raises
     ------
@@ -380,7 +382,7 @@ class CKCE(Statistic):
         check_regularization(self.regularization)
         choose("method", self.method, _METHODS)
         if self.features is not None and self.method == "exact":
-            raise InputError("features goes with method='nystrom' or 'fourier', not with 'exact'.")
+            raise InputError("features is for method='nystrom' or 'fourier', not for 'exact'.")
         if self.groups is not None and not isinstance(self.groups, Groups):
             object.__setattr__(self, "groups", Groups.of(self.groups))
         if self.method == "fourier":
@@ -396,7 +398,7 @@ class CKCE(Statistic):
                 f"sums of them, not {quoted(part, 200)}; method='nystrom' takes any."
             )
         if self.groups is not None:
-            raise InputError("method='fourier' does not go with groups; use method='nystrom'.")
+            raise InputError("method='fourier' cannot be combined with groups; use method='nystrom'.")
 
     @property
     def _options(self) -> tuple[Any, ...]:
@@ -424,10 +426,7 @@ class CKCE(Statistic):
         if isinstance(regularization, str):
             rule, explicit = regularization, RULES[regularization]
             if explicit is None and predictions.weights is not None:
-                raise InputError(
-                    "regularization='cv' counts all rows alike; with weights give a number, or "
-                    "'n^-1/4'."
-                )
+                raise InputError("regularization='cv' takes no weights; give a number, or 'n^-1/4'.")
             regularization = (
                 explicit(predictions.effective)
                 if explicit
@@ -495,7 +494,7 @@ class CKCE(Statistic):
     def _check_rows(self, n: int) -> None:
         if isinstance(self.groups, Groups) and len(self.groups.values) != n:
             raise InputError(
-                f"groups has {len(self.groups.values)} entries, but there are {n} rows; give one a row."
+                f"groups has {len(self.groups.values)} entries for {n} rows; give one per row."
             )
 
     def _kernel_matrix(self, predictions: Rows) -> Weights:
@@ -542,7 +541,7 @@ class CKCE(Statistic):
 @arguments()
 @dataclass(frozen=True)
 class JKCE(UnbiasedSKCE):
-    """Joint kernel calibration error: SKCE_uq with the kernel of the CKCE. O(n² m).
+    """Joint kernel calibration error: the unbiased SKCE with the kernel of the CKCE. O(n² m).
 
     Parameters
     ----------

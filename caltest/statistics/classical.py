@@ -38,7 +38,7 @@ _TESTS = {"likelihood_ratio": False, "wald": True}
 @arguments(groups=positive_integer)
 @dataclass(frozen=True)
 class HosmerLemeshow(Statistic):
-    """Hosmer and Lemeshow's χ² of groups by predicted probability, of two classes.
+    """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
     H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
     whose predictions are all 0 or all 1 adds nothing, and makes H infinite if one of them was wrong.
@@ -58,7 +58,7 @@ class HosmerLemeshow(Statistic):
     Raises
     ------
     InputError
-        If ``groups`` is no positive whole number, or there are more than two classes.
+        If ``groups`` is not a positive whole number, or there are more than two classes.
 
     References
     ----------
@@ -95,9 +95,11 @@ class HosmerLemeshow(Statistic):
 @arguments()
 @dataclass(frozen=True)
 class CalibrationInTheLarge(Statistic):
-    """Calibration in the large, z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)), of two classes.
+    """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
-    Above 0, events were more frequent than predicted (the model is under-confident, through the lens
+    z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
+
+    Above 0, events were more frequent than predicted (the model is underconfident, through the lens
     "top_label", by which more than two classes are seen); below 0, less frequent. It is "esce" in
     units of its standard deviation under H0.
 
@@ -133,7 +135,7 @@ class CalibrationInTheLarge(Statistic):
             return _AllCertain(predictions.weighted(_errors_of_certainty(probs)), probs)
         return LinearSum(predictions.weighted(_errors(probs)) / np.sqrt(variance), probs)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
         return Partwise(self, self._of_part)
 
@@ -165,13 +167,15 @@ def _errors_of_certainty(probs: Array) -> Array:
 @arguments()
 @dataclass(frozen=True)
 class CoxRecalibration(Statistic):
-    """Cox's test of intercept 0 and slope 1 in logit P(y = 1) = a + b · logit p, of two classes.
+    """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
+
+    The line is logit P(y = 1) = a + b · logit p.
 
     The statistic is the χ² of both, with 2 degrees of freedom under ``null="chi2"``; with 1 if all
     predictions are equal, since they tell no slope. What a and b are :func:`caltest.recalibration`
     shows. More than two classes are seen through the lens "top_label".
 
-    Predictions of 0 and 1 have no logit: they are left out if they came true, and make the statistic
+    Predictions of 0 and 1 have no logit: they are left out if they were right, and make the statistic
     infinite if not. Where the labels are separated by the logits (all of one class, too), the
     likelihood only approaches its supremum, which is taken for its maximum; Wald's statistic, which
     falls to 0 on the way there (Hauck and Donner 1977), is then replaced by the likelihood ratio.
@@ -215,7 +219,7 @@ class CoxRecalibration(Statistic):
 
     @property
     def faster(self) -> Phrase:
-        """One fit instead of one a draw."""
+        """One fit instead of one per draw."""
         return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
     @property
@@ -250,7 +254,9 @@ class _MCB(Statistic):
 @arguments()
 @dataclass(frozen=True)
 class BrierMCB(_MCB):
-    """Miscalibration component of the Brier score: mean (y − p)² less that of the recalibrated p.
+    """Miscalibration part of the Brier score: how much isotonic recalibration would improve it.
+
+    Mean (y − p)² minus the same with recalibrated p.
 
     Recalibration is isotonic regression of the labels on p, tied p pooled. Two classes; more are
     seen through the lens "top_label".
@@ -275,9 +281,11 @@ class BrierMCB(_MCB):
 @arguments()
 @dataclass(frozen=True)
 class LogMCB(_MCB):
-    """Miscalibration component of the log score: mean −log p(label) less that of the recalibrated p.
+    """Miscalibration part of the log score: how much isotonic recalibration would improve it.
 
-    Infinite where a label came true whose probability was 0. Recalibration and lens as in
+    Mean −log p(label) minus the same with recalibrated p.
+
+    Infinite where a label of probability 0 was observed. Recalibration and lens as in
     :class:`BrierMCB`.
 
     References

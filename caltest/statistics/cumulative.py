@@ -37,10 +37,10 @@ class _PathStatistic(Statistic):
             two_classes(self, predictions), self.functional, predictions.weights
         )
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Look at C at quantiles of a glimpse of the scores only: all are too many to sort."""
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Look at C at quantiles of a subsample of the scores only: all are too many to sort."""
         shares = np.arange(1, GRID) / GRID
-        edges = np.unique(np.quantile(two_classes(self, glimpse()), shares, method="inverted_cdf"))
+        edges = np.unique(np.quantile(two_classes(self, subsample()), shares, method="inverted_cdf"))
         return Partwise(self, partial(self._on_grid, whole.total, edges))
 
     def _on_grid(self, whole: float, edges: Array, predictions: Rows) -> GriddedDifference:
@@ -51,13 +51,16 @@ class _PathStatistic(Statistic):
 @arguments()
 @dataclass(frozen=True)
 class KolmogorovSmirnov(_PathStatistic):
-    """Kolmogorov–Smirnov calibration error: max_x |C(x)|, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i).
+    """Kolmogorov–Smirnov calibration error: the largest cumulative difference, for two classes.
 
-    The largest absolute error of the rows below any score, added up and divided by n: in units of
-    probability, and not standardised. It has nothing to choose, and weights an error by the share of
-    rows that make it. Tied scores count as one step. Of two classes, the other one's probability
-    gives another value (C then starts at the other end); that of :class:`Kuiper` stays. More than
-    two classes are seen through the lens "top_label".
+    max_x |C(x)|, C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i).
+
+    Errors of the rows below a score are added up and divided by n; the statistic is the largest
+    absolute value over all scores, in units of probability, not standardised. There is nothing to
+    choose, and an error is weighted by the share of rows that have it. Tied scores are one step.
+    With two classes, using the other class's probability gives a different value, because C then
+    starts at the other end; :class:`Kuiper` gives the same. More than two classes are seen through
+    the lens "top_label".
 
     Raises
     ------
@@ -87,12 +90,15 @@ class KolmogorovSmirnov(_PathStatistic):
 @arguments()
 @dataclass(frozen=True)
 class Kuiper(_PathStatistic):
-    """Kuiper calibration error: max_x C(x) − min_x C(x), with C and the start C = 0 as of "ks".
+    """Kuiper calibration error: the range of the cumulative differences, for two classes.
 
-    The largest absolute error of the rows between any two scores, added up and divided by n: in
-    units of probability, and not standardised. It is at least the Kolmogorov–Smirnov error and at
-    most twice that, and sees errors of opposite signs better. Either of two classes gives the same
-    value. Ties and lens as in :class:`KolmogorovSmirnov`.
+    max_x C(x) − min_x C(x), with C as in :class:`KolmogorovSmirnov`, and C = 0 at the start.
+
+    Errors of the rows between two scores are added up and divided by n; the statistic is the
+    largest absolute value over all pairs of scores, in units of probability, not standardised. It
+    is at least the Kolmogorov–Smirnov error and at most twice that, and detects errors of opposite
+    signs better. Both of two classes give the same value. Ties and lens as in
+    :class:`KolmogorovSmirnov`.
 
     Raises
     ------
@@ -166,7 +172,7 @@ class _LargestSigned(Statistic):
 @arguments()
 @dataclass(frozen=True)
 class Scan(_LargestSigned):
-    """Scan of the scores: the largest standardised error of any stretch of them, of two classes.
+    """Scan statistic: the largest standardised error of any range of predictions, for two classes.
 
     T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I of n, n/2, n/4, …
     rows in the order of p, each overlapping the next by half, down to 64 rows and n/64 (of more than
@@ -176,8 +182,8 @@ class Scan(_LargestSigned):
     Parameters
     ----------
     side
-        "over" counts where the model claims too much (the event comes true less often than said),
-        "under" where it claims too little, "both" (default) either. With a ``tolerance``,
+        Which errors to look for: "over" (predictions too high: the event is observed less often
+        than predicted), "under" (too low) or "both" (default). With a ``tolerance``,
         :func:`caltest.test` sets it to the side that is tested.
 
     Raises
@@ -187,7 +193,7 @@ class Scan(_LargestSigned):
 
     Notes
     -----
-    On one side T moves one way in every label, and so can test whether the model is wrong by more
+    With one side, T is monotone in every label. So it can test whether the model is wrong by more
     than a tolerance, and bound its largest error (:func:`caltest.miscalibration_bounds`).
 
     References
@@ -197,7 +203,7 @@ class Scan(_LargestSigned):
 
     Examples
     --------
-    Of 60 rows that say 0.5, 15 came true: (30 − 15)/(√15 + 1).
+    Of 60 rows predicted at 0.5, 15 have the event: (30 − 15)/(√15 + 1).
 
     >>> import caltest
     >>> round(caltest.estimate([0.5] * 60, [1] * 15 + [0] * 45, "scan"), 6)
@@ -205,7 +211,7 @@ class Scan(_LargestSigned):
     """
 
     name: ClassVar[str] = "scan"
-    measures: ClassVar[str] = "largest standardised error of any stretch of the scores"
+    measures: ClassVar[str] = "largest standardised error of any range of the scores"
 
     def _intervals(self, predictions: Rows) -> Intervals:
         return Intervals.dyadic(predictions.probs[:, 1])
@@ -214,7 +220,7 @@ class Scan(_LargestSigned):
 @arguments()
 @dataclass(frozen=True)
 class LargestBinError(_LargestSigned):
-    """The largest standardised signed error of a bin, of two classes: "scan" with bins of one's own.
+    """Largest standardised error of any bin, for two classes: like "scan", with bins you choose.
 
     T = max_b Σ_{i in b} (p_i − y_i) / (√(Σ_b p_i (1 − p_i)) + 1).
 
@@ -223,7 +229,7 @@ class LargestBinError(_LargestSigned):
     side
         As in :class:`Scan`.
     binning
-        A binning of :mod:`caltest.binning`. Default ``EqualMass(10)``: bins that can err alike.
+        A binning of :mod:`caltest.binning`. Default ``EqualMass(10)``: bins of equal weight.
 
     Raises
     ------
@@ -232,7 +238,7 @@ class LargestBinError(_LargestSigned):
 
     Examples
     --------
-    Of 60 rows that say 0.5, 15 came true: (30 − 15)/(√15 + 1).
+    Of 60 rows predicted at 0.5, 15 have the event: (30 − 15)/(√15 + 1).
 
     >>> import caltest
     >>> round(caltest.estimate([0.5] * 60, [1] * 15 + [0] * 45, "max_bin"), 6)

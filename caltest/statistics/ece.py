@@ -42,9 +42,9 @@ class _BinnedStatistic(Statistic):
     def _cells(self, predictions: Rows) -> Any:
         return cast("Binning", self.fitted(predictions).binning).cells_of(predictions)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Bin one probability; the bins of equal mass are those of a glimpse of the rows."""
-        rows = glimpse()
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Bin one probability; the bins of equal mass are those of a subsample of the rows."""
+        rows = subsample()
         fitted = self.fitted(rows)
         if rows.n_classes > 2 or not isinstance(fitted.binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(fitted.binning).__name__} are found in all rows.")
@@ -100,7 +100,7 @@ class _DistanceStatistic(_BinnedStatistic):
 @arguments()
 @dataclass(frozen=True)
 class ECE(_DistanceStatistic):
-    """Expected calibration error: mean distance of labels from predictions over the bins.
+    """Expected calibration error: the mean difference between predicted and observed, over bins.
 
     ECE = Σ_b |b|/n · d(mean one-hot label in b, mean prediction in b).
 
@@ -136,7 +136,7 @@ class ECE(_DistanceStatistic):
 @arguments()
 @dataclass(frozen=True)
 class MCE(_DistanceStatistic):
-    """Maximum calibration error: the largest distance of labels from predictions in a bin.
+    """Maximum calibration error: the largest difference between predicted and observed in any bin.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class MCE(_DistanceStatistic):
 @arguments()
 @dataclass(frozen=True)
 class ACE(ECE):
-    """Adaptive calibration error: the ECE over bins of equal numbers of rows, of two classes.
+    """Adaptive calibration error: the ECE with equally filled bins, for two classes.
 
     More than two classes are seen through the lens "top_label", unless another is asked for.
 
@@ -194,7 +194,9 @@ class ACE(ECE):
 @arguments()
 @dataclass(frozen=True)
 class SquaredECE(_BinnedStatistic):
-    """Squared ECE, Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖²: a quadratic form.
+    """Squared ECE: the mean squared difference between predicted and observed, over bins.
+
+    Σ_b |b|/n · ‖mean one-hot label in b − mean prediction in b‖², a quadratic form in the labels.
 
     For two classes, it is the squared error of the one probability (half the squared norm).
 
@@ -232,10 +234,12 @@ class SquaredECE(_BinnedStatistic):
 @arguments()
 @dataclass(frozen=True)
 class DebiasedECE(_BinnedStatistic):
-    """Squared ECE less the variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1).
+    """Squared ECE, corrected for its upward bias.
 
-    Unbiased for the squared error of the binned predictions; it may be negative. A bin of one row
-    has no such estimate and counts 0. Two classes as in :class:`SquaredECE`.
+    The estimated variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1), is subtracted from its
+    squared error. The result is unbiased for the squared error of the binned predictions, and may be
+    negative. A bin of one row has no such estimate and contributes 0. Two classes
+    are handled as in :class:`SquaredECE`.
 
     Parameters
     ----------
@@ -284,11 +288,11 @@ class DebiasedECE(_BinnedStatistic):
             weights=weights,
         )
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Bin one probability of rows that count alike."""
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Bin one probability of rows of equal weight."""
         if not whole.are_alike:
             raise AllRowsNeededError(f"{self.name!r} needs all rows at once, where they have weights.")
-        return super().in_parts(whole, glimpse)
+        return super().in_parts(whole, subsample)
 
     def _measure(self, residuals: Array, expected: Array, sizes: Array, n: float) -> Array:
         residuals, expected, sizes = (each[..., sizes > 1] for each in (residuals, expected, sizes))
@@ -300,11 +304,11 @@ class DebiasedECE(_BinnedStatistic):
 @arguments()
 @dataclass(frozen=True)
 class ESCE(RowSum):
-    """Expected signed calibration error: share of positives less mean probability, of two classes.
+    """Expected signed calibration error: observed event rate less mean predicted, for two classes.
 
     Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
     through the lens "top_label", where the event is that the top class is right: below 0 is then
-    over-confident, above 0 under-confident. Weighted by their rows, the signed errors of any bins add
+    overconfident, above 0 underconfident. Weighted by their rows, the signed errors of any bins add
     up to the same number, so there is no binning to choose: it is calibration in the large.
 
     References
@@ -345,7 +349,7 @@ def two_classes(statistic: Statistic, predictions: Rows) -> Any:
     """
     if predictions.n_classes != 2:
         raise InputError(
-            f"{statistic.name!r} looks at one probability, and there are {predictions.n_classes} "
+            f"{statistic.name!r} measures one probability, and there are {predictions.n_classes} "
             "classes; give a lens such as 'top_label' or 'class:0'."
         )
     return predictions.probs[:, 1]
@@ -360,7 +364,9 @@ _ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7
 @arguments(grid=Whole(1, 1_000_000))
 @dataclass(frozen=True)
 class SmoothECE(RowSum):
-    """Smooth ECE, the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ, of two classes.
+    """Smooth ECE: a calibration error from smoothed residuals, without bins, for two classes.
+
+    It is the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ.
 
     Residuals y − p are put on a grid and smoothed by a Gaussian kernel reflected at 0 and 1. The
     integral falls as σ grows, so there is one such σ; no bins or bandwidth need be chosen. More than

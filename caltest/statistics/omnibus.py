@@ -136,21 +136,21 @@ def _combined(looks: Sequence[_Look], rows: Rows) -> Combined:
 )
 @dataclass(frozen=True)
 class Omnibus(Statistic):
-    """Four statistics in one: the evidence of the strongest, ranked among the draws.
+    """The default statistic: four statistics combined, to detect several kinds of error at once.
 
-    No single statistic sees every kind of error well. The parts look at the same labels:
+    No single statistic detects every kind of error well. The parts are:
 
     * "skce_uq" with the exponential kernel at the median distance, for errors of whole classes, and
       at a quarter of it, for local ones;
-    * "ecd", two-sided, for errors of temperature and for labels that were all but excluded;
+    * "ecd", two-sided, for over- and underconfidence, and labels predicted with almost no probability;
     * "kuiper" of the top label (of two classes: of class 1), for errors of the confidence that change
       their sign.
 
-    Each is standardised by its mean, variance and skewness under H0 given the predictions, which are
-    known, and so becomes the negative logarithm of a tail probability; the largest counts. Which of
-    them it was, and with how much right, the exact null says: ``parts`` of the result has p-values of
-    all, adjusted for their number by Westfall and Young's step-down maxima over the same draws. A label
-    whose probability is 0 makes the value infinite, as that of "ecd".
+    Each part is standardised by its mean, variance and skewness under H0 given the predictions,
+    which are known, and converted to the negative logarithm of a tail probability. The statistic
+    is the largest of these. ``parts`` of the result has a p-value for each part, adjusted for
+    their number by Westfall and Young's step-down maxima over the same draws. A label with
+    predicted probability 0 makes the value infinite, as for "ecd".
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Omnibus(Statistic):
         The exponential kernel whose bandwidth is multiplied. Default ``Exponential("median", "tv")``,
         see :class:`BiasedSKCE`.
     approximation
-        As of :class:`BiasedSKCE`, of the kernel statistics. Default "auto": kernels of low rank where
+        As in :class:`BiasedSKCE`, of the kernel statistics. Default "auto": kernels of low rank where
         rows are many, and moments from 1 024 of the rows.
 
     Raises
@@ -172,10 +172,10 @@ class Omnibus(Statistic):
 
     Notes
     -----
-    Looking four ways costs power against looking the one right way: a tenth to three tenths of it,
-    where that one way has a power of 0.7 or 0.8, a twentieth where it has 0.95, while a wrong way has
-    next to none. ``validation/omnibus.py`` measures it, and compares with Fisher's and Cauchy's
-    combination.
+    Compared with the best single statistic, the omnibus loses a tenth to three tenths of the power
+    where that statistic has a power of 0.7 or 0.8, and a twentieth where it has 0.95. An
+    unsuitable single statistic has next to no power. ``validation/omnibus.py`` measures this, and
+    compares with Fisher's and Cauchy's combination.
 
     References
     ----------
@@ -242,9 +242,9 @@ class Omnibus(Statistic):
             return _combined(self._looks(fitting_rows(predictions), predictions.whole), predictions)
         return _combined(self.fitted(predictions)._looks(predictions), predictions)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Fit every part, and what its values are standardised by, to a glimpse of the rows."""
-        rows = glimpse()
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Fit every part, and what its values are standardised by, to a subsample of the rows."""
+        rows = subsample()
         method = "nystrom" if self.approximation in (None, "auto") else self.approximation
         fitted = replace(self, kernel=_fitted(self.kernel, rows), approximation=method)
         return Partwise(fitted, partial(_combined, fitted._looks(rows, whole)))

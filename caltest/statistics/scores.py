@@ -23,24 +23,26 @@ from caltest.statistics.base import SIGNED, Partwise, RowSum, Statistic
 @arguments()
 @dataclass(frozen=True)
 class ECD(RowSum):
-    """Entropic calibration difference: the mean surprise of the labels less the surprise expected.
+    """Entropic calibration difference: how much more surprising the labels are than predicted.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
-    over-confident, below 0 under-confident, and 0 on average if it is calibrated. The safety question,
-    "is it over-confident?", is the alternative "greater". Of two classes, one row is never below
-    −0.2785; an error y − p counts logit p, so the ECD is blind to predictions of 1/2 (of more classes,
-    to uniform ones).
+    overconfident, below 0 underconfident, and a calibrated model has 0 on average. To ask only "is
+    it overconfident?", a common question of safety, use the alternative "greater". For two classes
+    the contribution of one row is never below −0.2785. An error y − p has weight logit p, so
+    predictions of 1/2 (for more classes, uniform ones) have no effect.
 
     Predicted distributions of numbers (:mod:`caltest.predictive`) have an ECD too, with densities for
     probabilities.
 
-    A label whose probability is 0 is infinitely surprising: the ECD is then +∞ and p at its minimum.
+    A label with predicted probability 0 is infinitely surprising: the ECD is then +∞, and p at its
+    minimum.
 
     Parameters
     ----------
     clip
-        Raise probabilities below this to it, inside the logarithms. Default None: clipping hides the
-        labels that a model calls impossible. With it the ECD is finite, and 0 on average still.
+        Raise smaller probabilities to this value inside the logarithms. The ECD is then finite,
+        and still 0 on average for a calibrated model. Default None, because clipping hides labels
+        of predicted probability 0.
 
     Raises
     ------
@@ -62,11 +64,11 @@ class ECD(RowSum):
     clip: float | None = None
 
     name: ClassVar[str] = "ecd"
-    measures: ClassVar[str] = "entropic calibration difference, over-confident above 0"
+    measures: ClassVar[str] = "entropic calibration difference, overconfident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def of_rows(self, rows: Rows, whole: float) -> LinearSum:
-        """Return a sum of one entry a row."""
+        """Return a sum of one entry per row."""
         table = rows.weighted(rows.surprises(self.clip))
         table /= whole
         return LinearSum(table, rows.probs)
@@ -74,7 +76,7 @@ class ECD(RowSum):
     def given_densities(self, predictive: Predictive) -> MeanSurprise | MeanSquare:
         """Fix predicted distributions; of Gaussian ones, ECD = ½ (NEES − d)."""
         if self.clip is not None:
-            raise InputError("clip goes with probabilities of classes; leave it out for densities.")
+            raise InputError("clip is for probabilities of classes; leave it out for densities.")
         if isinstance(predictive, GaussianPredictions):
             return MeanSquare(predictive, 0.5, -0.5 * (predictive.dimension or 1))
         return MeanSurprise(predictive)
@@ -88,10 +90,12 @@ class ECD(RowSum):
 @arguments()
 @dataclass(frozen=True)
 class NEES(Statistic):
-    """Normalised estimation error squared of Gaussian predictions: n⁻¹ Σ (x − μ)ᵀ C⁻¹ (x − μ).
+    """Normalised estimation error squared: squared errors over predicted variances, for Gaussians.
 
-    It is d on average if the predictions are calibrated, more if they are over-confident, less if
-    under-confident: NEES = d + 2 ECD. Its law is known: n·NEES is χ² with n·d degrees of freedom,
+    n⁻¹ Σ (x − μ)ᵀ C⁻¹ (x − μ), with predicted means μ and covariances C.
+
+    It is d on average if the predictions are calibrated, more if they are overconfident, less if
+    underconfident: NEES = d + 2 ECD. Its law is known: n·NEES is χ² with n·d degrees of freedom,
     so ``null="chi2"`` is exact. The predictions are a :class:`caltest.predictive.GaussianPredictions`.
 
     References
@@ -113,7 +117,7 @@ class NEES(Statistic):
     def given(self, predictions: Rows) -> MeanSquare:
         """Refuse: these are classes."""
         raise InputError(
-            "'nees' looks at Gaussian predictions of numbers; give a "
+            "'nees' is for Gaussian predictions of numbers; give a "
             "caltest.predictive.GaussianPredictions, or use 'ecd' for probabilities of classes."
         )
 
@@ -121,7 +125,7 @@ class NEES(Statistic):
         """Fix the predictions."""
         if not isinstance(predictive, GaussianPredictions):
             raise InputError(
-                f"'nees' looks at Gaussian predictions, and these are {type(predictive).__name__}; "
+                f"'nees' is for Gaussian predictions, and these are {type(predictive).__name__}; "
                 "use 'ecd', which looks at any."
             )
         return MeanSquare(predictive)
@@ -136,13 +140,15 @@ _EPSILON = float(np.finfo(float).eps)
 @arguments()
 @dataclass(frozen=True)
 class Brier(RowSum):
-    """Brier score less its expectation: n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)].
+    """Brier score minus its expectation: how much worse the model scores than it expects.
 
-    A Brier score mixes calibration with how hard the labels are to predict. Its expectation under H0
-    depends on the predictions only; what differs from it is miscalibration. Above 0 the model is
-    over-confident, below 0 under-confident. For two classes it is the score (y − p)² of the one
-    probability, half the squared norm. An error y − p counts 1 − 2p, so it is blind to predictions of
-    1/2, of more classes to uniform ones.
+    n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)], e(y) the one-hot label.
+
+    A Brier score mixes calibration with how hard the labels are to predict. Its expectation under
+    H0 depends on the predictions only, so the difference measures miscalibration. Above 0 the
+    model is overconfident, below 0 underconfident. For two classes it is the score (y − p)² of the
+    one probability, half the squared norm. An error y − p has weight 1 − 2p, so predictions of 1/2
+    (for more classes, uniform ones) have no effect.
 
     References
     ----------
@@ -157,7 +163,7 @@ class Brier(RowSum):
     """
 
     name: ClassVar[str] = "brier"
-    measures: ClassVar[str] = "Brier score less its expectation if calibrated, over-confident above 0"
+    measures: ClassVar[str] = "Brier score less its expectation if calibrated, overconfident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def of_rows(self, rows: Rows, whole: float) -> LinearSum:
@@ -170,7 +176,9 @@ class Brier(RowSum):
 @arguments()
 @dataclass(frozen=True)
 class LogScore(ECD):
-    """Logarithmic score (cross-entropy) less its expectation: n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)].
+    """Logarithmic score (cross-entropy) minus its expectation: the ECD under its older name.
+
+    n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy.
 
     It is the entropic calibration difference by its older name, see
     :class:`~caltest.statistics.ECD`, also for ``clip``.
@@ -188,22 +196,22 @@ class LogScore(ECD):
 
     name: ClassVar[str] = "log_score"
     measures: ClassVar[str] = (
-        "logarithmic score less its expectation if calibrated, over-confident above 0"
+        "logarithmic score less its expectation if calibrated, overconfident above 0"
     )
 
 
 @arguments()
 @dataclass(frozen=True)
 class Spiegelhalter(Statistic):
-    """Spiegelhalter's z: the Brier score less its expectation, over its standard deviation under H0.
+    """Spiegelhalter's z: the Brier score minus its expectation, in standard deviations.
 
-    For two classes z = Σ (y − p)(1 − 2p) / √(Σ (1 − 2p)² p (1 − p)); with more, the same of the Brier
-    score of all classes. Two-sided by default: above 0 the model is over-confident, below 0
-    under-confident, which a one-sided test does not see. The p-values are those of
-    :class:`Brier`; ``null="normal"`` is the classical one.
+    For two classes z = Σ (y − p)(1 − 2p) / √(Σ (1 − 2p)² p (1 − p)); for more, the same with the
+    Brier score of all classes. The test is two-sided by default: above 0 the model is
+    overconfident, below 0 underconfident, and a one-sided test would miss one of these. The
+    p-values are those of :class:`Brier`; ``null="normal"`` is the classical one.
 
     If no label can move the Brier score (every prediction is 1/2, or certain), z is 0, and +∞ if a
-    label came true that was impossible.
+    label of probability 0 was observed.
 
     References
     ----------
@@ -218,7 +226,7 @@ class Spiegelhalter(Statistic):
 
     name: ClassVar[str] = "spiegelhalter"
     growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "Spiegelhalter's z, over-confident above 0"
+    measures: ClassVar[str] = "Spiegelhalter's z, overconfident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
     def given(self, predictions: Rows) -> LinearSum:
@@ -231,7 +239,7 @@ class Spiegelhalter(Statistic):
             return LinearSum(counted, probs)
         return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
         """There is nothing to fit; the variance is added up beside the sum."""
         return Partwise(
             self, lambda rows: Standardised(rows.weighted(_brier_deviations(rows.probs)), rows.probs)

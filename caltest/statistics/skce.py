@@ -14,7 +14,7 @@ from caltest._arguments import Whole, arguments, choose, real_kernel
 from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data import Extent, Rows, glimpse
+from caltest.data import Extent, Rows, subsample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import (
     BoundedPairMean,
@@ -53,14 +53,14 @@ RANK = 256
 HELD_UP_TO = 100_000
 """Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
 
-Of more rows a glimpse is what bandwidths and features are fitted to, see ``caltest.data.glimpse``,
+Of more rows a subsample is what bandwidths and features are fitted to, see ``caltest.data.subsample``,
 and features are computed when they are needed.
 """
 
 ROUNDED_FROM = 4096
 """Rows up to which features are fitted to all, and kept as they are.
 
-Those of more rows are fitted to some, evenly spaced in an order that hangs on the predictions alone,
+Those of more rows are fitted to some, evenly spaced in an order that depends on the predictions alone,
 and rounded, to be added up fast.
 """
 
@@ -165,13 +165,13 @@ def _directions(rank: int) -> int:
 
 
 def fitting_rows(predictions: Rows) -> Rows:
-    """Return the rows that bandwidths and features are fitted to: all, or a glimpse of very many."""
+    """Return the rows that bandwidths and features are fitted to: all, or a subsample of very many."""
     if predictions.n_samples <= HELD_UP_TO:
         return predictions
     if predictions.weights is None:
-        return glimpse(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
+        return subsample(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
     numbers = np.arange(predictions.n_samples, dtype=np.float64)[:, None]
-    return predictions.take(glimpse([numbers]).probs[:, 0].astype(np.intp))
+    return predictions.take(subsample([numbers]).probs[:, 0].astype(np.intp))
 
 
 def chosen(
@@ -243,7 +243,7 @@ class _SKCE(Statistic):
         predictions: Rows,
         inequality: Literal["mcdiarmid", "hoeffding"],
     ) -> Pairwise:
-        """Return a form with its bound, and its Gram matrix, if all rows count alike."""
+        """Return a form with its bound, and its Gram matrix, if all rows have equal weight."""
         if predictions.weights is not None:
             return form
         bound = self._tail_bound(predictions, inequality)
@@ -279,12 +279,12 @@ class _AllPairs(_SKCE):
         found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Fit the kernel's bandwidth and features to a glimpse of the rows."""
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Fit the kernel's bandwidth and features to a subsample of the rows."""
         if self.approximation is None:
             raise AllRowsNeededError(f"{self.name!r} looks at all pairs of rows.")
         method = "nystrom" if self.approximation == "auto" else self.approximation
-        rows = glimpse()
+        rows = subsample()
         found = replace(super().fitted(rows), approximation=method)
         known = LowRank.fitted_to(found.kernel, rows, method, self.rank)
         found = replace(found, _fit=known)
@@ -343,7 +343,9 @@ def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -
 @arguments()
 @dataclass(frozen=True)
 class BiasedSKCE(_AllPairs):
-    """SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included: never negative, too large by O(1/n). O(n² m).
+    """Squared kernel calibration error, biased: never negative, too large by O(1/n). O(n² m).
+
+    SKCE_b = n⁻² Σ_ij h_ij, pairs i = j included.
 
     Parameters
     ----------
@@ -395,7 +397,9 @@ class BiasedSKCE(_AllPairs):
 @arguments()
 @dataclass(frozen=True)
 class UnbiasedSKCE(_AllPairs):
-    """SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij: unbiased, so it may be negative. O(n² m).
+    """Squared kernel calibration error, unbiased: it may be negative. O(n² m).
+
+    SKCE_uq = 2/(n(n−1)) Σ_{i<j} h_ij.
 
     Parameters
     ----------
@@ -403,7 +407,7 @@ class UnbiasedSKCE(_AllPairs):
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
     approximation, rank
-        As of :class:`BiasedSKCE`.
+        As in :class:`BiasedSKCE`.
 
     References
     ----------
@@ -436,7 +440,9 @@ class UnbiasedSKCE(_AllPairs):
 @arguments(seed=Whole(0))
 @dataclass(frozen=True)
 class LinearSKCE(_SKCE):
-    """SKCE_ul = ⌊n/2⌋⁻¹ Σ h_ij over disjoint pairs of rows: unbiased. O(n m).
+    """Squared kernel calibration error from disjoint pairs of rows: unbiased and fast. O(n m).
+
+    SKCE_ul = ⌊n/2⌋⁻¹ Σ h_ij over disjoint pairs.
 
     Parameters
     ----------
@@ -445,11 +451,11 @@ class LinearSKCE(_SKCE):
         :class:`BiasedSKCE`.
     pairing
         "random" (default): the pairs are chosen by the seed and the predictions, whatever the order of
-        the rows. Rows of equal predictions, whose order may know the labels, are told apart by the
-        ``rng`` of the test: its p-value is exact over the choice of that. "rows": consecutive rows, as
-        in the published numbers; an odd last row is not used. Its p-values are exact only if the order
-        of the rows carries no information about the labels: in a file that is sorted by label, every
-        model looks miscalibrated.
+        the rows. Ties between rows of equal predictions, whose order may depend on the labels, are
+        broken by the ``rng`` of the test: its p-value is exact over the choice of that. "rows":
+        consecutive rows, as in the published numbers; an odd last row is not used. Its p-values are
+        exact only if the order of the rows carries no information about the labels: in a file that is
+        sorted by label, every model looks miscalibrated.
     seed
         Of the random pairing, a whole number from 0. Default 0.
 
@@ -537,9 +543,11 @@ class LinearSKCE(_SKCE):
 @arguments(kernel=real_kernel)
 @dataclass(frozen=True)
 class MMCE(_SKCE):
-    """Squared maximum mean calibration error, n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
+    """Squared maximum mean calibration error: a kernel error of the top-class confidence.
 
-    c is a probability and y says whether its event came true: of the top class, unless another lens
+    n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
+
+    c is a probability and y says whether its event was observed: of the top class, unless another lens
     is asked for. This is SKCE_b of two classes with kernel k/2, and the square of what the literature
     prints.
 

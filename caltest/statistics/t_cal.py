@@ -16,7 +16,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.binning import EqualMass
 from caltest.data import Extent, Rows
-from caltest.forms import Additive, Clusters, HasSigns, SignedSums
+from caltest.forms import Additive, AddsByCluster, Clusters, ClusterSums, SignedSums
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
@@ -31,9 +31,11 @@ _IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
 @arguments()
 @dataclass(frozen=True)
 class TCal(Statistic):
-    """T-Cal, adaptive to the scale of the error: T = max_s U_s/√Var U_s, of one probability.
+    """T-Cal: a debiased binned error, at whichever number of bins shows it best, for two classes.
 
-    Scale s = 0, 1, 2, … has 2^s bins of equal numbers of rows, down to ``min_rows`` rows a bin; equal
+    T = max_s U_s/√Var U_s over the scales s.
+
+    Scale s = 0, 1, 2, … has 2^s bins of equal numbers of rows, down to ``min_rows`` rows per bin; equal
     scores stay together. With residuals r = y − p,
 
         U_s = Σ_b n_b⁻¹ Σ_{i≠j in b} r_i r_j = Σ_b [(Σ r)² − Σ r²]/n_b
@@ -47,7 +49,7 @@ class TCal(Statistic):
     Parameters
     ----------
     min_rows
-        Rows a bin of the finest scale, at least, but for ties. Default 10.
+        Smallest number of rows per bin of the finest scale, except for ties. Default 10.
 
     Raises
     ------
@@ -89,9 +91,9 @@ class TCal(Statistic):
         edges = self._edges(scores, len(scores), _HALVINGS, weights)
         return MultiscaleBins(scores, edges, weights=weights)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Take bins of equal mass of a glimpse of the scores: all are too many to sort."""
-        rows = glimpse()
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Take bins of equal mass of a subsample of the scores: all are too many to sort."""
+        rows = subsample()
         scores = two_classes(self, rows)
         edges = self._edges(scores, whole.rows, _HALVINGS_IN_PARTS, rows.weights)
         return Partwise(self, partial(self._of_part, whole.rows, edges))
@@ -115,7 +117,7 @@ class TCal(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class MultiscaleBins(HasSigns, Additive):
+class MultiscaleBins(AddsByCluster, Additive):
     """The largest standardised debiased squared error, from the sums of the bins of the finest scale.
 
     Bins of a coarser scale are unions of those of the next finer one, so that all scales together cost
@@ -245,13 +247,19 @@ class MultiscaleBins(HasSigns, Additive):
             values[draws] = self._largest(self._of_draws(labels[draws]), self._known)
         return values
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
-        """Add up residuals by cluster and bin; U is over pairs of different clusters."""
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
+        """Add up residuals by cluster and bin."""
         residuals = labels - self.scores
         if self.weights is not None:
             residuals *= self.weights
-        sums = clusters.sums_at(self.cells(self.scores), residuals, self.n_cells)
-        own, merged = [], sums
+        turned = clusters.sums_at(self.cells(self.scores), residuals, self.n_cells)
+        return ClusterSums(turned, self._of_scores)
+
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        """Take U over pairs of different clusters."""
+        own, merged = list[Array](), found.turned
+        if isinstance(merged, np.ndarray):
+            merged = sparse.csr_array(merged)
         for starts in (None, *self._merges):
             if starts is not None:
                 coarser = np.zeros(merged.shape[1], dtype=np.intp)
@@ -259,14 +267,16 @@ class MultiscaleBins(HasSigns, Additive):
                 coarser = np.cumsum(coarser)
                 merged = merged.tocoo()
                 entries = (merged.data, (merged.row, coarser[merged.col]))
-                merged = sparse.csr_array(entries, shape=(clusters.count, len(starts)))
+                merged = sparse.csr_array(entries, shape=(merged.shape[0], len(starts)))
             own.append(np.asarray(merged.multiply(merged).sum(axis=0)).ravel())
-        finish = partial(self._largest_between, own)
-        return SignedSums(sums, finish, even=True, rounding=self.resolution)
+        finish = partial(self._largest_between, own, self._scales(found.fixed))
+        return SignedSums(found.turned, finish, even=True, rounding=self.resolution)
 
-    def _largest_between(self, own: list[Array], sums: Array) -> Array:
+    def _largest_between(
+        self, own: list[Array], known: list[tuple[Array, float]], sums: Array
+    ) -> Array:
         found = np.full(len(sums), -np.inf)
-        scales = zip((None, *self._merges), self._known, own, strict=True)
+        scales = zip((None, *self._merges), known, own, strict=True)
         for starts, (shares, deviation), alone in scales:
             if starts is not None:
                 sums = np.add.reduceat(sums, starts, axis=1)

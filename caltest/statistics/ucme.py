@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from caltest._arguments import Whole, arguments, choose, real_kernel
 from caltest._sampling import generator
 from caltest.data import Extent, Rows
-from caltest.forms import Additive, Clusters, FeatureSquares, HasSigns, SignedSums
+from caltest.forms import (
+    Additive,
+    AddsByCluster,
+    Clusters,
+    ClusterSums,
+    FeatureSquares,
+    SignedSums,
+)
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.kernels import Exponential, Kernel, fitted
 from caltest.kernels.bandwidth import fixed_order
@@ -23,11 +30,14 @@ from caltest.statistics.base import Partwise, Statistic
 @arguments(kernel=real_kernel, locations=Whole(1, 10_000), seed=Whole(0))
 @dataclass(frozen=True)
 class UCME(Statistic):
-    """Unnormalised calibration mean embedding: T = Σ_j ‖n⁻¹ Σ_i k(g_i, t_j) D_i‖².
+    """Unnormalised calibration mean embedding: a kernel measure at a few test locations. O(n J m).
 
-    How far observed labels and predictions, D_i = onehot(y_i) − g_i, differ around each of a few test
-    locations t_j. Where ``skce_b`` looks at all pairs of rows, this looks at pairs of rows and
-    locations, O(n J m): cheap, but blind to an error that no location is near. It is never negative.
+    T = Σ_j ‖n⁻¹ Σ_i k(g_i, t_j) D_i‖².
+
+    It measures how far labels and predictions, D_i = onehot(y_i) − g_i, differ around each of a
+    few test locations t_j. ``skce_b`` compares all pairs of rows; this compares rows with
+    locations. That is cheap, but misses errors that are not near any location. It is never
+    negative.
 
     Parameters
     ----------
@@ -38,11 +48,11 @@ class UCME(Statistic):
         Number J of test locations, up to 10 000. Default 10. They are rows of the predictions, chosen
         by the seed whatever the order of the rows; all of them where there are fewer.
     targets
-        What counts at a location. "every" (default): the residuals of all classes. "drawn": those of
-        one class, drawn from the location's own prediction by the seed. The source pairs locations
-        with targets like this, and takes the mean over j where this is the sum.
+        Which residuals to use at a location. "every" (default): those of all classes. "drawn":
+        those of one class, drawn by the seed from the location's own prediction, as in the source,
+        which takes the mean over j instead of the sum.
     seed
-        Of the choice of locations and targets, a whole number from 0. Default 0.
+        Seed of the choice of locations and targets, a whole number from 0. Default 0.
 
     Raises
     ------
@@ -94,9 +104,9 @@ class UCME(Statistic):
         found = self.fitted(predictions) if self._points is None else self
         return found._of_rows(predictions, predictions.total)
 
-    def in_parts(self, whole: Extent, glimpse: Callable[[], Rows]) -> Partwise:
-        """Fit to a glimpse of the rows, and take the locations from it."""
-        found = self.fitted(glimpse())
+    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
+        """Fit to a subsample of the rows, and take the locations from it."""
+        found = self.fitted(subsample())
         return Partwise(found, partial(found._of_rows, whole=whole.total))
 
     def _of_rows(self, rows: Rows, whole: float) -> FeatureSquares | SquaresAtTargets:
@@ -131,7 +141,7 @@ class UCME(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class SquaresAtTargets(HasSigns, Additive):
+class SquaresAtTargets(AddsByCluster, Additive):
     """T = scale · Σ_j (Σ_i ψ_ij (1[y_i = c_j] − g_ic_j))²: of every feature one class's residuals."""
 
     probs: Array  #: The predictions, (n, m).
@@ -166,11 +176,14 @@ class SquaresAtTargets(HasSigns, Additive):
         sums -= np.einsum("ij,ij->j", features, self.probs[rows][:, self.targets])
         return sums
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedSums:
+    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         """Add up the residuals of the features' classes by cluster."""
         residuals = (labels[:, None] == self.targets) - self.probs[:, self.targets]
-        sums = clusters.sums(residuals * self.features)
-        return SignedSums(sums, self.finish, even=True, rounding=self.resolution)
+        return ClusterSums(clusters.sums(residuals * self.features), np.empty(0))
+
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+        """Add up squares."""
+        return SignedSums(found.turned, self.finish, even=True, rounding=self.resolution)
 
     def finish(self, sums: Array) -> Array:
         """Return the sum of squares."""

@@ -24,9 +24,9 @@ SUMMARIES = {
 
 
 def written(result: object, what: str) -> str:
-    """Return what is written of a result: its "summary", or what another function of its module says.
+    """Return a text about a result: its "summary", or that of another function of its module.
 
-    A result of a derived class is written of as its base is.
+    A result of a derived class has the texts of its base.
     """
     name = next(each.__name__ for each in type(result).__mro__ if each.__name__ in SUMMARIES)
     module, _, summary = SUMMARIES[name].partition(".")

@@ -13,7 +13,7 @@ from caltest.text.numbers import outward_points
 from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, where
 
 _LITTLE = 0.1  # an average error up to which a pass is called usable
-DEVIATIONS = 3.0  # standard errors from where a slope or an intercept is told from none
+DEVIATIONS = 3.0  # standard errors beyond which a slope or an intercept is clear
 
 _MAINTAINER = "For whoever maintains the model: "
 _HELD_OUT = "recalibrate it on held-out rows"
@@ -32,15 +32,15 @@ def advice(audit: Audit) -> tuple[str, ...]:
         about = (
             advice_on_zeros(audit.zeros, audit.n_classes)
             if audit.zeros
-            else f"Look at the rows in which probability 0 was observed ({why})."
+            else f"Look at the rows whose observed label had probability 0 ({why})."
         )
         about = f"{about[:1].lower()}{about[1:]}"
-        texts.append(f"{_MAINTAINER}{about} No recalibration changes probabilities of 0 and 1.")
+        texts.append(f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1.")
     if group is not None:
         texts.append(
             f"{_MAINTAINER}look at the data of that group (labels, missing inputs, how it differs from "
             f"the training rows), and recalibrate the group on held-out rows. One correction for all "
-            "rows cannot fix an error in one group."
+            "rows cannot fix an error in a single group."
         )
     elif told is None and not audit.impossible:
         texts.append(
@@ -62,45 +62,62 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
     own = limit(audit)
     if audit.verdict == "small":
         yield (
-            f"Use the probabilities as they are where average errors up to {own} do not matter. What "
-            "follows removes even the small error."
+            f"Use the probabilities as they are where average errors up to {own} do not matter. The "
+            "next steps remove even the small error."
         )
     elif audit.verdict == "found" and own is None and not audit.tolerance:
         yield (
-            "Decide how large an average error must be to matter to you, and give it as a limit "
+            "Decide how large an average error matters to you, and set that as the limit "
             f"(materiality). If this error matters, do not rely on these probabilities{rows} until "
             "they are corrected."
         )
     elif audit.verdict == "found" and own is not None:
-        yield (
-            f"An average error beyond your limit is not shown{rows}, nor is it ruled out everywhere: "
-            "use the probabilities with care until they are corrected, or audit more rows."
-        )
+        if told is not None and _estimated_beyond(audit, told):
+            yield (
+                f"Do not rely on these probabilities{rows} until they are corrected: the error is "
+                f"estimated to be beyond your limit of {own}, though it is not proved to be."
+            )
+        else:
+            yield (
+                f"Whether the error{rows} exceeds your limit of {own} is not settled. Until it is, on "
+                "more rows, do not rely on these probabilities where that would be costly."
+            )
     else:
         yield f"Do not rely on these probabilities{rows} until they are corrected."
+
+
+def _estimated_beyond(audit: Audit, view: View) -> bool:
+    """Whether the mean error as estimated, without its interval, is beyond the limit."""
+    predicted, observed = view.predicted or 0.0, view.observed or 0.0
+    if audit.materiality_ratio is None:
+        return abs(predicted - observed) > (audit.materiality or math.inf)
+    return max(predicted, observed) > audit.materiality_ratio * min(predicted, observed)
 
 
 def _of_two_classes(audit: Audit) -> str:
     """Advise by the line that fits: temperature scaling changes a slope, and no intercept."""
     fit = audit.recalibration
     logistic = f"{_HELD_OUT} by logistic recalibration (a slope and an intercept)"
-    isotonic = "With thousands of rows isotonic regression is an alternative (kept off 0 and 1)"
+    isotonic = (
+        "With thousands of rows, isotonic regression is an alternative (clipped away from 0 and 1)"
+    )
     if fit is None:
         return f"{logistic}. {isotonic}."
     if not math.isfinite(fit.slope):
         return (
-            "no recalibration can be fitted to these rows, of one label or separated: check the labels."
+            "no recalibration can be fitted to these rows, because they have one label only or the "
+            "predictions separate the labels: check the labels."
         )
     if fit.slope <= DEVIATIONS * fit.slope_se:
         return (
-            "the predictions hardly tell events from others, or order them the wrong way, which no "
-            "recalibration can fix: check the labels and the inputs, and refit."
+            "the predictions hardly separate events from non-events, or rank them the wrong way round, "
+            "which recalibration cannot fix: check the labels and the inputs, and refit."
         )
 
     def text(value: float, error: float) -> str:
         return f"{value:.2f} (standard error {error:.2g})".replace("-", "−")
 
-    # Where the data do not tell, a number is NaN, and not beyond any.
+    # Where the data cannot show it, a number is NaN, and not beyond any.
     bent = abs(fit.slope - 1.0) > DEVIATIONS * fit.slope_se
     slope, intercept = text(fit.slope, fit.slope_se), text(fit.intercept, fit.intercept_se)
     if bent and abs(fit.intercept) > DEVIATIONS * fit.intercept_se:
@@ -119,11 +136,12 @@ def _of_two_classes(audit: Audit) -> str:
         shift = text(fit.in_the_large, fit.in_the_large_se)
         return (
             f"{_HELD_OUT} by adding an intercept on the logit scale, here {shift}. "
-            "Temperature scaling cannot fix that."
+            "Temperature scaling cannot fix this."
         )
     return (
-        "no slope and no intercept on the logit scale explains the error; the pictures show where it "
-        f"is. {isotonic}."
+        f"recalibration is not clearly what is needed: the best correction on the logit scale, slope "
+        f"{slope} and intercept {intercept}, is close to none. The error is small, or of another "
+        f"shape; look at the pictures. {isotonic}."
     )
 
 
@@ -142,8 +160,8 @@ def _of_more_classes(audit: Audit) -> str:
         )
     if not classes:
         return (
-            f"{_HELD_OUT}. The error is in how probability is shared among the classes, and no one "
-            "class stands out; caltest.witness shows near which predictions."
+            f"{_HELD_OUT}. The error is in how probability is divided among the classes, and no single "
+            "class stands out; caltest.witness shows near which predictions it occurs."
         )
     sides = {
         WRONG[side]: listed(lens_name(each) for each in classes if each.direction == side)
@@ -153,7 +171,7 @@ def _of_more_classes(audit: Audit) -> str:
     with_temperature = " and a temperature" if top else ""
     return (
         f"{_HELD_OUT} class by class ({off}): an intercept for every class{with_temperature}, as "
-        "vector scaling has. Temperature scaling alone cannot fix that. Look at how these classes "
+        "in vector scaling. Temperature scaling alone cannot fix this. Check how these classes "
         "are labelled."
     )
 
@@ -161,8 +179,8 @@ def _of_more_classes(audit: Audit) -> str:
 def _after_a_pass(audit: Audit) -> Iterable[str]:
     if audit.verdict == "within":
         yield (
-            f"Use the probabilities as they are for decisions in which average errors up to "
-            f"{limit(audit)} do not matter."
+            f"Use the probabilities as they are where average errors up to {limit(audit)} do not "
+            "matter."
         )
     elif audit.at_most is not None:
         _, most = outward_points(0.0, audit.at_most)
@@ -173,10 +191,12 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
                 f"matter. If smaller ones matter, audit again with more rows{fewer}."
             )
         else:
+            own = limit(audit)
+            known = f"errors above your limit of {own}" if own else f"errors of up to {most} points"
             yield (
-                "Use the probabilities with care: there are too few rows to rule out errors that "
-                f"matter. Audit again with more rows{fewer}; caltest.sample_size says how many."
+                f"These rows cannot rule out {known}. If that matters, audit again with more "
+                f"rows{fewer}; caltest.sample_size estimates how many."
             )
     else:
-        yield "This is no proof of calibration: an error may be too small for this many rows."
+        yield "This does not prove calibration: an error may be too small for this many rows."
     yield "Audit again when the model or its inputs change."

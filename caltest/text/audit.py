@@ -37,6 +37,7 @@ from caltest.text.vocabulary import (
     group_name,
     lens_name,
     limit,
+    narrow_group,
     narrow_name,
     subject,
     view_name,
@@ -50,14 +51,14 @@ def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own = limit(audit)
     unlimited = (
-        f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "you set no limit"
+        f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
     beside = {
         "material": f"larger than your limit of {own}",
-        "small": f"inside your limit of {own}",
-        "found": f"not shown to exceed your limit of {own}" if own else unlimited,
-        "within": f"no average error can be larger than your limit of {own}",
-        "not found": "which is no proof that there is none",
+        "small": f"within your limit of {own}",
+        "found": f"may exceed your limit of {own}" if own else unlimited,
+        "within": f"no average error is larger than {own}",
+        "not found": "which does not prove calibration",
     }
     names = {
         "material": "Material error",
@@ -77,19 +78,19 @@ def headline(audit: Audit) -> str:
             by += f"{' and' if by else 'by more than'} what rounding to {audit.rounding:g} explains"
         by = by or "in either direction"
         if not audit.rejected:
-            return f"It was not shown that any prediction is wrong {by}."
+            return f"No prediction was shown to be wrong {by}."
         if not audit.found:
             return f"{impossible_rows(audit)}."
         view = audit.found[0].view
         return f"Some predictions of {lens_name(view)} are wrong {by}{where(view.group)}."
     if audit.verdict == "within":
-        return f"No error was found, and on average none can be larger than {limit(audit)}."
+        return f"No error was found, and no average error is larger than {limit(audit)}."
     if not audit.rejected:
         return "No error was found."
     worst = audit.worst
     if audit.verdict == "small":
         who = subject(worst or (audit.found[0].view if audit.found else audit.views[0]))
-        return f"{capital(who)} {_is(who)} slightly wrong, but inside your limit of {limit(audit)}."
+        return f"{capital(who)} {_is(who)} slightly wrong, but within your limit of {limit(audit)}."
     if audit.verdict == "material" and (worst is None or not exceeds(audit, worst)):
         whole, part = beyond(audit)
         view = next(each for each in audit.views if each.lens == whole.lens)
@@ -108,15 +109,15 @@ def headline(audit: Audit) -> str:
     strongest = audit.found[0].view
     shaped = next((check.view for check in audit.found if check.view.shape), None)
     if shaped is not None:
-        extreme = "more" if shaped.shape == "over" else "less"
+        extreme = "too extreme" if shaped.shape == "over" else "not extreme enough"
         return (
             f"The model is {TENDS[shaped.shape or '']}{where(shaped.group)}: its probabilities are "
-            f"{extreme} extreme than what was observed."
+            f"{extreme}."
         )
     if strongest.event is None:
         return (
-            f"The predicted probabilities are wrong{where(strongest.group)}; no one class or "
-            "group stands out."
+            f"The predicted probabilities are wrong{where(strongest.group)}; no single class or group "
+            "stands out."
         )
     return (
         f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; "
@@ -138,22 +139,23 @@ def certainty(audit: Audit) -> str:
     controls = CORRECTIONS.get(audit.correction, "")
     if controls.startswith("false discovery rate"):
         return (
-            f"Adjusted by {audit.correction!r}: of the errors found, a share of at most "
-            f"{audit.alpha:g} is false on average."
+            f"Adjusted by {audit.correction!r}: on average, at most {confidence_text(audit.alpha)} of "
+            "the errors found are false alarms."
         )
     rate = confidence_text(audit.alpha)
-    draws = f"{audit.n_resamples:,} label sets simulated from the predictions"
+    draws = f"{audit.n_resamples:,} sets of labels simulated from the predictions"
     if audit.clusters is not None:
-        draws = f"{audit.n_resamples:,} random sets of signs of the {audit.clusters:,} clusters"
-    checks = f"all {audit.n_checks:,} checks" if audit.n_checks > 1 else "the one check"
+        draws = f"{audit.n_resamples:,} random sign flips of the {audit.clusters:,} clusters"
+    rate = f"at most {rate}" if audit.clusters is None else f"about {rate}"
+    checks = f", the same for all {audit.n_checks:,} checks" if audit.n_checks > 1 else ""
     if audit.correction == "westfall_young":
         return (
-            f"If the model is {true}, an audit like this reports an error in at most {rate} of "
-            f"cases: the data are compared with {draws}, {checks} on the same ones."
+            f"If the model is {true}, an audit like this reports an error in {rate} of "
+            f"cases. It compares the data with {draws}{checks}."
         )
     condition = f", {controls.partition(', ')[2]}" if ", of " in controls else ""
     return (
-        f"If the model is {true}, an audit like this reports an error in at most {rate} of cases"
+        f"If the model is {true}, an audit like this reports an error in {rate} of cases"
         f"{condition} (adjusted by {audit.correction!r}, {draws})."
     )
 
@@ -163,24 +165,26 @@ def assumes(audit: Audit) -> str:
     rate = confidence_text(audit.alpha)
     sized = sum(view.low is not None for view in audit.views)
     if audit.clusters is None:
-        independent, sure = "independent rows", ", exact for this number of rows"
+        independent, sure = "independent rows", " (exact for any number of rows)"
     else:
-        independent = f"{audit.clusters:,} independent clusters of rows that may depend on each other,"
-        sure = ", approximate (right for many clusters)"
+        independent = f"{audit.clusters:,} independent clusters (rows of one may depend on each other)"
+        sure = " (approximate: it needs many clusters)"
     if audit.correction != "westfall_young" and audit.clusters is None:
         sure = ""
-    false_alarms = f"False-alarm rate of the verdict at most {rate}{sure}."
+    false_alarms = f"The false-alarm rate of the verdict is at most {rate}{sure}."
     if CORRECTIONS.get(audit.correction, "").startswith("false discovery rate"):
-        false_alarms = f"Of the errors found, at most {rate} are false on average."
+        false_alarms = f"On average, at most {rate} of the errors found are false alarms."
     every = f"all {sized:,} views and their parts" if sized > 1 else "all parts"
     kind = "exact" if audit.exact_intervals else "approximate"
-    intervals = f" Intervals: {kind}, {confidence_text(audit.confidence)} for {every} together."
-    population = " Sizes are those of the whole population." if audit.sampled and audit.event else ""
+    intervals = (
+        f" Intervals are {kind}: {confidence_text(audit.confidence)} confidence for {every} at once."
+    )
+    population = " Sizes refer to the whole population." if audit.sampled and audit.event else ""
     weighted = ""
     if audit.effective_n is not None:
-        weighted = f" Rows count by their weights, as {audit.effective_n:,.0f} that count alike."
+        weighted = f" Rows are weighted; the effective number of rows is {audit.effective_n:,.0f}."
     return (
-        f"Assumes {independent} whose labels were not used to fit the model. {false_alarms}"
+        f"Assumes {independent} and labels that were not used to fit the model. {false_alarms}"
         f"{intervals if sized else ''}{population}{weighted}"
     )
 
@@ -189,14 +193,14 @@ def assumes(audit: Audit) -> str:
 KINDS = {
     "citl": "mean",
     "ks": "cumulative difference",
-    "ecd": "confidence (logarithmic score)",
+    "ecd": "log score",
     "skce_uq": "kernel statistic",
-    "scan": "any stretch of predictions",
+    "scan": "any range of predictions",
 }
 
 
 def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
-    """Return rows of p-values: of the whole, of the view that is told, and of all others."""
+    """Return rows of p-values: of the whole, of the view in the headline, and of all others."""
 
     def p(value: float) -> str:
         return pvalue(value, audit.alpha)
@@ -216,7 +220,7 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         if around and check.view.group and check.view.key not in around
     ]
     if others:
-        rows.append(("Other groups, smallest", f"adjusted p = {p(min(others))}"))
+        rows.append(("Other groups, smallest p", f"adjusted p = {p(min(others))}"))
     return tuple(rows)
 
 
@@ -233,12 +237,12 @@ def evidence_note(audit: Audit) -> str:
     smallest = pvalue(1.0 / (1 + audit.n_resamples), audit.alpha)
     draws = counted(audit.n_resamples, "simulated label set")
     if audit.clusters is not None:
-        draws = counted(audit.n_resamples, "random set", "random sets") + " of signs of clusters"
+        draws = counted(audit.n_resamples, "random set", "random sets") + " of sign flips of clusters"
     if audit.correction != "westfall_young":
-        return f"{draws} for each check, adjusted by {audit.correction!r}."
+        return f"Each check has {draws} of its own; adjusted by {audit.correction!r}."
     return (
-        f"p at or below {audit.alpha:g}: an error is found. Adjusted: for all checks together. From "
-        f"{draws}; {smallest} is the smallest p they allow."
+        f"An error is found if p is at most {audit.alpha:g}. Adjusted p-values allow for all checks. "
+        f"From {draws}; the smallest possible p is {smallest}."
     )
 
 
@@ -251,7 +255,7 @@ def finding(check: Check, audit: Audit) -> str:
     elif view.shape:
         parts.append(TENDS[view.shape])
     else:
-        parts.append("wrong, in no direction that this check can tell")
+        parts.append("wrong, in a direction that this check does not show")
     name = view_name(view)
     return (
         f"{capital(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
@@ -278,24 +282,24 @@ def worst_first(audit: Audit) -> list[View]:
 
 def summary(audit: Audit) -> str:
     """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
-    lenses = ", ".join(map(shown, audit.lenses))
+    lenses = f"lens{'es' * (len(audit.lenses) > 1)}: {', '.join(map(shown, audit.lenses))}"
     name, beside = chip(audit)
     event = f" of {event_name(audit)}" if audit.event else ""
     rows = [
-        ("verdict", f"{name}, {beside} (p = {pvalue(audit.pvalue, audit.alpha)})"),
+        ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
         (
-            "looked at",
-            f"{audit.n_samples:,} predictions{event}, {audit.n_classes} classes, through {lenses}",
+            "data",
+            f"{audit.n_samples:,} predictions{event}, {audit.n_classes} classes; {lenses}",
         ),
         ("groups", ", ".join(map(shown_column, audit.groups)) or "none"),
         (
             "checks",
-            f"{audit.n_checks:,} of {counted(len(audit.views), 'view')}, together at level "
+            f"{audit.n_checks:,}, of {counted(len(audit.views), 'view')}; overall level "
             f"{audit.alpha:g}",
         ),
     ]
     todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
-    skipped = ["Not looked at"] if audit.skipped else []
+    skipped = ["Not checked"] if audit.skipped else []
     for entry in audit.skipped[:_SKIPPED]:
         many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
         skipped += row("", f"{entry.what}{many}: {entry.reason}")
@@ -342,9 +346,9 @@ def _table(audit: Audit) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     room = max(_NARROWEST, _WIDTH - 4 - sum(widths) - 2 * (len(widths) - 1))
     one = len({view.lens for view in views}) == 1  # then only rows differ
-    names = [shortened(group_name(v.group), room) if one else narrow_name(v, room) for v in views]
+    names = [narrow_group(v.group, room) if one else narrow_name(v, room) for v in views]
     width = max(map(len, names))
-    lines = ["Errors in points, predicted less observed; below 0 is too low"]
+    lines = ["Errors in percentage points (predicted − observed); negative is too low"]
     for name, cells in zip(["", *names], table, strict=True):
         *numbers, found_by = cells
         right = [f"{each:>{w}}" for each, w in zip(numbers, widths, strict=False)]

@@ -9,7 +9,7 @@ from caltest._visible import CLAUSE, shortened, shown, visible
 from caltest.bounds.certificates import CHANCE, SHARE, Certificate
 from caltest.bounds.result import MiscalibrationBounds, SideBound
 from caltest.text.numbers import confidence_text, page, percents, points, through
-from caltest.text.vocabulary import TENDS, TOO
+from caltest.text.vocabulary import WRONG
 
 # ------------------------------------------------------------------ at least
 
@@ -25,17 +25,19 @@ def summary(b: MiscalibrationBounds) -> str:
         view = b.views[0]
         about, both = f"the probability that {shown(view.event, CLAUSE)}", "both bounds"
         for side in view.sides:
-            blocks.append(f"{TENDS[side.side].capitalize()}: {_sentence(side, b.confidence)}")
+            blocks.append(f"{WRONG[side.side].capitalize()}: {_sentence(side, b.confidence)}")
             if sum(place.named for place in side.places) > 1:
                 blocks.append(_places(side))
     else:
         about = f"each of the {len(b.views)} classes by itself"
         both = f"all {2 * len(b.views)} bounds"
-        lines = [f"  {'':<24}  {'claims too much':>18}  {'claims too little':>18}"]
+        lines = [f"  {'':<24}  {'too high by':>18}  {'too low by':>18}"]
         for view in b.views:
             name = shortened(visible(view.event.removeprefix("the label is ")), 24)
             over, under = (
-                (points(side.bound) if side.bound > 0.0 else "yes") if side.found else "not shown"
+                (points(side.bound) if side.bound > 0.0 else "unknown amount")
+                if side.found
+                else "not shown"
                 for side in view.sides
             )
             lines.append(f"  {name:<24}  {over:>18}  {under:>18}")
@@ -45,21 +47,21 @@ def summary(b: MiscalibrationBounds) -> str:
         for side, event in largest[:_CLASSES_DESCRIBED]:
             blocks.append(f"Where {shown(event, CLAUSE)}: {_sentence(side, b.confidence)}")
         if not largest:
-            blocks.append("The scan does not show that the model is wrong anywhere.")
+            blocks.append("No prediction is shown to be wrong.")
     caution = (
-        "Points are percentage points. These are lower bounds: the truth may be worse, and what is not "
-        "shown is no proof of calibration. They hold whatever the number of rows, if rows are "
-        "independent and the labels were not used to fit the model."
+        "Points are percentage points. These are lower bounds: the true error may be larger, and an "
+        "error that is not shown may still exist. They hold for any number of rows, provided that rows "
+        "are independent and the labels were not used to fit the model."
     )
     if any(side.places for view in b.views for side in view.sides):
         caution += (
-            " What is said of places holds for all of them together, with the same confidence; how far "
-            "it is off there is proved of some of its rows, not of their average."
+            " The statements about ranges hold for all of them at once, with the same confidence; each "
+            "bound is proved for some rows of its range, not for their average."
         )
     rows = [
-        ("looked at", f"{b.n_samples:,} predictions of {b.n_classes} classes: {about}"),
-        ("confidence", f"{confidence_text(b.confidence)} for {both} together"),
-        ("found by", f"a scan of all stretches of the probability, {b.n_resamples:,} label draws"),
+        ("data", f"{b.n_samples:,} predictions of {b.n_classes} classes: {about}"),
+        ("confidence", f"{confidence_text(b.confidence)} for {both} at once"),
+        ("method", f"a scan of all ranges of the probability, {b.n_resamples:,} simulated label sets"),
     ]
     found = [
         f"{f'at least {points(bound)} ' if bound > 0.0 else ''}too {way}"
@@ -69,51 +71,47 @@ def summary(b: MiscalibrationBounds) -> str:
         )
         if any(side.found for side in sides)
     ]
-    headline = "The scan does not show that the model is wrong anywhere."
+    headline = "No prediction is shown to be wrong."
     if found:
         sure = f"{confidence_text(b.confidence)} confidence"
         headline = f"Some predictions are {'; others '.join(found)} ({sure})."
     what = "; ".join(found) or "no error found"
     brief = f"{what}, {confidence_text(b.confidence)} confidence, n = {b.n_samples:,}"
-    title = "Miscalibration, at least"
+    title = "Miscalibration: lower bounds"
     return page(title, rows, *blocks, caution, notes=b.warnings, headline=headline, brief=brief)
 
 
 def _sentence(side: SideBound, confidence: float) -> str:
     """Return what is proved of one side, in one or two sentences."""
     if not side.found:
-        return (
-            f"The scan does not show that the model claims {TOO[side.side]} anywhere "
-            f"(p = {side.pvalue:.2g})."
-        )
-    text = f"With {confidence_text(confidence)} confidence, the model claims "
+        return f"No prediction is shown to be {WRONG[side.side]} (p = {side.pvalue:.2g})."
+    text = f"With {confidence_text(confidence)} confidence, some predictions are "
     if side.bound == 0.0:
-        text += f"{TOO[side.side]} somewhere; by how much is not shown."
+        text += f"{WRONG[side.side]}; by how much is not shown."
     else:
-        text += f"at least {points(side.bound)} {TOO[side.side]} somewhere."
+        text += f"at least {points(side.bound)} {WRONG[side.side]}."
     if not side.places:
         return text
     place = side.places[0]
     low, high = percents(place.low, place.high, 1)
     where = f"between {low} and {high}" if place.low < place.high else f"at {low}"
-    says, share = percents(place.says, place.share, 1)
+    predicted, observed = percents(place.predicted, place.observed, 1)
+    rows = f"in {place.rows:,} rows, predicted {predicted} on average, observed {observed}"
     if place.somewhere_by == 0.0:
-        text += f" It shows most {where}: "
-    else:
-        amount = f"somewhere there by at least {points(place.somewhere_by)} {TOO[side.side]}"
-        text += f" Proved worst {where}, {amount}: "
-    return f"{text}in {place.rows:,} predictions it says {says} on average, and {share} came true."
+        return f"{text} The evidence is strongest {where}: {rows}."
+    amount = f"some of them at least {points(place.somewhere_by)} {WRONG[side.side]}"
+    return f"{text} The largest proved error is {where}: {rows}; {amount}."
 
 
 def _places(side: SideBound) -> list[str]:
     """Lay out the named places as a table, from low to high probability."""
     named = [place for place in side.places if place.named]
-    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'says':>8}  {'came true':>9}  somewhere by"]
+    lines = [f"  {'from':>9}  {'to':>9}  {'rows':>8}  {'predicted':>9}  {'observed':>8}  some wrong by"]
     for place in sorted(named[:_NAMED], key=lambda place: place.low):
         low, high = percents(place.low, place.high, 1)
-        says, share = percents(place.says, place.share, 1)
+        predicted, observed = percents(place.predicted, place.observed, 1)
         least = f"> {points(place.somewhere_by)}" if place.somewhere_by > 0.0 else "not shown"
-        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {says:>8}  {share:>9}  {least}")
+        lines.append(f"  {low:>9}  {high:>9}  {place.rows:>8,}  {predicted:>9}  {observed:>8}  {least}")
     if len(named) > _NAMED:
         lines.append(f"  and {len(named) - _NAMED} more, in where()")
     return lines
@@ -125,8 +123,10 @@ def _places(side: SideBound) -> list[str]:
 _NAMED_RANGES = 6
 _SHARES = (0.9, 0.5)
 _METHODS = {
-    "bins": "simultaneous Clopper–Pearson bounds of the mean probability in every bin",
-    "isotonic": "isotonic band (Dimitriadis et al.), if the probability never falls as the score rises",
+    "bins": "simultaneous Clopper–Pearson bounds for the mean probability in every bin",
+    "isotonic": (
+        "isotonic band (Dimitriadis et al.); assumes that the probability never falls with the score"
+    ),
 }
 
 
@@ -134,32 +134,31 @@ def certificate(c: Certificate) -> str:
     """Return what is certified, what is proved wrong, and what more rows would do."""
     bins = c.method == "bins"
     parts = f"{len(c.counts)} {'bin' if bins else 'cell'}{'s' * (len(c.counts) > 1)}"
-    where = "on average over each bin" if bins else "at every score among the rows"
+    where = "on average over each bin" if bins else "at every score in the data"
     certified = f"within ±{at_most(c.distance)} points, {where}"
     rows = [
-        ("rows", f"{c.n_samples:,}{through(c.lens)}, in {parts} by what the model says"),
+        ("data", f"{c.n_samples:,} rows{through(c.lens)}, in {parts} by predicted probability"),
         ("method", _METHODS[c.method]),
         ("certified", "nothing: the bounds cross" if c.crossings else certified),
-        ("confidence", f"{confidence_text(c.confidence)}, of all statements here together"),
+        ("confidence", f"{confidence_text(c.confidence)} for all statements here at once"),
     ]
-    proofs = "No miscalibration is proved: the diagonal lies within the band."
+    proofs = "No miscalibration is found: the diagonal lies within the band."
     if c.crossings:
-        proofs = ""  # where it is wrong cannot be told without what is disproved
+        proofs = ""  # where it is wrong cannot be shown under an assumption that is disproved
     elif c.miscalibrated:
         named = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_NAMED_RANGES])
         texts = [
-            f"{scores_between(each.low, each.high)} {TENDS[each.direction]} by "
-            f"{at_least(each.at_least)} ({each.rows:,} row{'s' * (each.rows != 1)})"
+            f"{scores_between(each.low, each.high)}, {at_least(each.at_least)} points "
+            f"{WRONG[each.direction]} ({each.rows:,} row{'s' * (each.rows != 1)})"
             for each in named
         ]
         if rest := len(c.miscalibrated) - len(named):
             texts.append(f"and {rest} smaller")
         somewhere = "on average over the bin" if bins else "somewhere in the range"
         proofs = (
-            f"Miscalibration is proved ({somewhere} by at least so much), for scores "
-            f"{'; '.join(texts)}."
+            f"Miscalibration is found (at least this much {somewhere}): for scores {'; '.join(texts)}."
         )
-    texts = [_what_is_certified(c), proofs, _what_was_wanted(c)]
+    texts = [_certified(c), proofs, _wanted(c)]
     sure = f"{confidence_text(c.confidence)} confidence"
     headline, brief = "Nothing is certified: the isotonic bounds cross.", "nothing, the bounds cross"
     if not c.crossings:
@@ -170,28 +169,27 @@ def certificate(c: Certificate) -> str:
     return page(title, rows, *texts, notes=c.warnings, headline=headline, brief=brief)
 
 
-def _what_is_certified(c: Certificate) -> str:
+def _certified(c: Certificate) -> str:
     if c.crossings:
         ranges = [f"for scores {scores_between(*each)}" for each in c.crossings[:_NAMED_RANGES]]
         if (rest := len(c.crossings) - _NAMED_RANGES) > 0:
             ranges.append(f"and {rest} more ranges")
         return (
-            f"The lower bound is above the upper one {', '.join(ranges)}: that the probability "
-            "never falls as the score rises is disproved at this confidence, and the isotonic method "
-            "certifies nothing; method 'bins' does not assume it. A calibrated model's would not fall, "
-            "so miscalibration is proved."
+            f"The lower bound is above the upper one {', '.join(ranges)}: at this confidence, the "
+            "true probability falls somewhere as the score rises. The isotonic method assumes that it "
+            "never does, and certifies nothing; method 'bins' makes no such assumption. A calibrated "
+            "model's probability never falls, so miscalibration is found."
         )
     sides = (
-        f"{TENDS['over']} by at most {at_most(c.over)} points, "
-        f"{TENDS['under']} by at most {at_most(c.under)}"
+        f"at most {at_most(c.over)} points {WRONG['over']}, at most {at_most(c.under)} {WRONG['under']}"
     )
     event = shown(c.event, CLAUSE)
     k = int(c.distances.argmax())
     place = scores_between(float(c.starts[k]), float(c.ends[k]))
     if c.method == "bins":
         return (
-            f"In every bin, the mean probability that {event} is within {at_most(c.distance)} points "
-            f"of the mean that the model states: {sides}. The bound is largest for scores {place}. "
+            f"In every bin, the mean prediction is within {at_most(c.distance)} points of the true "
+            f"mean probability that {event}: {sides}. The bound is widest for scores {place}. "
             "These are averages: errors that cancel within a bin do not show."
         )
     parts = [
@@ -199,34 +197,34 @@ def _what_is_certified(c: Certificate) -> str:
     ]
     low, high = float(c.starts[0]), float(c.ends[-1])
     return (
-        f"At every score among the rows, {scores_between(low, high)}, the probability that {event} "
-        f"is within {at_most(c.distance)} points of the score: {sides}; {' and '.join(parts)}. The "
-        f"bound is largest for scores {place}. Near the ends of the scores, and where rows are few, "
-        "little can be certified."
+        f"Every score in the data, {scores_between(low, high)}, is within {at_most(c.distance)} points "
+        f"of the true probability that {event}: {sides}; {' and '.join(parts)}. The bound is widest "
+        f"for scores {place}. Little can be certified near the ends of the scores and where rows are "
+        "few."
     )
 
 
-def _what_was_wanted(c: Certificate) -> str:
+def _wanted(c: Certificate) -> str:
     if c.wanted is None:
         return ""
-    text = f"The distance wanted, ±{100 * c.wanted:.4g} points, is "
+    text = f"The distance you asked for, ±{100 * c.wanted:.4g} points, is "
     if c.reached:
         part = "" if c.distance <= c.wanted else f" for {100 * SHARE:.0f}% of the rows"
         return f"{text}certified{part}."
     if c.samples_wanted is None:
-        return f"{text}not certified, and no number of rows will do it."
+        return f"{text}not certified, and no number of rows would certify it."
     if c.samples_wanted <= c.n_samples:
         return (
-            f"{text}not certified. As a rule these rows are enough, if the model is calibrated: it is "
-            "not, or chance was against it."
+            f"{text}not certified. This many rows usually suffice for a calibrated model: either this "
+            "one is not calibrated, or chance was against it."
         )
     step = int(10 ** max(0, len(str(c.samples_wanted)) - 2))  # two digits: a plan is no better
     aim = f"for {100 * SHARE:.0f}% of the rows"
     if c.method == "bins":
-        aim = f"with so many bins and a chance of {100 * CHANCE:.0f}%"
+        aim = f"in as many bins, with probability {100 * CHANCE:.0f}%"
     return (
-        f"{text}not certified; it would take about {-(-c.samples_wanted // step) * step:,} rows if the "
-        f"model were calibrated ({aim}), more if it is not."
+        f"{text}not certified. That needs about {-(-c.samples_wanted // step) * step:,} rows if the "
+        f"model is calibrated ({aim}), more if it is not."
     )
 
 

@@ -10,48 +10,60 @@ import numpy as np
 from caltest._arguments import level_of_confidence
 from caltest._visible import shown
 from caltest.comparison.result import Comparison
-from caltest.text.numbers import confidence_text, page, percent, short, through, without_rounding
+from caltest.text.numbers import (
+    confidence_text,
+    kept_of,
+    page,
+    percent,
+    short,
+    through,
+    without_rounding,
+)
 
 _NAMED_PAIRS = 12
 _NAME = 32  # characters of a model's name
 _SMALLEST_PRINTED = 1e-9  # the tail of an approximate law is not printed beyond this
 
 _ERRORS = {
-    "u_statistic": "from the variance of a U-statistic, of both orders",
+    "u_statistic": "from the variance of a U-statistic{}, of both orders",
     "subsampling": "approximate, from the subsamples",
     "bootstrap": "approximate, from the bootstrap samples",
 }
 
 
 def summary(c: Comparison) -> str:
-    """Return what was compared, the ranking, how sure it is, and which pairs are told apart."""
+    """Return what was compared, the ranking, how sure it is, and which pairs differ."""
     rows = [
         (
-            "compared",
-            f"{len(c.names)} models on {c.n_samples} rows of {c.n_classes} classes{through(c.lens)}",
+            "data",
+            f"{len(c.names)} models on {c.n_samples:,} rows of {c.n_classes} classes{through(c.lens)}"
+            + ("" if c.n_clusters is None else f", in {c.n_clusters:,} clusters"),
         ),
         ("statistic", f"{shown(c.statistic)}  ({c.measures}); smallest first"),
     ]
     first, *others = (c.parameters[name] for name in c.names)
     shared = [key for key in first if all(each.get(key) == first[key] for each in others)]
     options = [f"{key} {short(first[key])}" for key in shared]
-    options += [f"{key} of its own for each model" for key in first if key not in shared]
+    options += [f"{key} differs by model" for key in first if key not in shared]
     if options:
-        rows.append(("with", ", ".join(options)))
-    rows.append(("errors", _ERRORS[c.errors_from]))
-    caution = "Smallest is not calibrated: whether a model is, caltest.test says."
+        rows.append(("options", ", ".join(options)))
+    if c.sampling_rates is not None:
+        rows.append(("rows kept", f"{kept_of(c.sampling_rates)}; errors refer to the rows kept"))
+    rows.append(
+        ("errors", _ERRORS[c.errors_from].format("" if c.n_clusters is None else " of clusters"))
+    )
+    caution = "The smallest error is not always a small one: use caltest.test to test calibration."
     if c.errors_from != "u_statistic":
         caution += (
-            " The column 'if calibrated' is the size that a calibrated model with these predictions "
-            "would show on average"
+            " The column 'if calibrated' is the average size that a calibrated model with these "
+            "predictions would show."
         )
+    if c.errors_from != "u_statistic" and not c.signed:
         caution += (
-            "."
-            if c.signed
-            else ", a bias: it is in the values, by which the ranking is, and in their intervals; in "
-            "the tests a difference counts only as far as it exceeds the biases."
+            " This bias is part of the values, the ranking and the intervals; the tests count a "
+            "difference only as far as it exceeds the biases."
         )
-    texts = [_ranking(c), _how_sure(c), _told_apart(c), caution]
+    texts = [_ranking(c), _how_sure(c), _differences(c), caution]
     title, (headline, brief) = "Comparison of calibration", _answer(c)
     return page(title, rows, *texts, notes=c.warnings, headline=headline, brief=brief)
 
@@ -92,24 +104,26 @@ def _how_sure(c: Comparison) -> str:
     best, names = c.order[0], shown_names(c)
     leaders = [names[j] for j in c.order if c.differences[best, j] == 0.0]
     alone = len(leaders) == 1
+    size = f"{c.size:,} {drawn(c)}"
     text = (
         f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows. "
-        f"{'It' if alone else names[best]} came first in "
+        f"{'It' if alone else names[best]} ranked first in "
         f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {resamples_of(c)} of "
-        f"{c.size:,} rows (with more of them {_between(c.first_intervals[best])}), and all models "
-        f"came in this order in {_percent(c.order_proportion)} ({_between(c.order_interval)}). "
+        f"{size} ({confidence_text(c.confidence)} interval {_between(c.first_intervals[best])}), and "
+        f"the whole ranking was the same in {_percent(c.order_proportion)} "
+        f"({_between(c.order_interval)}). "
     )
     often = int(c.first_proportions.argmax())
     if c.first_proportions[often] > c.first_proportions[best]:
         share = _percent(float(c.first_proportions[often]))
-        text += f"{names[often]} came first more often ({share}). "
+        text += f"{names[often]} ranked first more often ({share}). "
     return text + (
-        f"These shares say how stable the ranking is under chance in the choice of {c.size:,} rows; "
-        "they are no probabilities that it is right."
+        f"These shares show how stable the ranking is over random choices of {size}; they are not "
+        "probabilities that it is right."
     )
 
 
-def _told_apart(c: Comparison) -> str:
+def _differences(c: Comparison) -> str:
     names = shown_names(c)
 
     def listed(pairs: Sequence[tuple[int, int]]) -> str:
@@ -135,19 +149,24 @@ def _told_apart(c: Comparison) -> str:
     if len(tested) < len(pairs):
         text += f"{len(tested)} of {len(pairs)} pairs could be tested; "
     if not together:
-        return f"{text}all told apart, the better one first: {listed(apart)}."
-    proof = "Not to be told apart is no proof of being equal."
+        return f"{text}all pairs differ, better model first: {listed(apart)}."
+    proof = "A difference that is not found may still exist."
     if not apart:
-        return f"{text}none told apart: {listed(together)}. {proof}"
-    text += f"{len(apart)} of {len(tested)} told apart"
+        return f"{text}no difference found: {listed(together)}. {proof}"
+    text += f"{len(apart)} of {len(tested)} pairs differ"
     if len(apart) <= len(together):
-        return f"{text}, the better one first: {listed(apart)}. {proof}"
+        return f"{text}, better model first: {listed(apart)}. {proof}"
     return f"{text}, all but {listed(together)}. {proof}"
 
 
 def resamples_of(c: Comparison) -> str:
     """Return what resamples are called, in the plural."""
     return "subsamples" if c.resampling == "subsampling" else "bootstrap samples"
+
+
+def drawn(c: Comparison) -> str:
+    """Return what a resample is of."""
+    return "rows" if c.n_clusters is None else "clusters"
 
 
 def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
@@ -161,7 +180,7 @@ def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
 
 def _between(interval: Sequence[float]) -> str:
     low, high = interval
-    return f"between {_percent(low)} and {_percent(high)}"
+    return f"{_percent(low)} to {_percent(high)}"
 
 
 def _percent(share: float) -> str:

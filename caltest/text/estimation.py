@@ -14,24 +14,25 @@ _WHAT = {True: "root mean square of P(event | p) − p", False: "root mean squar
 
 
 def summary(found: SquaredErrorEstimate) -> str:
-    """Return what was estimated, the table of functions, which to believe, and the p-value."""
+    """Return what was estimated, the table of functions, which was picked, and the p-value."""
     best, lens = found.recommended, through(found.lens)
     rows = [
-        ("estimated", f"on {found.n_samples} predictions of {found.n_classes} classes{lens}"),
+        ("data", f"{found.n_samples:,} predictions of {found.n_classes} classes{lens}"),
         (
             "rows",
-            f"{found.n_tuning} in {found.n_folds} folds to fit and tune, {found.n_test} to estimate on",
+            f"{found.n_tuning:,} in {found.n_folds} folds to fit and tune, {found.n_test:,} to "
+            "estimate",
         ),
         ("error", f"{found.root:.4g}  ({_WHAT[found.n_classes == 2]})"),
         ("squared", _with_error(found.estimate, best.standard_error)),
         ("by", f"{_name(best)}, {best.is_a}; {_option(best)}"),
     ]
     if test := found.test:
-        how = f"tuning, choice and estimate re-run on {test.n_resamples} drawn label vectors"
+        how = f"tuning, choice and estimate repeated on {test.n_resamples:,} simulated label sets"
         if test.name == "held_out_agreement":
             how = (
-                f"the labels of the {found.n_test} test rows against the errors learned from the "
-                f"others, {test.n_resamples} draws"
+                f"the labels of the {found.n_test:,} test rows against the errors learned from the "
+                f"other rows, {test.n_resamples:,} simulated label sets"
             )
         rows.append(("p-value", f"{test.pvalue:.4g}  (exact: {how})"))
     names = [_name(each) for each in found.functions]
@@ -44,14 +45,13 @@ def summary(found: SquaredErrorEstimate) -> str:
     zero = _root(float(found.zero_risks.mean()), _standard_error(found.zero_risks))
     table.append(f"  {_ZERO:<{width}}  {'':<22}  {zero:<17}  0")
     meaning = (
-        "The errors after ± of the squared error are standard errors, by a jackknife over the folds "
-        f"and from the {found.n_test} test rows; what the choice of options adds is not in them, so "
-        "they may be too small."
+        "The ± of the squared error is a standard error, from a jackknife over the folds and from the "
+        f"{found.n_test:,} test rows. It ignores the choice of options, so it may be too small."
     )
     if found.n_test < _FEW_ROWS:
-        meaning += f" The test part has {found.n_test} rows only: do not rely on the estimate."
+        meaning += f" There are only {found.n_test} test rows: do not rely on the estimate."
     if found.estimate < 0.0:
-        meaning += " An estimate below 0 says that no error was found; the root is taken to be 0."
+        meaning += " An estimate below 0 means that no error was found; its root is set to 0."
     texts = [table, _how_clear(found), meaning]
     p = f"p = {found.test.pvalue:.3g}, " if found.test else ""
     size = f"The calibration error is about {found.root:.2g} ({_WHAT[found.n_classes == 2]})"
@@ -89,31 +89,32 @@ def _how_clear(found: SquaredErrorEstimate) -> str:
     """Say how far the others are from the best, and how far h = 0, which calls the model calibrated."""
     best = found.recommended
     gap, error = found.gap()
-    zero = "Calling the model calibrated (h = 0) has a"
-    clear = "whether there is an error, a p-value tells with more power."
+    zero = "Assuming no error at all (h = 0) has"
+    clear = "A p-value is the more powerful way to see whether there is an error."
     if gap < 0.0:
-        zero += f" smaller risk still; {clear}"
+        zero += f" an even lower risk. {clear}"
+    elif gap > _CLEAR * error:
+        zero += f" a risk higher by {gap:.2g} ± {error:.2g}."
     else:
-        unclear = "" if gap > _CLEAR * error else f", which is not clear; {clear[:-1]}"
-        zero += f" risk {gap:.2g} ± {error:.2g} larger{unclear}."
-    text = f"{_name(best)} has the least risk on rows it was not fitted to"
+        zero += f" a risk higher by {gap:.2g} ± {error:.2g}, which is not significant. {clear}"
+    text = f"{_name(best)} has the lowest held-out risk"
     twins = (best.name, best.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
     if not others:
         return f"{text}. {zero}"
     gap, error = found.gap(others[0])
     if gap == 0.0:
-        return f"{text}, and others have the same: there is nothing to choose. {zero}"
+        return f"{text}, and others have the same. {zero}"
     text += (
-        f". The next, {_name(others[0])}, has a risk {gap:.2g} ± {error:.2g} larger (± standard error "
-        "over the folds). "
+        f". The runner-up, {_name(others[0])}, has a risk higher by {gap:.2g} ± {error:.2g} (standard "
+        "error over the folds). "
     )
     gaps = [(_name(each), *found.gap(each)) for each in others]
     near = [name for name, gap, error in gaps if not gap > _CLEAR * error]
     if near:
         names = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} and {near[-1]}"
         verb = "lies" if len(near) == 1 else "lie"
-        text += f"The choice is not clear: {names} {verb} within {_CLEAR:g} standard errors. "
+        text += f"The choice is not clear-cut: {names} {verb} within {_CLEAR:g} standard errors. "
     else:
         text += f"All others are more than {_CLEAR:g} standard errors worse. "
     return text + zero

@@ -8,7 +8,7 @@ from caltest._visible import shown
 from caltest.localisation.search import Witness
 from caltest.text.numbers import counted, page, percent, percents, short, through
 
-_CLASSES_TOLD = 4
+_CLASSES_NAMED = 4
 _CLASSES_OF_CENTRE = 3
 _WORTH_NAMING = 0.05  # of a centre's probabilities
 
@@ -28,50 +28,51 @@ def summary(found: Witness) -> str:
         options.append(f"{key} {values[0] if len(set(values)) == 1 else ' / '.join(values)}")
     lens = through(found.lens)
     rows = [
-        ("searched", f"{found.n_samples:,} predictions of {found.n_classes} classes{lens}"),
+        ("data", f"{found.n_samples:,} predictions of {found.n_classes} classes{lens}"),
         ("places", f"{points}{times}"),
-        ("with", ", ".join(options)),
+        ("options", ", ".join(options)),
         (
             "p-values",
             f"exact, adjusted for {compared:,} comparisons ({found.n_resamples:,} label draws)",
         ),
     ]
     meaning = (
-        f"If the model is calibrated, the chance of any such claim is at most {found.level:.3g}. "
-        "A claim is about the rows near a place taken together, those of small weight included, not "
-        "about its one row; the differences are those that stood out, so on average the truth is "
-        "smaller. Rows are taken to be independent, and labels not used to fit the model."
+        f"If the model is calibrated, the chance of any such finding is at most {found.level:.3g}. "
+        "A finding is about all rows near a place, weighted by their nearness, not about the row that "
+        "names it. Because these are the places that stood out, the true differences are smaller on "
+        "average. This assumes independent rows and labels that were not used to fit the model."
     )
-    if not found.told:
+    if not found.identified:
         meaning = (
             f"No place stands out: of {compared:,} comparisons none is significant at level "
-            f"{found.level:.3g} (smallest adjusted p = {found.pvalue:.3g}). That is no proof of "
+            f"{found.level:.3g} (smallest adjusted p = {found.pvalue:.3g}). That does not prove "
             "calibration: an error may be too small for this many rows, too local for these places or "
             "too spread out for these kernels."
         )
-    places = [_place(found, place) for place in found.told]
+    places = [_place(found, place) for place in found.identified]
     p = f"smallest adjusted p = {found.pvalue:.3g}"
     near = "No place stands out"
-    if found.told:
-        near = f"Near {counted(len(found.told), 'place')} classes are predicted too high or too low"
-    brief = f"{counted(len(found.told), 'place')}, {p}, n = {found.n_samples:,}"
-    title, headline = "Where the probabilities err", f"{near} ({p})."
+    if found.identified:
+        near = (
+            f"Near {counted(len(found.identified), 'place')} classes are predicted too high or too low"
+        )
+    brief = f"{counted(len(found.identified), 'place')}, {p}, n = {found.n_samples:,}"
+    title, headline = "Where the probabilities are wrong", f"{near} ({p})."
     return page(title, rows, *places, meaning, notes=found.warnings, headline=headline, brief=brief)
 
 
 def _place(found: Witness, place: int) -> str:
     claims = found.claims(place)
-    told, rest = list(claims[:_CLASSES_TOLD]), len(claims) - _CLASSES_TOLD
+    named, rest = list(claims[:_CLASSES_NAMED]), len(claims) - _CLASSES_NAMED
     texts: list[str] = []
-    for c in told:
-        said, true = percents(float(found.stated[place, c]), float(found.shares[place, c]))
-        verb = "said" if texts else "was said"
-        texts.append(f"{shown(found.names[c])} {verb} {said}, came true {true}")
+    for c in named:
+        ends = percents(float(found.predicted[place, c]), float(found.observed[place, c]))
+        texts.append(f"{shown(found.names[c])} predicted {ends[0]}, observed {ends[1]}")
     if rest > 0:
         texts.append(f"and {rest} more class{'' if rest == 1 else 'es'}")
     reach = extent(float(found.weights[place]), found.n_samples)
-    reach = f"the weight of {reach}" if reach.endswith("rows") else f"over {reach}"
-    pvalues = found.pvalues[place, told].tolist()
+    reach = f"effectively {reach}" if reach.endswith("rows") else f"over {reach}"
+    pvalues = found.pvalues[place, named].tolist()
     low, high = min(pvalues), max(pvalues)
     adjusted = f"adjusted p from {low:.2g} to {high:.2g}"
     if low == high:

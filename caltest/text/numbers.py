@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from caltest._visible import line, message, shown
@@ -102,8 +102,21 @@ def percent(share: float, digits: int) -> str:
     return f">{100.0 - smallest:.{digits}f}%" if text == f"{100.0:.{digits}f}%" else text
 
 
+def kept_of(rates: Mapping[Any, float]) -> str:
+    """Write which shares of the rows of classes were kept.
+
+    Examples
+    --------
+    >>> kept_of({0: 0.01, "fraud": 0.5})
+    '1% of class 0, 50% of class fraud'
+    """
+    return ", ".join(
+        f"{100.0 * rate:.3g}% of class {shown(str(which))}" for which, rate in rates.items()
+    )
+
+
 def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
-    """Write two shares in percent, with as many digits as it takes to tell them apart, or ``least``."""
+    """Write two shares in percent, with as many digits as distinguish them, or ``least``."""
     first = max(least, 1 if min(one, other) < 0.1 or max(one, other) > 0.9 else 0)
     for digits in range(first, _MOST_DIGITS + 1):
         texts = percent(one, digits), percent(other, digits)
@@ -155,7 +168,7 @@ def duration(seconds: float) -> str:
 
 
 def probabilities(values: Iterable[float]) -> list[str]:
-    """Write probabilities in few digits that tell them apart; only 0 and 1 look as if they were.
+    """Write probabilities in few digits that distinguish them; only 0 and 1 look as if they were.
 
     Examples
     --------
@@ -257,4 +270,4 @@ def paragraph(text: str) -> list[str]:
 
 def through(lens: str | None) -> str:
     """Say through which lens something was seen, after a noun."""
-    return f", seen through the lens {shown(lens)}" if lens else ""
+    return f", lens {shown(lens)}" if lens else ""

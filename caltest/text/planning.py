@@ -7,8 +7,8 @@ from caltest.planning.result import Interval, SampleSizeResult, Simulation
 from caltest.text.numbers import counted, page, paragraph, percent, points, through
 
 _CAUTION = (
-    "This is the power against the model that was assumed, with independent rows whose labels were not "
-    "used to fit it. A model that is wrong in another way, or less, needs other numbers."
+    "This is the power against the assumed error, with independent rows and labels that were not used "
+    "to fit the model. If the model is wrong in another way, or by less, the power differs."
 )
 
 
@@ -38,15 +38,15 @@ def summary(result: Simulation) -> str:
     if isinstance(result, SampleSizeResult):
         heading, answer = "Sample size of a calibration test", _answer(result)
         rows_needed = "more" if result.n is None else f"n = {result.n:,}"
-        found = f"power {result.power:g} takes {rows_needed}"
+        found = f"power {result.power:g} needs {rows_needed}"
     else:
         heading, last = "Power of a calibration test", result.points[-1]
         found = f"power {percent(last.power, 1)}, n = {last.n:,}"
         low, high = last.interval
         answer = (
-            f"Of such data sets of {counted(last.n, 'row')} the test rejects {percent(last.power, 1)} "
-            f"(between {percent(low, 1)} and {percent(high, 1)}, as far as "
-            f"{counted(last.n_datasets, 'data set')} can tell): that is its power."
+            f"With {counted(last.n, 'row')} the power is {percent(last.power, 1)} (95% interval "
+            f"{percent(low, 1)} to {percent(high, 1)}, from "
+            f"{counted(last.n_datasets, 'simulated data set')})."
         )
     text = paragraph(answer) + paragraph(_CAUTION)
     brief = f"{shown(result.statistic)}: {found}, level {result.alpha:g}"
@@ -74,17 +74,17 @@ def _answer(result: SampleSizeResult) -> str:
         )
     if result.reached == "at the smallest":
         return (
-            f"{wanted} is reached with min_n = {result.min_n:,} rows already, where the test rejects "
-            f"{percent(first.power, 1)} of {counted(first.n_datasets, 'data set')}; fewer may do."
+            f"{wanted} is already reached with min_n = {result.min_n:,} rows, where the test rejects "
+            f"{percent(first.power, 1)} of {counted(first.n_datasets, 'data set')}; fewer may suffice."
         )
     if result.interval == (None, None):
         return (
-            f"{wanted} takes {counted(result.n, 'row')} by the fitted curve, but the simulation leaves "
-            f"that open: fewer than {result.min_n:,} or more than {result.max_n:,} may be right; "
-            "simulate more data sets, or look at more rows."
+            f"{wanted} needs {counted(result.n, 'row')} by the fitted curve, but the simulation is too "
+            f"small to be sure: fewer than {result.min_n:,} or more than {result.max_n:,} rows are "
+            "possible. Simulate more data sets, or allow more rows."
         )
     low, high = result.interval
     start = f"{low:,}" if low is not None else f"fewer than {result.min_n:,}"
     end = f"{high:,}" if high is not None else f"more than {result.max_n:,}"
-    between = f"between {start} and {end}, 95% interval of the simulation"
-    return f"{wanted} takes {counted(result.n, 'row')} ({between})."
+    between = f"95% interval of the simulation: {start} to {end}"
+    return f"{wanted} needs {counted(result.n, 'row')} ({between})."

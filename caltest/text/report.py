@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from caltest.auditing.result import Audit, against_limit
 from caltest.auditing.views import Cumulative, Part, View
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
-from caltest.text.sizes import RARE
+from caltest.text.sizes import MOST_TIMES, RARE
 from caltest.text.vocabulary import capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -57,7 +57,7 @@ def shaded(audit: Audit) -> str | None:
 
 
 def is_rare(audit: Audit) -> bool:
-    """Whether rates are told per 1,000 rows: of two classes, where all of the event's are small."""
+    """Whether rates are stated per 1,000 rows: of two classes, where all of the event's are small."""
     views = [view for view in audit.views if view.group is None and view.predicted is not None]
     rates = [rate for view in views for rate in (view.predicted, view.observed) if rate is not None]
     return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < RARE
@@ -92,7 +92,7 @@ def ratio_words(of: View | Part) -> str:
     """Return the interval of predicted to observed in words, rounded outwards."""
     low, high = ratio_ends(of)
     least = math.floor(100.0 * low + 1e-9) / 100.0
-    if not math.isfinite(high):
+    if not high < MOST_TIMES:
         return f"{least:.2f} times the observed rate, or more"
     return f"{least:.2f} to {math.ceil(100.0 * high - 1e-9) / 100.0:,.2f} times the observed rate"
 
@@ -162,7 +162,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
         if ways:
             text = f"{', '.join(ways)}, on average."
         elif audit.rejected:
-            text = f"no single {one} of the predictions is shown to be wrong."
+            text = f"no single {one} of the predictions is shown to be wrong by itself."
         elif any(part.low > 0.0 or part.high < 0.0 for part in parts):
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
@@ -211,18 +211,29 @@ def cumulative_note(audit: Audit) -> str:
     )
 
 
-CHANCE = (
-    "Grey: the strongest evidence of any check, in each label set simulated from the model's own "
-    "predictions. Thick line: in your labels."
-)
+def chance_note(clusters: int | None) -> str:
+    """Return what a picture of the evidence shows."""
+    drawn = "in each label set simulated from the model's own predictions"
+    if clusters is not None:
+        drawn = "with the errors of randomly chosen clusters reversed"
+    return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your labels."
 
 
-def chance_title(reached: int, draws: int) -> str:
+def chance_title(reached: int, draws: int, clusters: int | None) -> str:
     """Return how the evidence of the labels stands among that of the simulated sets."""
+    if clusters is not None:
+        times = f"{reached:,} times" if reached else "never"
+        return (
+            f"With clusters' errors reversed at random {draws:,} times, the evidence was {times} as "
+            "strong as in your data."
+        )
     if not reached:
-        return f"None of {draws:,} simulated label sets disagrees with the predictions as yours do."
+        return (
+            f"None of {draws:,} simulated label sets disagrees with the predictions as much as yours."
+        )
+    disagree = "disagrees" if reached == 1 else "disagree"
     sets = f"{reached:,} of {draws:,} simulated label sets"
-    return f"{sets} {'disagrees' if reached == 1 else 'disagree'} with the predictions as yours do."
+    return f"{sets} {disagree} with the predictions as much as yours."
 
 
 # ------------------------------------------------------------------ the table of slices
@@ -264,6 +275,10 @@ def rows_title(audit: Audit, view: View) -> str:
     way = side(audit, view.low, view.high)
     if way:
         return f"All rows: {way} on average."
+    if audit.rejected and any(
+        check.statistic == "citl" and check.view.key == view.key for check in audit.found
+    ):
+        return "The check of the mean finds an error; its simultaneous interval just contains zero."
     if audit.rejected:
         return "Not shown to be wrong on average; wrong for some predictions."
     if (view.low or 0.0) > 0.0 or (view.high or 0.0) < 0.0:

@@ -28,8 +28,9 @@ from caltest.text.vocabulary import (
     where,
 )
 
-RARE = 0.05  # predicted and observed rates below which an error is told as a ratio
+RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
 _TOLD_RATIO = 1.25
+MOST_TIMES = 1e4  # a larger ratio is none that rows could show
 
 
 def found_rest(audit: Audit) -> Rest:
@@ -76,7 +77,7 @@ def impossible_rows(audit: Audit) -> str:
     """Return in how many rows a label of probability 0 was observed."""
     rows = counted(audit.impossible, "row")
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
-    return f"In {rows} the model {certain}gave probability 0 to what was then observed"
+    return f"In {rows} the model {certain}gave probability 0 to the observed label"
 
 
 def rates(view: View | Part) -> tuple[float, float]:
@@ -85,7 +86,7 @@ def rates(view: View | Part) -> tuple[float, float]:
 
 
 def is_rare(view: View) -> bool:
-    """Say whether an error of a view is told as a ratio, and its rates per 1,000."""
+    """Say whether an error of a view is stated as a ratio, and its rates per 1,000."""
     low, high = sorted(rates(view))
     return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
 
@@ -116,7 +117,7 @@ def times(view: View, confidence: float) -> str:
     predicted, low, high = view.predicted or 0.0, view.low or 0.0, view.high or 0.0
     sure = f"({confidence_text(confidence)} confidence)"
     least = f"{math.floor(100.0 * predicted / (predicted - low)) / 100.0:.2f}"
-    if high >= predicted:  # the true rate may be 0
+    if predicted - high <= predicted / MOST_TIMES:  # the true rate may be 0
         return f"at least {least} times the true rate {sure}"
     most = f"{math.ceil(100.0 * predicted / (predicted - high)) / 100.0:,.2f}"
     return f"between {least} and {most} times the true rate {sure}"
@@ -131,7 +132,7 @@ def size(audit: Audit) -> str:
     if audit.verdict in ("small", "within"):
         texts += [*_largest(audit), *_halves(audit)]
         if audit.verdict == "small":
-            texts.append(f"{audit.n_samples:,} rows are enough to prove even so small an error.")
+            texts.append(f"With {audit.n_samples:,} rows even so small an error can be proved.")
     elif view is not None:
         texts.append(_sizes(view, audit))
         if audit.verdict == "material" and not exceeds(audit, view):
@@ -165,12 +166,14 @@ def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
     expected, seen = (rate * view.rows for rate in rates(view))
     rows = counted(view.rows, "row")
     events = (
-        f"Of {rows} the model expected {counted(round(expected), 'event')}; {seen:,.0f} "
+        f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
     if view.lens == "top_label":
-        events = f"Of {rows} the model expected to be right in {expected:,.0f}; it was in {seen:,.0f}."
+        events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     told = times(view, audit.confidence) if is_rare(view) else interval(view, audit.confidence)
+    if audit.sampled or audit.effective_n is not None:  # rates are those of a population, not of rows
+        return f"{means}: {told}."
     return f"{means}: {told}. {events}"
 
 
@@ -183,7 +186,7 @@ def finding_of_rest(rest: Rest, audit: Audit) -> str:
 
 
 def _size_beyond(audit: Audit) -> str:
-    """Tell what is beyond the limit, where the mean that is told is not."""
+    """Return what is beyond the limit, where the mean in the headline is not."""
     whole, part = beyond(audit)
     if isinstance(whole, Rest):
         return finding_of_rest(whole, audit)
@@ -197,11 +200,11 @@ def _size_beyond(audit: Audit) -> str:
     )
 
 
-_STRIKING = 1.5  # times the mean error, from where on a part of a view is told besides
+_STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
 
 
 def _worst_part(view: View) -> Iterable[str]:
-    """Tell the tenth or fifth that is furthest off, if it is much further off than the mean."""
+    """Name the tenth or fifth that is furthest off, if it is much further off than the mean."""
     finest = [part for part in view.parts if part.of > 2]
     part = max(finest, key=lambda each: max(each.low, -each.high), default=None)
     if part is None or is_rare(view) or max(part.low, -part.high) < _STRIKING * abs(view.error or 0.0):
@@ -213,32 +216,56 @@ def _worst_part(view: View) -> Iterable[str]:
         rows = f"the {noun} of these rows with the {name} predictions"
     else:
         rows = f"the {noun} with predictions from {' to '.join(percents(part.start, part.end))}"
-    yield f"It differs by prediction: in {rows}, predicted {predicted}, observed {observed}."
+    yield f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
 
 
 def _undecided(audit: Audit) -> Iterable[str]:
-    """Say where an error beyond the limit remains possible, though none is shown."""
+    """Say where an error beyond the limit remains possible, though none is shown.
+
+    First of all rows, groups and what these leave, then of a part that may be further off.
+    """
     every = _intervals(audit)
-    if not every:
+    wholes = [one for one in every if one[1] is None]
+    own = audit.materiality if audit.materiality_ratio is None else audit.materiality_ratio
+    if not wholes or own is None:
         return
-    whole, within = max(every, key=lambda one: _farthest(one[1] or one[0], audit))
-    far = _farthest(within or whole, audit)
+
+    def far(one: tuple[View | Rest, Part | None]) -> float:
+        return _farthest(one[1] or one[0], audit)
+
+    first, last = max(wholes, key=far), max(every, key=far)
+    places = [_possible(*first, audit)] if far(first) > own else []
+    if far(last) > far(first):
+        places.append(_possible(*last, audit))
+    yield (
+        f"No average error is shown to exceed your limit of {limit(audit)}, but larger ones cannot be "
+        f"ruled out: {', and '.join(places)}."
+    )
+
+
+def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
+    """Return how large an error is possible, and where."""
+    far = _farthest(part or whole, audit)
     if audit.materiality is not None:
-        remains = f"one of up to {outward_points(0.0, far)[1]} points remains possible"
-    elif far < math.inf:
-        remains = f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f} remains possible"
+        of = part or whole
+        way = "too low" if -(of.low or 0.0) > (of.high or 0.0) else "too high"
+        size = f"up to {outward_points(0.0, far)[1]} points {way}"
     else:
-        remains = "no factor is ruled out"
+        size = (
+            f"a factor of up to {math.ceil(100.0 * far) / 100.0:,.2f}"
+            if far < math.inf
+            else "any factor"
+        )
     if isinstance(whole, Rest):
         name = f"rows{left_by(whole)}"
     elif audit.n_classes > 2:
-        name = f"the predictions of {view_name(whole)}" if within else view_name(whole)
+        name = f"the predictions of {view_name(whole)}" if part else view_name(whole)
     else:
         name = group_name(whole.group)
-    part = f"a {PARTS[within.of]} of " if within else ""
-    yield (
-        f"No average error is shown to exceed your limit of {limit(audit)}; for lack of rows "
-        f"{remains} (in {part}{name})."
+    return (
+        f"{size} in {name}"
+        if part is None
+        else f"{size} in the few rows of a {PARTS[part.of]} of {name}"
     )
 
 
@@ -271,7 +298,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     if view.group and around:
         side = WRONG[view.direction or ""]
         names = listed(group_name(each.group) for each in around)
-        yield f"{capital(side)} only because they contain these rows: {names}."
+        yield f"Also {side} on average, with these rows in them: {names}."
     others = [
         each
         for each in alike
@@ -282,7 +309,7 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     if view.group and others and not any(group in groups for _, group in found):
         yield "No error was found in the other groups."
     elif worse and view.group is None:
-        yield f"Errors were found in {counted(len(worse), 'group')} too."
+        yield f"Errors were also found in {counted(len(worse), 'group')}."
     elif worse:
         yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
@@ -302,7 +329,7 @@ def _looked_at(audit: Audit) -> str | None:
     if not nouns:
         return None
     text = " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
-    return f"{text} looked at" if audit.skipped and len(nouns) > 1 else text
+    return f"{text} checked" if audit.skipped and len(nouns) > 1 else text
 
 
 def _largest(audit: Audit) -> Iterable[str]:
@@ -322,13 +349,13 @@ def _largest(audit: Audit) -> Iterable[str]:
         return
     _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
     yield (
-        f"Larger errors remain possible where rows are few: on average up to {over_all} points "
-        f"over all rows, and up to {most} in some {parts} {sure}."
+        f"These data still allow an average error of up to {over_all} points over all rows, and of up "
+        f"to {most} points in some {parts} {sure}."
     )
 
 
 def _halves(audit: Audit) -> Iterable[str]:
-    """Tell the halves of all rows, if both are proved wrong, in opposite directions."""
+    """Name the halves of all rows, if both are proved wrong, in opposite directions."""
     view = next((each for each in audit.views if each.group is None and each.parts), None)
     halves = [part for part in (view.parts if view else ()) if part.of == 2]
     even = len(halves) == 2 and abs(halves[0].rows - halves[1].rows) <= 0.2 * audit.n_samples
@@ -366,5 +393,5 @@ def _would_have_been_found(audit: Audit) -> Iterable[str]:
     view = audit.views[told.view]
     yield (
         f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
-        f"throughout{where(view.group)}, this audit would have found it 4 times in 5."
+        f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
     )

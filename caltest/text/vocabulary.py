@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from caltest.auditing.result import Audit
     from caltest.auditing.views import Group, View
 
-#: How a model errs whose confidence does.
-TENDS: Mapping[str, str] = {"over": "over-confident", "under": "under-confident"}
-#: How any one probability errs, in results that speak of claims.
-TOO: Mapping[str, str] = {"over": "too much", "under": "too little"}
-#: How a mean probability errs.
+#: What a model is called whose confidence is too high or too low.
+TENDS: Mapping[str, str] = {"over": "overconfident", "under": "underconfident"}
+#: What a probability is.
 WRONG: Mapping[str, str] = {"over": "too high", "under": "too low"}
 
 _WHOLE = {"canonical": "all classes together", "sorted": "the ordered probabilities"}
@@ -115,13 +113,26 @@ def view_name(view: View) -> str:
     return lens_name(view) + (f" in {group_name(view.group)}" if view.group else "")
 
 
+def narrow_group(group: Group | None, most: int) -> str:
+    """Return a group in at most so many characters, 16 at least: if need be, its values alone."""
+    name = group_name(group)
+    if len(name) <= most or group is None:
+        return shortened(name, most)
+    return _fitted([shown_value(each.value) for each in group.conditions], most)
+
+
 def narrow_name(view: View, most: int) -> str:
     """Return what is looked at in at most so many characters, 16 at least: of groups the values."""
     name = view_name(view)
     if len(name) <= most or view.group is None:
         return shortened(name, most)
-    parts = [lens_name(view), *(shown_value(each.value) for each in view.group.conditions)]
-    room = most - len(": ") - (len(parts) - 2) * len(", ")
+    values = [shown_value(each.value) for each in view.group.conditions]
+    return _fitted([lens_name(view), *values], most, ": ")
+
+
+def _fitted(parts: list[str], most: int, first: str = ", ") -> str:
+    """Join parts, the longest of them shortened."""
+    room = most - len(first) - (len(parts) - 2) * len(", ")
     fitting = [k for k in range(1, most) if sum(min(len(part), k) for part in parts) <= room]
-    what, *values = (shortened(part, max(fitting, default=1)) for part in parts)
-    return shortened(f"{what}: {', '.join(values)}", most)
+    what, *others = (shortened(part, max(fitting, default=1)) for part in parts)
+    return shortened(f"{what}{first if others else ''}{', '.join(others)}", most)

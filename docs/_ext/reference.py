@@ -1,4 +1,4 @@
-"""Pages of the reference, written from the public names: a name that is added is on its page.
+"""Pages of the API, written from the public names: one page a name, one a module, and an index.
 
 Public are the names in ``caltest.__all__``, and those of its modules: what ``__all__`` lists, or else
 what the module itself defines without an underscore. Each is described once, where it is found first.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +20,9 @@ from sphinx.util.nodes import make_refnode
 
 import caltest
 
-PAGES = Path(__file__).resolve().parents[1] / "generated" / "reference"
+DOCS = Path(__file__).resolve().parents[1]
+PAGES = DOCS / "generated" / "reference"
+_EXAMPLES = [path.read_text(encoding="utf-8") for path in sorted((DOCS / "examples").glob("*.py"))]
 
 #: Modules that those need who add a statistic, a null or a lens; `caltest` itself does not name them.
 FOR_ADDING = (
@@ -46,33 +47,12 @@ PARTS = {
     "results": ("Result",),
 }
 
-_INDEX = """Reference
-=========
-
-Every public name, from its docstring; the examples in them are run by the tests. What ``caltest``
-itself has:
-
-.. toctree::
-   :maxdepth: 1
-
-   questions
-   answers
-   pictures
-
-Its modules:
-
-.. toctree::
-   :maxdepth: 1
-
-   {modules}
-
-For those who add something:
-
-.. toctree::
-   :maxdepth: 1
-
-   {adding}
-"""
+#: Titles of the groups of top-level names, with the sentence above their table.
+_GROUPS = {
+    "Functions": "What to call, with predictions and labels.",
+    "Results": "What the functions return. Each prints itself, and has ``to_dict()`` and ``plot()``.",
+    "Displays": "Pictures, with ``from_predictions`` or ``from_result``, and ``save``.",
+}
 
 
 def public(module: ModuleType) -> list[str]:
@@ -83,25 +63,14 @@ def public(module: ModuleType) -> list[str]:
             and getattr(value, "__module__", None) == module.__name__]  # fmt: skip
 
 
-def pages() -> dict[str, tuple[str, str, list[str]]]:
-    """Return title, module and names of every page."""
+def groups() -> dict[str, list[str]]:
+    """Return the top-level names by the title that they stand under."""
     own = {name: getattr(caltest, name) for name in public(caltest)}
     names = {name: value for name, value in own.items() if not inspect.ismodule(value)}
     functions = [name for name, value in names.items() if not inspect.isclass(value)]
-    pictures = [name for name in names if name.endswith("Display")]
-    answers = [name for name in names if name not in (*functions, *pictures)]
-    found = {
-        "questions": ("Questions", "caltest", functions),
-        "answers": ("Answers", "caltest", answers),
-        "pictures": ("Pictures", "caltest", pictures),
-    }
-    told = {id(value) for value in names.values()}
-    for name in modules():
-        module = importlib.import_module(f"caltest.{name}")
-        here = [each for each in public(module) if id(getattr(module, each)) not in told]
-        told |= {id(getattr(module, each)) for each in here}
-        found[name] = (f"caltest.{name}", f"caltest.{name}", here)
-    return found
+    displays = [name for name in names if name.endswith("Display")]
+    others = [name for name in names if name not in (*functions, *displays)]
+    return dict(zip(_GROUPS, (functions, others, displays), strict=True))
 
 
 def modules() -> list[str]:
@@ -110,26 +79,71 @@ def modules() -> list[str]:
     return [*listed, *FOR_ADDING]
 
 
-def page(title: str, module: str, names: list[str]) -> str:
-    """Return one page: what the module is, a table of its names, and each of them."""
-    home = importlib.import_module(module)
-    lines = [title, "=" * len(title), ""]
-    if module != "caltest":
-        lines += [f".. automodule:: {module}", "   :no-members:", ""]
-    lines += [f".. currentmodule:: {module}", ""]
-    if names:
-        lines += [".. autosummary::", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]
-    for name in names:
-        lines += described(name, getattr(home, name), [getattr(home, each) for each in names])
-    if title == "Answers":
-        lines += ["Parts of answers", "-" * 16, ""]
-        lines += [f".. autoclass:: caltest.{home}.{name}\n   :members:\n"
-                  for home, parts in PARTS.items() for name in parts]  # fmt: skip
-    return "\n".join(lines)
+def members() -> dict[str, list[str]]:
+    """Return the names of every module that are not described elsewhere."""
+    told = {id(getattr(caltest, name)) for names in groups().values() for name in names}
+    found = {}
+    for name in modules():
+        module = importlib.import_module(f"caltest.{name}")
+        found[name] = [each for each in public(module) if id(getattr(module, each)) not in told]
+        told |= {id(getattr(module, each)) for each in found[name]}
+    return found
 
 
-def described(name: str, value: Any, beside: list[Any]) -> Iterator[str]:
-    """Yield the directive of one name; what a base class on the same page tells is left out."""
+def texts() -> dict[str, str]:
+    """Return the pages, by the names of their files."""
+    every = members()
+    found = {f"caltest.{name}": _of_name("caltest", name, [])
+             for names in groups().values() for name in names}  # fmt: skip
+    for module, names in every.items():
+        home = importlib.import_module(f"caltest.{module}")
+        beside = [getattr(home, each) for each in names]
+        found |= {
+            f"caltest.{module}.{each}": _of_name(f"caltest.{module}", each, beside) for each in names
+        }
+        lines = [
+            *_title(f"caltest.{module}"),
+            f".. automodule:: caltest.{module}",
+            "   :no-members:",
+            "",
+        ]
+        found[f"caltest.{module}"] = "\n".join([*lines, *_table(f"caltest.{module}", names)])
+    for module, names in PARTS.items():
+        found |= {f"caltest.{module}.{each}": _of_name(f"caltest.{module}", each, []) for each in names}
+    lines = [
+        *_title("API"),
+        "Every public name, one a page. Examples in them are run by the tests.",
+        "",
+    ]
+    for title, names in groups().items():
+        lines += [title, "-" * len(title), "", _GROUPS[title], "", *_table("caltest", names)]
+    lines += ["Parts of results", "-" * 16, ""]
+    for module, names in PARTS.items():
+        lines += _table(f"caltest.{module}", names)
+    listed = [name for name in modules() if name not in FOR_ADDING]
+    for title, names in (("Modules", listed), ("For those who add something", list(FOR_ADDING))):
+        lines += [title, "-" * len(title), "", ".. toctree::", "   :maxdepth: 1", ""]
+        lines += [*(f"   caltest.{name}" for name in names), ""]
+    return found | {"index": "\n".join(lines)}
+
+
+def _title(text: str) -> list[str]:
+    return [text, "=" * len(text), ""]
+
+
+def _table(module: str, names: list[str]) -> list[str]:
+    """Return a table of names with what each is for, and the pages for the sidebar."""
+    if not names:
+        return []
+    table = [f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
+    toctree = [".. toctree::", "   :hidden:", "", *(f"   {module}.{name}" for name in names), ""]
+    return [*table, *(f"   {name}" for name in names), "", *toctree]
+
+
+def _of_name(module: str, name: str, beside: list[Any]) -> str:
+    """Return the page of one name; what a base class beside it tells is left out."""
+    value = getattr(importlib.import_module(module), name)
+    lines = [*_title(f"{module}.{name}"), f".. currentmodule:: {module}", ""]
     if not inspect.isclass(value):
         kind, options = ("function", []) if callable(value) else ("data", ["   :no-value:"])
     else:
@@ -138,21 +152,22 @@ def described(name: str, value: Any, beside: list[Any]) -> Iterator[str]:
         kind, options = "class", ["   :members:"]
         if again:
             options.append(f"   :exclude-members: {', '.join(sorted(again))}")
-    yield from (f".. auto{kind}:: {name}", *options, "")
+    lines += [f".. auto{kind}:: {name}", *options, ""]
+    if module == "caltest" and any(f"caltest.{name}" in text for text in _EXAMPLES):
+        lines += [".. rubric:: In the gallery", "", f".. minigallery:: caltest.{name}", ""]
+    return "\n".join(lines)
 
 
 def write_pages(app: Sphinx) -> None:
     """Write what has changed."""
     PAGES.mkdir(parents=True, exist_ok=True)
-    texts = {name: page(*parts) for name, parts in pages().items()}
-    listed = [name for name in modules() if name not in FOR_ADDING]
-    texts["index"] = _INDEX.format(modules="\n   ".join(listed), adding="\n   ".join(FOR_ADDING))
-    for name, text in texts.items():
+    written = texts()
+    for name, text in written.items():
         path = PAGES / f"{name}.rst"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
     for path in PAGES.glob("*.rst"):
-        if path.stem not in texts:
+        if path.name.removesuffix(".rst") not in written:
             path.unlink()
 
 

@@ -2,13 +2,13 @@
 Where is it wrong? A reliability diagram
 ========================================
 
-A reliability diagram shows, for rows with about the same stated probability, how often the event came
-true. Points off the diagonal are errors, or chance. The bands tell which: labels are drawn from the
-predictions, which are held fixed, so they hold in every finite sample.
+A reliability diagram compares predicted probabilities with observed rates. A point off the diagonal
+is either an error of the model or chance, and the bands help to decide. They are computed from labels
+simulated from the model's own predictions, so they are exact for any number of rows.
 
-A point leaves the dark band by chance in at most 5% of all cases (in less, where a bin has few rows:
-labels are counted); *any* point leaves the light one in at most 5%. So the light band is a test, the
-dark one is for a point that was chosen beforehand.
+If the model is calibrated, a given point falls outside the dark band with probability at most 5%.
+*Any* point at all falls outside the light band with probability at most 5%. Use the light band as a
+test of the whole curve, and the dark one for a single point chosen before looking.
 """
 
 import caltest
@@ -17,16 +17,17 @@ forest = caltest.datasets.load_digits_predictions("random_forest")
 display = caltest.ReliabilityDisplay.from_predictions(forest.probs, forest.labels, rng=1)
 
 # %%
-# The forest is right far more often than it says: it claims too little, nearly everywhere.
+# The forest is right far more often than predicted: it is underconfident nearly everywhere.
 #
-# One class at a time, with one light band for all panels together:
+# The same, one class at a time. The light band covers all panels together:
 
 caltest.ReliabilityDisplay.from_predictions(
     forest.probs, forest.labels, lens="classwise", classes=[1, 3, 8], rng=1
 )
 
 # %%
-# Without bins: predicted less observed, added up from the lowest prediction to the highest. Where the
-# path falls, predictions are too low. A calibrated model's path stays in the band with probability 95%:
+# The cumulative difference needs no bins: it adds up predicted minus observed, from the lowest
+# prediction to the highest. Where the path falls, predictions are too low. The path of a calibrated
+# model stays inside the band with probability 95%:
 
 caltest.CumulativeDisplay.from_predictions(forest.probs, forest.labels, rng=1)

@@ -1,10 +1,10 @@
 """
-Which class, which group? An audit
-==================================
+Which classes and groups are wrong? An audit
+============================================
 
-Forecasts of where a patient will go, by a model that is too sure in one region. An audit asks all
-classes and groups at once, and the probability that a calibrated model is called miscalibrated anywhere
-stays below the level.
+A model predicts where a patient will be discharged to, and is overconfident in one region. An audit
+checks all classes and groups at once, and keeps the overall false-alarm rate at or below the level you
+choose.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ audit = caltest.audit(probs, labels, groups={"region": region}, lenses="top_labe
 print(audit)
 
 # %%
-# ``caltest.report.save(audit, "report.html")`` writes the same with its pictures. Here is every group's
-# adjusted p-value by the strongest of its checks; left of the line is a finding.
+# ``caltest.report.save(audit, "report.html")`` writes the same as a page with plots. Below is the
+# smallest adjusted p-value of every group. Groups left of the line are findings.
 
 table = audit.to_frame()
 smallest = table.groupby(table["group"].fillna("all rows"))["adjusted"].min().sort_values()

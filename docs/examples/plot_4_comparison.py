@@ -2,8 +2,8 @@
 Which model is better calibrated? A comparison
 ==============================================
 
-Models of the same rows, ranked by an unbiased kernel calibration error. Subsamples say how often the
-ranking holds, and every pair is tested for equal errors.
+Four models predict the same rows. They are ranked by an unbiased kernel calibration error. Random
+subsamples show how often the ranking holds, and every pair of models is tested for equal errors.
 """
 
 import caltest

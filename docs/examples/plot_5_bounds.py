@@ -2,9 +2,10 @@
 How wrong is it, at least and at most? Bounds
 =============================================
 
-A p-value says that there is an error, not how large it is. These two say what is certain, each with
-95% confidence for every number of rows: somewhere the error is *at least* so much, and on average over
-every bin it is *at most* so much.
+A p-value tells you that there is an error, but not how large it is. Two functions bound its size, each
+with 95% confidence for any number of rows. ``miscalibration_bounds`` proves that some predictions are
+wrong by *at least* a certain amount. ``certificate`` proves that no bin is wrong by *more* than a
+certain amount on average.
 """
 
 import math
@@ -16,12 +17,12 @@ least = caltest.miscalibration_bounds(bayes.probs, bayes.labels, rng=1)
 print(least)
 
 # %%
-# The stretches in which it is proved:
+# The ranges of predictions in which errors are proved:
 
 caltest.BoundsDisplay.from_result(least)
 
 # %%
-# A certificate of the network. No bin's mean statement is further from the truth than this:
+# A certificate for the network: in every bin, the mean prediction is at most this far from the truth.
 
 network = caltest.datasets.load_digits_predictions("neural_network")
 most = caltest.certificate(network.probs, network.labels)

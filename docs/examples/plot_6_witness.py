@@ -1,10 +1,10 @@
 """
-Near which predictions, and which class? The witness
-====================================================
+Which class is wrong, near which predictions? The witness
+=========================================================
 
-With many classes a model may be right about how sure it is, and wrong about what. The witness looks
-near each of many predictions which classes came true more or less often than stated, and adjusts its
-p-values for all places and classes.
+With many classes, a model's confidence may be right while it confuses some classes with others. The
+witness looks at the neighbourhoods of many predictions, and finds the classes that were observed more
+or less often there than predicted. Its p-values are adjusted for all places and classes.
 """
 
 import caltest

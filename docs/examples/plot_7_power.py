@@ -1,9 +1,10 @@
 """
-How many rows does it take? A power curve
-=========================================
+How many rows do you need? A power curve
+========================================
 
-How many rows find a model that states its top class five points too surely, with probability 0.8?
-Simulated from a pilot set of predictions; the bars are exact intervals of the simulation.
+Suppose a model's confidence in its top class is five points too high. How many rows do you need to
+detect that with a power of 0.8? The answer is simulated from a pilot set of predictions; the bars show
+the uncertainty of the simulation.
 """
 
 import numpy as np

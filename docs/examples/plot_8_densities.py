@@ -1,10 +1,11 @@
 """
-Predicted distributions of numbers
-==================================
+Is a forecast of a number calibrated? Predicted distributions
+=============================================================
 
-A forecast of a number is calibrated if what comes true is a draw from what was predicted. The exact
-null is the same: draw outcomes from the predicted distributions, which are held fixed. Here is a
-tracker whose stated standard deviations are too small by a fifth.
+Some models predict a number, with a distribution around it. Such a forecast is calibrated if the
+outcomes look like draws from the predicted distributions. The exact test works as it does for classes:
+simulate outcomes from the predictions, and compare. The tracker below predicts standard deviations that
+are a fifth too small.
 """
 
 import numpy as np
@@ -21,9 +22,9 @@ result = caltest.test(GaussianPredictions(mean, stated**2), outcome, "ecd", rng=
 print(f"{result.statistic:.2f}", result.pvalue, result.guarantee)
 
 # %%
-# The entropic calibration difference is above 0: the outcomes surprise the tracker more than it
-# expects, so it is over-confident. NEES says the same, with a χ² law that is exact for Gaussian
-# predictions:
+# The entropic calibration difference is above 0: the outcomes are more surprising than the tracker
+# expects, so it is overconfident. The NEES agrees. Its χ² distribution is exact for Gaussian
+# predictions, so it needs no simulation:
 
 print(caltest.test(GaussianPredictions(mean, stated**2), outcome, "nees", null="chi2").pvalue)
 caltest.NullDisplay.from_result(result)

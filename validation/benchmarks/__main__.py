@@ -8,8 +8,8 @@ every row, and where it is not idle at the start, that is said.
 
 * ``--full``: a million rows, and all of a thousand classes too;
 * ``--quick``: everything with few rows, in a temporary folder unless ``--out`` is given;
-* ``--only NAME``: a group (overhead, estimate, exact, moments, default, scale, others, hundreds,
-  growth, peers, findings, limits, loops), a package, or part of a name;
+* ``--only NAME``: a group (overhead, estimate, exact, moments, default, scale, dependent, others,
+  hundreds, growth, peers, findings, limits, loops), a package, or part of a name;
 * ``--before DIR``: instead, what is ours with an older checkout, in turn with this one: three pairs of
   processes, one of cases that take long. Writes ``benchmarks_before.csv``;
 * ``--peers``: make an environment of the other packages in build/peers, with pip;

@@ -17,11 +17,14 @@ from validation.benchmarks.cases import (
     COMPILED,
     DEFAULT_CSV,
     DEFAULT_TEST,
+    DEPENDENT,
+    EACH_ALONE,
     ECD_FILE,
     FEW_ROWS,
     FIRST_TIME,
     FULL_TEST,
     IMPORT,
+    IN_CLUSTERS,
     KS,
     KUIPER,
     LOW_RANK_FILE,
@@ -30,6 +33,7 @@ from validation.benchmarks.cases import (
     SPIEGELHALTER,
     TOP_ECE,
     TOP_MMCE,
+    WEIGHTED,
     title,
 )
 from validation.benchmarks.growth import SERIES
@@ -92,12 +96,20 @@ RATIOS = (
     (TOP_MMCE, 10_000, 10, "netcal", 15.0),
 )
 
+#: Of the default test of rows alone, at most so many times as long.
+SHARES = ((IN_CLUSTERS, 1.0), (EACH_ALONE, 1.0), (WEIGHTED, 1.1))
+
 
 def aims(
     times: Sequence[Row], growth: Sequence[Row], before: Sequence[Row] = ()
 ) -> list[dict[str, str]]:
     """Return all aims of which something was measured."""
-    return [*_alone(times, before), *_beside_peers(times), *_of_growth(growth)]
+    return [
+        *_alone(times, before),
+        *_of_dependent(times),
+        *_beside_peers(times),
+        *_of_growth(growth),
+    ]
 
 
 def _alone(times: Sequence[Row], before: Sequence[Row]) -> Iterator[dict[str, str]]:
@@ -117,6 +129,17 @@ def _alone(times: Sequence[Row], before: Sequence[Row]) -> Iterator[dict[str, st
                 yield _line(str(aim), f"≤ {seconds(aim.most)}", seconds(value), value / aim.most)
             else:
                 yield _line(f"{aim}: memory", f"≤ {aim.most:g} MB", f"{value:.0f} MB", value / aim.most)
+
+
+def _of_dependent(times: Sequence[Row]) -> Iterator[dict[str, str]]:
+    for what, most in SHARES:
+        for n, m in DEPENDENT:
+            key = {"by": "caltest", "n": n, "m": m, "jobs": 1}
+            this, alone = (_row(times, what=each, **key) for each in (what, DEFAULT_TEST))
+            if this and alone and this["run"] == alone["run"]:
+                ratio = float(this["best_s"]) / float(alone["best_s"])
+                name = f"{title(what, 'caltest', n, m, 1)}: times as long as without"
+                yield _line(name, f"≤ {most:g}", f"{ratio:.3g}", ratio / most)
 
 
 def _beside_peers(times: Sequence[Row]) -> Iterator[dict[str, str]]:

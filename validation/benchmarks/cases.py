@@ -29,9 +29,17 @@ SPIEGELHALTER, KS, KUIPER = (
     "ks, null brownian",
     "kuiper, null brownian",
 )
+IN_CLUSTERS, EACH_ALONE, WEIGHTED = (
+    f"{DEFAULT_TEST}: signs of clusters of five rows",
+    f"{DEFAULT_TEST}: signs of clusters of one row",
+    f"{DEFAULT_TEST}: rows with weights",
+)
 SMOOTH_ECE, TOP_ECE, TOP_MMCE = "smooth ECE", "ECE of the top class", "MMCE², top class"
 LOW_RANK_FILE, ECD_FILE = f"{LOW_RANK_TEST}, from a file", f"{ECD_TEST}, from a file"
-FIRST_COMMAND = "audit --example digits:random_forest --seed 1 --report report.html --fail-on never"
+FIRST_COMMAND = (
+    "audit --example digits:random_forest --materiality 0.02 --seed 1 --report report.html"
+    " --fail-on never"
+)
 LOW_RANK_STREAM, ECD_STREAM = "SKCE_uq of rank 256, 19 draws, from a file", "ECD, 19 draws, from a file"
 
 
@@ -222,6 +230,21 @@ def _scale() -> Iterator[Case]:
         )
 
 
+DEPENDENT = ((1_000, 2), (5_000, 2), (5_000, 10), (3_000, 100), (20_000, 10))
+
+
+def _dependent() -> Iterator[Case]:
+    """Yield signs of clusters, and weights, beside the same test of rows alone."""
+    for n, m in DEPENDENT:
+        yield Case("dependent", DEFAULT_TEST, n, m, "pvalue", _DEFAULT)
+        for what, more in (
+            (IN_CLUSTERS, {"null": "cluster_signs", "size": 5}),
+            (EACH_ALONE, {"null": "cluster_signs", "size": 1}),
+            (WEIGHTED, {"weighted": True}),
+        ):
+            yield Case("dependent", what, n, m, "pvalue", _DEFAULT | more)
+
+
 def _growth() -> Iterator[Case]:
     tv = {"statistic": "skce_uq", "kernel": "tv", "bandwidth": BANDWIDTH}
     for n in (20_000, 40_000):
@@ -317,7 +340,8 @@ def cases() -> tuple[Case, ...]:
     """Return all cases; one that two groups want is measured once."""
     found: dict[tuple[str, str, int, int, int], Case] = {}
     for group in (
-        _overhead, _estimates, _exact, _defaults, _scale, _others, _hundreds, _growth, _peers
+        _overhead, _estimates, _exact, _defaults, _scale, _dependent, _others, _hundreds, _growth,
+        _peers,
     ):  # fmt: skip
         for case in group():
             found.setdefault(case.key, case)

@@ -84,7 +84,8 @@ def netcal_mmce_of_one_column() -> Finding:
     y = _calibrated(rng, p)
     one, two = (float(MMCE().measure(X, y)) for X in (p, np.column_stack([1.0 - p, p])))
     return Finding(
-        "MMCE of one column takes P(class 1) for the confidence in class 0 too: calibrated models err",
+        "MMCE of one column takes P(class 1) for the confidence in class 0 too: calibrated models get "
+        "an error",
         f"one calibrated model, 4 000 rows: {one:.3f} from one column, {two:.3f} from two",
         one > 5.0 * two,
     )
@@ -99,7 +100,7 @@ def mapie_spiegelhalter_side() -> Finding:
     y, p = _calibrated(rng, truth), 0.5 + 0.5 * (truth - 0.5)
     z, pvalue = spiegelhalter_statistic(y, p), spiegelhalter_p_value(y, p)
     return Finding(
-        "spiegelhalter_p_value is one-sided: no under-confident model is ever rejected",
+        "spiegelhalter_p_value is one-sided: no underconfident model is ever rejected",
         f"predictions half as far from .5 as the truth, 2 000 rows: z = {z:.1f}, p = {pvalue:.3f}",
         pvalue > 0.5,
     )

@@ -241,15 +241,15 @@ def _extremes_of_steps(m: int, n: int) -> Both:
 def _clustered(n: int) -> tuple[Array, Array, Array]:
     """Return signs of clusters (G, B), and in order the cluster and a number of every row."""
     rng = np.random.default_rng(3)
-    signs = rng.choice([-1.0, 1.0], (n // 10 + 1, DRAWS))
-    return signs, rng.integers(0, len(signs), n), rng.standard_normal(n)
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), (DRAWS, n // 10 + 1))
+    return signs, rng.integers(0, signs.shape[1], n), rng.standard_normal(n)
 
 
 def _extremes_of_signs(m: int, n: int) -> Both:
     (signs, clusters, steps), ends, found = _clustered(n), np.arange(n), np.empty((2, DRAWS))
 
     def plain() -> Array:
-        paths = np.cumsum(signs.T[:, clusters] * steps, axis=1)
+        paths = np.cumsum(signs[:, clusters] * steps, axis=1)
         return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
 
     loop = _filled(found, _loops.extremes_of_signs, signs, clusters, steps, ends, *found)
@@ -396,7 +396,7 @@ def _chain_sums_of_signs(m: int, n: int) -> Both:
     upper = np.triu(W, 1)
 
     def plain() -> Array:
-        turned = signs.T[:, clusters] * values
+        turned = signs[:, clusters] * values
         return np.einsum("bi,bi->b", turned @ upper, turned)
 
     loop = _filled(sums, _loops.chain_sums_of_signs, signs, clusters, values, decay, sums)

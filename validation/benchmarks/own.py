@@ -68,11 +68,17 @@ def pvalue(
     null: str = "monte_carlo",
     draws: int = 999,
     lens: str | None = None,
+    size: int = 0,
+    weighted: bool = False,
     **given: Any,
 ) -> Measured:
-    """Test, with the exact null unless another is named."""
+    """Test, with the exact null unless another is named; clusters are of ``size`` rows, if any."""
     statistic, seen = statistic_of(**given), _one_column(probs)
-    named = {} if statistic is None else {"statistic": statistic}
+    named: dict[str, Any] = {} if statistic is None else {"statistic": statistic}
+    if size:
+        named["clusters"] = np.arange(len(labels)) // size
+    if weighted:
+        named["weights"] = np.random.default_rng(1).exponential(size=len(labels))
     how: Any = {"null": null, "n_resamples": draws, "lens": lens, "rng": 0, "n_jobs": jobs, **named}
 
     def run() -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""Fitted classifiers, as scikit-learn's and all that look like them: what they predict, and of whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from caltest._arguments import has
+from caltest._visible import quoted, shown
+from caltest.data.containers import Table, listed, read_table
+from caltest.data.sample import check_index
+from caltest.exceptions import InputError
+
+
+def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
+    """Return what a fitted classifier predicts for rows, and their labels, matched to its classes.
+
+    A model says by ``classes_`` which class each of its columns is: labels are looked up there, by
+    their values, and returned as names. Without ``classes_``, labels are returned as they are.
+
+    Raises
+    ------
+    InputError
+        If it is no fitted classifier, does not take the rows, or a label is none of its classes.
+    """
+    if isinstance(model, type) or not has(model, "predict_proba"):
+        do = "give a fitted classifier with predict_proba"
+        if has(model, "fit", "predict") and not isinstance(model, type):
+            do = "give one that does (scikit-learn's CalibratedClassifierCV makes one of a classifier)"
+            raise InputError(f"model is {quoted(model)}, which predicts no probabilities; {do}.")
+        raise InputError(argument="model", found=quoted(model), do=do)
+    check_index(X, y, "X", "y")
+    try:
+        probs = model.predict_proba(X)
+    except InputError:
+        raise
+    except Exception as error:
+        if type(error).__name__ == "NotFittedError":
+            raise InputError(f"model is {quoted(model)}, which is not fitted; fit it first.") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"{quoted(model)} does not predict X ({shown(reason, 200)}); give the columns "
+            "that it was fitted to."
+        ) from error
+    if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
+        raise InputError(
+            f"model is {quoted(model)}, which predicts {len(probs)} labels per row; test them one by "
+            "one, each with its own probabilities."
+        )
+    table, truth = read_table(probs, "probs"), read_table(y, "y")
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return table, truth
+    known = np.asarray(classes).tolist()
+    if len(known) != (2 if table.n_columns == 1 else table.n_columns):
+        raise InputError(
+            f"model has the classes {listed(known)} and predicts {table.n_columns} columns; give one "
+            "that predicts a column for each."
+        )
+    if truth.n_columns != 1:
+        raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
+    names = {value: str(value) for value in known}
+    labels = truth.values.ravel().tolist()
+    row = next((row for row, label in enumerate(labels) if label not in names), None)
+    if row is not None:
+        raise InputError(
+            "{argument} holds {found} in {row}, which is none of the model's classes ({names}); "
+            "correct it, or fit the model on rows of every class.",
+            argument="y",
+            row=row,
+            found=quoted(labels[row]),
+            names=listed(known),
+        )
+    return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]

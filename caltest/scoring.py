@@ -1,0 +1,113 @@
+"""`scorer`: a calibration statistic as scikit-learn's searches and cross-validation take one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from caltest._arguments import anything, arguments
+from caltest.data.models import predicted_by
+from caltest.lenses import Lens, find_lens
+from caltest.named import StatisticLike, find_statistic
+from caltest.testing import estimate
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A scikit-learn scorer that returns minus a calibration error; made by :func:`scorer`.
+
+    Attributes
+    ----------
+    statistic, lens
+        As in :func:`caltest.estimate`.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> caltest.scorer("ece", lens="top_label")
+    Scorer(statistic='ece', lens='top_label')
+    """
+
+    statistic: Any
+    lens: Any = None
+
+    @arguments(estimator=anything)
+    def __call__(self, estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the score of a fitted classifier: 0 is best.
+
+        Parameters
+        ----------
+        estimator, X, y
+            As ``model``, ``X`` and ``y`` in :meth:`caltest.ReliabilityDisplay.from_estimator`.
+        sample_weight
+            As ``weights`` in :func:`caltest.estimate`.
+
+        Returns
+        -------
+        float
+            Minus the size of the statistic; of one that estimates a square without bias, minus its
+            value, which may be below 0.
+        """
+        probs, labels = predicted_by(estimator, X, y)
+        value = estimate(probs, labels, self.statistic, lens=self.lens, weights=sample_weight)
+        signed = find_statistic(self.statistic).alternatives[0] == "two-sided"
+        return float(-np.abs(value) if signed else -value)
+
+
+#: What to do in the place of arguments that belong to rows, which a scorer is not made with.
+_OF_ROWS = dict.fromkeys(
+    ("weights", "clusters", "sampling_rates"),
+    "scikit-learn gives a scorer rows and labels alone; write a function that calls caltest.estimate, "
+    "which takes it",
+)
+
+
+@arguments(**_OF_ROWS)
+def scorer(statistic: StatisticLike = "ece", *, lens: str | Lens | None = None) -> Scorer:
+    """Make a scikit-learn scorer: pass it as ``scoring=`` to ``cross_val_score`` or ``GridSearchCV``.
+
+    Use scores to rank models, and p-values to test them. A score alone does not tell whether a
+    model is calibrated. It also depends on the number of rows, so compare scores only between
+    folds of one size. A model selected by its score looks better on those rows than it is; test it
+    on fresh ones.
+
+    Parameters
+    ----------
+    statistic
+        As in :func:`caltest.estimate`: a name, an object of :mod:`caltest.statistics`, or a
+        function ``f(probs, labels) -> float`` that is large where calibration is bad. Default
+        "ece". The bias of "ece" grows as rows get fewer; "skce_uq" and "ece_debiased" do not have
+        it.
+    lens
+        As in :func:`caltest.estimate`, such as "top_label". Default None.
+
+    Returns
+    -------
+    Scorer
+        Called with a fitted classifier, rows and their labels, it returns minus the statistic, so
+        that greater is better. For statistics with a sign, such as "ecd" and "citl", it returns
+        minus the absolute value. Labels are matched to the classifier's ``classes_``, which may
+        have any names.
+
+    Raises
+    ------
+    InputError
+        If the statistic or lens does not exist; when the scorer is called, if the classifier gives
+        no probabilities, or a label is not one of its classes.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scoring = caltest.scorer("brier", lens="top_label")
+    >>> bool((cross_val_score(GaussianNB(), X, y, scoring=scoring) <= 0.0).all())
+    True
+    """
+    find_statistic(statistic)
+    find_lens(lens)
+    return Scorer(statistic, lens)

@@ -1,0 +1,272 @@
+"""Clusters in files: whole, a block at a time, by the commands, and columns that are none."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from support import dirichlet, labels_from
+from typer.testing import CliRunner
+
+import caltest
+from caltest import InputError, cluster_sums, resampling, testing
+from caltest.cli import app
+from caltest.data import sample
+from caltest.files import read, read_with_groups, scan
+from caltest.forms import Clusters, ClusterSums
+from caltest.lenses import find_lens
+from caltest.resampling import columns_of
+from caltest.statistics import STATISTICS, skce
+
+ROWS = 8000
+PROBS = dirichlet(ROWS, 3, 2)
+LABELS = labels_from(PROBS, np.random.default_rng(3))
+#: Rows of a cluster are all over the file.
+CODES = np.random.default_rng(4).integers(0, 60, ROWS)
+WEIGHTS = np.random.default_rng(5).exponential(size=ROWS) * (CODES != 7)
+PATIENTS = np.array([f"patient {code:03}" for code in CODES])
+NAMES = ["cat", "dog", "eel"]
+
+
+def written(folder, rows=ROWS, kind="parquet", patients=PATIENTS):
+    frame = pd.DataFrame(PROBS[:rows], columns=NAMES)
+    frame["label"] = np.array(NAMES)[LABELS[:rows]]
+    frame["survey"], frame["patient"] = WEIGHTS[:rows], patients[:rows]
+    path = folder / f"rows.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path, row_group_size=1000)
+    return path
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """4000 rows are taken for very many."""
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(resampling, "_MANY_ROWS", 4000)
+
+
+def loads(monkeypatch):
+    found = []
+    load = caltest.files.Stored.load
+    monkeypatch.setattr(
+        caltest.files.Stored, "load", lambda *a, **k: (found.append(1), load(*a, **k))[1]
+    )
+    return found
+
+
+@pytest.mark.parametrize("weights", [None, "survey"])
+@pytest.mark.parametrize(
+    "statistic", ["ecd", "log_score", "brier", "spiegelhalter", "esce", "citl", "ece", "smooth_ece"]
+)
+def test_one_pass_gives_the_numbers_of_memory(statistic, weights, tmp_path, monkeypatch, in_blocks):
+    options = {"statistic": statistic, "n_resamples": 99, "rng": 5}
+    if statistic in ("ece", "smooth_ece"):
+        options["lens"] = "top_label"
+    own = {"clusters": PATIENTS, "weights": None if weights is None else WEIGHTS}
+    held = caltest.test(PROBS, LABELS, **own, **options)
+    loaded = loads(monkeypatch)
+    stored = scan(written(tmp_path), columns=NAMES, clusters="patient", weights=weights)
+    found = caltest.test(stored, **options)
+    assert not loaded
+    assert stored.clusters == (60 if weights is None else 59)
+    assert found.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-14)
+    assert found.null_distribution == pytest.approx(held.null_distribution, rel=1e-8, abs=1e-11)
+    assert found.pvalue == held.pvalue
+    assert found.parameters["clusters"] == held.parameters["clusters"]
+    assert (found.null, found.guarantee) == ("cluster_signs", "asymptotic")
+    assert "clusters" in found.summary()
+
+
+@pytest.mark.parametrize(("lens", "weights"), [(None, None), ("top_label", WEIGHTS[:2000])])
+def test_sums_of_parts_are_those_of_the_whole(lens, weights):
+    """Every statistic that can read rows in parts: two halves of the rows, and all of them."""
+    n, given = 2000, {"weights": weights, "clusters": PATIENTS[:2000]}
+    whole = sample(PROBS[:n], LABELS[:n], **given)
+    whole = whole if lens is None else find_lens(lens).view(whole)
+    rows, labels = whole.rows, whole.labels
+    codes, looked = rows.clusters, 0
+    clusters = Clusters(codes, 60, rows.weights)
+    signs = np.random.default_rng(8).choice(np.array([-1, 1], np.int8), (30, 60))
+    for name, of in STATISTICS.items():
+        low_rank = name in ("skce_uq", "jkce", "skce_b")
+        measure = of(approximation="nystrom") if low_rank else of()
+        try:
+            partwise = measure.in_parts(rows.whole, lambda: rows)
+            forms = [column.form for column in columns_of(partwise.given(rows))]
+        except InputError:  # it needs two classes, or all rows at once
+            continue
+        if len(forms) > 1:
+            continue
+        found = []
+        for part in (slice(0, 800), slice(800, n)):
+            some = rows.take(np.arange(n)[part])
+            own = Clusters(codes[part], 60, some.weights)
+            found.append(partwise.given(some).cluster_sums(labels[part], own))
+        one, other = found
+        sums = ClusterSums(one.turned + other.turned, one.fixed + other.fixed)
+        merged = forms[0].of_cluster_sums(sums, clusters.share_between).of_labels(signs)
+        expected = forms[0].signed(labels, clusters).of_labels(signs)
+        off = 5e-3 * expected.std() if low_rank else 1e-12  # features may be of single precision
+        assert merged == pytest.approx(expected, rel=1e-8, abs=off), name
+        looked += 1
+    assert looked >= (8 if lens is None else 15)
+
+
+@pytest.mark.parametrize(
+    "statistic", ["ks", "kuiper", "ace", "t_cal", "ucme", "omnibus", "skce_uq", "jkce"]
+)
+def test_what_is_fitted_to_a_glimpse(statistic, tmp_path, monkeypatch):
+    options = {"n_resamples": 199, "rng": 5}
+    if statistic in ("skce_uq", "jkce"):
+        measure = STATISTICS[statistic](approximation="nystrom")
+    else:
+        measure = statistic
+    whole = caltest.test(PROBS, LABELS, measure, clusters=PATIENTS, **options)
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    monkeypatch.setattr(skce, "HELD_UP_TO", 4000)
+    loaded = loads(monkeypatch)
+    stored = scan(written(tmp_path), columns=NAMES, clusters="patient")
+    found = caltest.test(stored, None, measure, **options)
+    assert not loaded
+    if statistic == "omnibus":
+        for one, other in zip(found.parts, whole.parts, strict=True):
+            assert one.value == pytest.approx(other.value, rel=0.2, abs=1e-4)
+    else:
+        scale = float(np.std(whole.null_distribution))
+        assert found.statistic == pytest.approx(whole.statistic, rel=0.1, abs=0.3 * scale)
+    assert found.pvalue == pytest.approx(whole.pvalue, abs=0.25)
+
+
+@pytest.mark.parametrize("statistic", ["ecd", "ks", "omnibus"])
+def test_neither_workers_nor_the_order_of_files_matter(statistic, tmp_path, in_blocks):
+    path = written(tmp_path)
+    options = {"statistic": statistic, "n_resamples": 39, "rng": 1}
+
+    def run(**more):
+        return caltest.test(scan(path, columns=NAMES, clusters="patient"), **options, **more).to_dict()
+
+    assert run() == run(n_jobs=2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_all_formats(kind, tmp_path, in_blocks):
+    path = written(tmp_path, kind=kind)
+    expected = caltest.test(PROBS, LABELS, "brier", clusters=CODES, n_resamples=39, rng=0)
+    found = caltest.test(
+        scan(path, columns=NAMES, clusters="patient"), None, "brier", n_resamples=39, rng=0
+    )
+    assert found.pvalue == expected.pvalue
+    assert read(path, columns=NAMES, clusters="patient").rows.clusters.max() == 59
+    assert scan(path, columns=NAMES, clusters="patient").load().rows.clusters.max() == 59
+    sample, frame = read_with_groups(path, columns=NAMES, groups=["patient"], clusters="patient")
+    assert sample.rows.clusters is not None
+    assert list(frame) == ["patient"]
+
+
+def test_other_statistics_are_read_into_memory(tmp_path, monkeypatch, in_blocks):
+    stored = scan(written(tmp_path, 4500), columns=NAMES, clusters="patient")
+    loaded = loads(monkeypatch)
+    options = {"statistic": "scan", "lens": "top_label", "n_resamples": 19, "rng": 0}
+    expected = caltest.test(PROBS[:4500], LABELS[:4500], clusters=CODES[:4500], **options)
+    assert caltest.test(stored, **options).pvalue == expected.pvalue
+    assert loaded
+    exact = caltest.test(
+        stored, None, "ecd", null=caltest.nulls.OnePerCluster(choices=2), n_resamples=19, rng=0
+    )
+    assert exact.guarantee == "exact"
+    with pytest.raises(InputError, match="possible here: one_per_cluster"):
+        caltest.test(stored, None, "mcb_brier", lens="top_label", rng=0)
+
+
+def test_sums_that_do_not_fit(tmp_path, monkeypatch, in_blocks):
+    def refuse(size, what, do):
+        raise InputError(f"{what} take {size:.0f} bytes; {do}.")
+
+    stored = scan(written(tmp_path), columns=NAMES, clusters="patient")
+    monkeypatch.setattr(cluster_sums, "check_fits", refuse)
+    with pytest.raises(InputError, match=r"1 sums of each of 60 clusters take .*larger clusters"):
+        caltest.test(stored, None, "ecd", rng=0)
+
+
+def test_a_label_that_cannot_be(tmp_path, in_blocks):
+    probs, labels = PROBS.copy(), LABELS.copy()
+    probs[7000], labels[7000] = [0.0, 0.5, 0.5], 0
+    frame = pd.DataFrame(probs, columns=NAMES).assign(label=np.array(NAMES)[labels], patient=PATIENTS)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    found = caltest.test(
+        scan(tmp_path / "rows.parquet", clusters="patient"), None, "ecd", n_resamples=39, rng=0
+    )
+    assert found.statistic == np.inf
+    assert found.pvalue <= 2 / 40
+    assert any("probability 0" in note for note in found.warnings)
+
+
+# ------------------------------------------------------------------ columns
+
+
+BAD = {
+    "nobody": "there is no column 'nobody' of clusters; the columns are",
+    "patien": "there is no column 'patien' of clusters (is 'patient' meant?); the columns are",
+    "label": "the column 'label' holds the labels, so it cannot say what belongs together",
+    "cat": "given as a probability and as clusters",
+    "survey": "the column 'survey' is given as weights and as clusters",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_wrong_columns_are_refused(name, tmp_path):
+    path = written(tmp_path, 60)
+    for reader in (read, scan):
+        with pytest.raises(InputError) as raised:
+            reader(path, label="label", columns=NAMES, weights="survey", clusters=name)
+        assert BAD[name] in str(raised.value)
+    with pytest.raises(InputError, match="no column 'nobody' to group by"):
+        read(path, groups=["nobody"], clusters="patient")
+
+
+def test_wrong_entries_are_found_where_they_are(tmp_path):
+    patients = PATIENTS.astype(object)
+    patients[4500] = None
+    for kind in ("csv", "parquet"):
+        path = written(tmp_path, kind=kind, patients=patients)
+        for reader in (read, scan):
+            with pytest.raises(InputError, match=r"rows\.\w+: clusters has missing values.* row 4500"):
+                reader(path, columns=NAMES, clusters="patient")
+    path = written(tmp_path, patients=np.full(ROWS, "x"))
+    for reader in (read, scan):
+        with pytest.raises(InputError, match="clusters is 'x' for every row"):
+            reader(path, columns=NAMES, clusters="patient")
+    path = written(tmp_path, patients=np.where(CODES == 7, "a", "b"))
+    with pytest.raises(InputError, match="one cluster alone have weights above 0"):
+        scan(path, columns=NAMES, weights="survey", clusters="patient")
+
+
+def test_arrays_have_no_names(tmp_path):
+    np.save(tmp_path / "rows.npy", np.column_stack([PROBS, LABELS]))
+    for reader in (read, scan):
+        with pytest.raises(InputError, match="no names, so there is no column 'patient' of clusters"):
+            reader(tmp_path / "rows.npy", -1, clusters="patient")
+    np.savez(tmp_path / "rows.npz", probs=PROBS[:60], labels=LABELS[:60], patient=PATIENTS[:60])
+    found = read(tmp_path / "rows.npz", clusters="patient").rows.clusters
+    assert found.max() == len(set(CODES[:60])) - 1
+
+
+def test_the_command(tmp_path, in_blocks):
+    path = written(tmp_path)
+    rest = ["--columns", ",".join(NAMES), "--statistic", "ecd", "--resamples", "99", "--seed", "0"]
+    shown = CliRunner().invoke(
+        app, ["test", str(path), "--clusters", "patient", *rest, "--jobs", "1", "--json"]
+    )
+    expected = caltest.test(PROBS, LABELS, "ecd", clusters=CODES, n_resamples=99, rng=0)
+    found = json.loads(shown.stdout)
+    assert (found["pvalue"], found["parameters"]["clusters"]) == (expected.pvalue, 60)
+    wrong = CliRunner().invoke(app, ["test", str(path), "--clusters", "nobody", *rest])
+    assert wrong.exit_code == 2
+    assert "no column 'nobody' of clusters" in " ".join(wrong.output.split())

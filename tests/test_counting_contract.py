@@ -1,0 +1,153 @@
+"""Every public function takes weights, clusters and sampling rates, or says what to do instead."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+import numpy as np
+import pytest
+from support import labels_from
+from typer.testing import CliRunner
+
+import caltest
+from caltest import InputError
+from caltest.cli import app
+from caltest.data import sample
+from caltest.planning import pilot
+
+RNG = np.random.default_rng(0)
+PROBS = RNG.dirichlet(np.ones(2), 240)
+LABELS = labels_from(PROBS, RNG)
+GIVEN = {
+    "weights": RNG.uniform(0.5, 2.0, 240),
+    "clusters": np.arange(240) // 4,
+    "sampling_rates": {0: 0.98},
+}
+
+
+class Model:
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X):
+        return PROBS
+
+
+def _displays():
+    for name in caltest.__all__:
+        of = getattr(caltest, name)
+        for method in ("from_predictions", "from_estimator"):
+            if inspect.isclass(of) and hasattr(of, method):
+                yield f"{name}.{method}"
+
+
+#: How each is called, as short as it goes.
+CALLS = {
+    "test": lambda **o: caltest.test(PROBS, LABELS, "ecd", n_resamples=19, rng=0, **o),
+    "estimate": lambda **o: caltest.estimate(PROBS, LABELS, "ecd", **o),
+    "audit": lambda **o: caltest.audit(PROBS, LABELS, n_resamples=39, rng=0, **o),
+    "assert_calibrated": lambda **o: caltest.assert_calibrated(
+        PROBS, LABELS, alpha=0.01, n_resamples=399, **o
+    ),
+    "compare": lambda **o: caltest.compare(
+        {"a": PROBS, "b": 0.9 * PROBS + 0.05}, LABELS, "ecd", n_resamples=9, rng=0, **o
+    ),
+    "certificate": lambda **o: caltest.certificate(PROBS, LABELS, **o),
+    "miscalibration_bounds": lambda **o: caltest.miscalibration_bounds(PROBS, LABELS, **o),
+    "witness": lambda **o: caltest.witness(PROBS, LABELS, **o),
+    "estimate_squared_error": lambda **o: caltest.estimate_squared_error(PROBS, LABELS, **o),
+    "power": lambda **o: caltest.power((PROBS, LABELS), 50, n_datasets=5, **o),
+    "sample_size": lambda **o: caltest.sample_size((PROBS, LABELS), **o),
+    "planning.pilot": lambda **o: pilot(PROBS, LABELS, **o),
+    "bin_table": lambda **o: caltest.bin_table(PROBS, LABELS, **o),
+    "recalibration": lambda **o: caltest.recalibration(PROBS, LABELS, **o),
+    "scorer": lambda **o: caltest.scorer("ecd", **o),
+}
+
+
+def _drawn(name, **options):
+    display, _, method = name.partition(".")
+    probs = (Model(), PROBS) if method == "from_estimator" else (PROBS,)
+    make = getattr(getattr(caltest, display), method)
+    return make(*probs, LABELS, rng=0, n_resamples=39, **options)
+
+
+CALLS |= {name: partial(_drawn, name) for name in _displays()}
+
+#: What takes them; all others refuse.
+_TESTS = {"test", "estimate", "audit", "assert_calibrated", "compare"}
+TAKES = {
+    "weights": _TESTS | {"bin_table", "recalibration"},
+    "clusters": _TESTS | {"NullDisplay.from_predictions", "NullDisplay.from_estimator"},
+    "sampling_rates": _TESTS | {"bin_table"},
+}
+for display in ("ReliabilityDisplay", "CumulativeDisplay", "NullDisplay"):
+    for method in ("from_predictions", "from_estimator"):
+        TAKES["weights"].add(f"{display}.{method}")
+        TAKES["sampling_rates"].add(f"{display}.{method}")
+
+
+def test_every_public_function_of_rows_is_here():
+    of_rows = {"probs", "models", "model", "statistic"}
+    for name in caltest.__all__:
+        of = getattr(caltest, name)
+        if inspect.isfunction(of) and of_rows & set(inspect.signature(of).parameters):
+            assert name in CALLS, name
+
+
+@pytest.mark.usefixtures("pictures")
+@pytest.mark.parametrize("argument", GIVEN)
+@pytest.mark.parametrize("name", CALLS)
+def test_taken_or_refused_with_a_way_out(name, argument):
+    try:
+        CALLS[name](**{argument: GIVEN[argument]})
+    except InputError as error:
+        said = str(error)
+        assert name not in TAKES[argument], said
+        assert f"there is no argument '{argument}': " in said
+        assert any(word in said for word in ("leave", "give", "write", "keep", "pass")), said
+        assert "\n" not in said
+        assert len(said) < 300
+    else:
+        assert name in TAKES[argument]
+
+
+def test_the_way_out_of_sampling_rates_works():
+    rows = sample(PROBS, LABELS, sampling_rates={0: 0.5}).rows
+    found = caltest.certificate(rows, LABELS)
+    kept = PROBS * [0.5, 1.0] / (PROBS * [0.5, 1.0]).sum(axis=1, keepdims=True)
+    assert found.distance == pytest.approx(caltest.certificate(kept, LABELS).distance)
+
+
+@pytest.mark.usefixtures("pictures")
+def test_rows_kept_are_what_tables_and_pictures_are_about():
+    kept = PROBS * [0.5, 1.0] / (PROBS * [0.5, 1.0]).sum(axis=1, keepdims=True)
+    rates = {"sampling_rates": {0: 0.5}}
+    table, expected = caltest.bin_table(PROBS, LABELS, **rates), caltest.bin_table(kept, LABELS)
+    assert table.to_numpy(float) == pytest.approx(expected.to_numpy(float), nan_ok=True)
+    for display in (caltest.ReliabilityDisplay, caltest.CumulativeDisplay):
+        drawn = display.from_predictions(PROBS, LABELS, rng=0, n_resamples=99, **rates)
+        plain = display.from_predictions(kept, LABELS, rng=0, n_resamples=99)
+        one, other = ((x.panels[0] if hasattr(x, "panels") else x) for x in (drawn, plain))
+        assert one.result.pvalue == other.result.pvalue
+        assert one.title == f"{other.title}, rows kept"
+        texts = [each.get_text() for each in drawn.figure_.findobj(lambda x: hasattr(x, "get_text"))]
+        assert any("rows kept" in " ".join(each.split()) for each in texts)
+
+
+@pytest.mark.parametrize("command", ["power", "bounds", "estimate-error"])
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--weights", "equal weight"),
+        ("--clusters", "one row per cluster"),
+        ("--sampling-rate", "all rows"),
+    ],
+)
+def test_commands_say_so_too(command, option, says):
+    found = CliRunner().invoke(app, [command, "--example", "digits:naive_bayes", option, "x"])
+    assert found.exit_code == 2
+    said = " ".join(found.output.split())
+    assert f"{option} is not for this command" in said
+    assert says in said
+    assert option not in CliRunner().invoke(app, [command, "--help"]).output
