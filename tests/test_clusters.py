@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -389,6 +390,10 @@ def test_containers(column):
         (np.array([1.0, 2.0, np.nan, 2.0]), "missing values, the first in row 2"),
         (pd.Series(["a", "b", None, "b"]), "missing values, the first in row 2"),
         (np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), "missing values, the first in row 1"),
+        ([np.float32("nan"), 1, 2, 2], "missing values, the first in row 0"),
+        ([1, Decimal("nan"), 2, 2], "missing values, the first in row 1"),
+        ([1, 2, Decimal("snan"), 2], "missing values, the first in row 2"),
+        ([1, 2, 2, np.datetime64("NaT")], "missing values, the first in row 3"),
         ([1, 1, 1, 1], "clusters is 1 for every row"),
         ([[1], [2], [1], [2]], "clusters holds .* in row 0"),
         (np.ones((4, 2)), "give one column"),

@@ -156,6 +156,7 @@ def wrong_labels() -> Iterator[tuple[str, object, object]]:
     yield "no such name, prefix", F.add_prefix("p_"), ["cat", "horse", "owl", "owl"]
     yield "no such number", F.set_axis([1, 2, 3], axis=1), [1, 2, 0, 1]
     yield "columns from 1, labels from 0", F.set_axis(["p1", "p2", "p3"], axis=1), Y
+    yield "a number among words", F.set_axis(["none", "0", "1"], axis=1), Y
 
 
 WRONG = {

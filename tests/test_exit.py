@@ -337,6 +337,11 @@ def test_a_signal_leaves_nothing_behind_and_ends_the_program(where, name):
             ["test", "a.csv", "b.csv"],
             r"got unexpected extra argument.*b.csv.*; see caltest test --help.",
         ),
+        (["test", "--lens", "a", "--lens=b"], "--lens is given 2 times; give it once."),
+        (
+            ["audit", "--group", "a", "--group", "b", "--label", "y", "--label", "z"],
+            "--label is given 2 times; give it once.",
+        ),
         (["test", "--seed"], "option '--seed' requires an argument; see caltest.* --help."),
     ],
 )

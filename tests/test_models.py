@@ -128,6 +128,8 @@ WRONG = {
     "table of labels": (fitted(), np.c_[Y, Y], "y has 2 columns; give one class per row"),
     "too few classes": (Odd(np.array([0, 1])), Y, "the classes 0, 1 and predicts 3 columns"),
     "one class": (Odd(np.array([0]), 1), np.zeros(150), "the classes 0 and predicts 1 columns"),
+    "classes of a number": (Odd(3), Y, "model has 3 for classes_; give one whose classes_ lists"),
+    "classes of lists": (Odd([[0, 1, 2]]), Y, "model has [[0, 1, 2]] for classes_; give one"),
     "other rows": (
         GaussianNB().fit(X[:, :2], Y), Y, "GaussianNB() does not predict X (X has 4 features",
     ),

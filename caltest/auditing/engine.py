@@ -306,7 +306,7 @@ def audit(
         )
     n_clusters = None if design.clusters is None else int(design.clusters.max()) + 1
     if n_clusters is not None:
-        draws = draws_of_signs(n_clusters, draws, seed).count  # all signs of few are gone through
+        draws = draws_of_signs(n_clusters, draws, seed).count  # of few clusters all signs
     source = Source(whole.rows)
     plan = make_plan(source, groupings, wanted, rows, int(intersections), draws)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
@@ -314,7 +314,9 @@ def audit(
     if error is None:
         rests = subtractions(source, plan)
         sides += [MEAN.alternatives[0]] * len(rests)
-    check_resolution(sides if error is None else ["two-sided"] * len(sides), name, level, draws)
+    if error is not None:
+        sides = ["two-sided"] * len(sides)
+    check_resolution(sides, name, level, draws, n_clusters if draws < int(n_resamples) else None)
     values: Array | None = None
     unmade: list[bool] = []
     with single_threaded_blas():

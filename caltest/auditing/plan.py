@@ -35,6 +35,7 @@ from caltest.statistics import (
     Statistic,
     UnbiasedSKCE,
 )
+from caltest.text.numbers import counted
 from caltest.tolerance import check_possible
 
 # ------------------------------------------------------------------ looks
@@ -391,9 +392,16 @@ def make_plan(
 
 
 def check_resolution(
-    alternatives: Sequence[Alternative], correction: str, alpha: float, n_resamples: int
+    alternatives: Sequence[Alternative],
+    correction: str,
+    alpha: float,
+    n_resamples: int,
+    n_clusters: int | None = None,
 ) -> None:
-    """Raise if the smallest p-value that so many draws can give would not be found at level alpha."""
+    """Raise if the smallest p-value that so many draws can give would not be found at level alpha.
+
+    ``n_clusters`` is their number where the draws are all signs that there are of them.
+    """
     sides = 2 if "two-sided" in alternatives else 1
     count = len(alternatives)
 
@@ -413,6 +421,14 @@ def check_resolution(
             f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
         )
     if needed > n_resamples:
+        if n_clusters is not None:
+            raise InputError(
+                "{argument} names {found}, too few for any p-value to reach alpha = {alpha}; give rows "
+                "of more clusters.",
+                argument="clusters",
+                found=counted(n_clusters, "cluster"),
+                alpha=f"{alpha:g}",
+            )
         looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
         raise InputError(
             "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; "

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from caltest._arguments import (
     Kind,
@@ -47,7 +47,19 @@ if TYPE_CHECKING:
 
 
 class WithChoices(TyperCommand):
-    """A command whose help lists the statistics, nulls, lenses and functions that there are."""
+    """A command whose help lists the statistics, nulls, lenses and functions that there are.
+
+    An option that takes one value is refused where it is given twice.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, of which none is dropped in favour of a later one."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for each in self.params:
+            single = isinstance(each, TyperOption) and not (each.is_flag or each.multiple)
+            if single and given.count(each) > 1:
+                fail(f"{each.opts[0]} is given {given.count(each)} times; give it once.", WRONG_INPUT)
+        return super().parse_args(ctx, args)
 
     def choices(self) -> dict[str, Mapping[str, object]]:
         """Return what there is, by the parameter that takes it."""

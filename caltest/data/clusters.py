@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -136,7 +138,11 @@ def _is_missing(cell: Any) -> bool:
     """Say whether an entry is no name: of nothing, not a number, or an empty text."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
-    return cell == "" if isinstance(cell, str) else isinstance(cell, float) and cell != cell
+    if isinstance(cell, str):
+        return cell == ""
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    return isinstance(cell, Number | np.generic) and bool(cell != cell)
 
 
 def _cells(clusters: Any) -> list[Any]:

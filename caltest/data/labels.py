@@ -88,6 +88,8 @@ def column_indices(
                 f"{quoted(names[1])} first."
             )
     numbers = None if names is None else numbers_in(names)
+    if names is not None and numbers is None:
+        _check_places(names)
     if names is None or numbers is None or numbers == tuple(range(n_classes)):
         _check_range(values, n_classes)
         return values.astype(np.intp), ()
@@ -184,6 +186,17 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[NDArray[np.intp
         names=listed(names),
         do=f"{advice}{'?' if close else '.'}",
     )
+
+
+def _check_places(names: Sequence[str]) -> None:
+    """Raise if some names are numbers, and not those of their places: what would a number mean?"""
+    for place, name in enumerate(names):
+        if _WHOLE.fullmatch(name) and name.partition(".")[0] != str(place):
+            raise InputError(
+                f"labels are integers, and column {place} of probs (counting from 0) is called "
+                f"{quoted(name)}, where other columns have words for names; give labels as these "
+                "names, or rename the column."
+            )
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:

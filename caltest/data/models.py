@@ -52,7 +52,12 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return table, truth
-    known = np.asarray(classes).tolist()
+    known = classes if isinstance(classes, list) else np.asarray(classes).tolist()
+    if not isinstance(known, list) or any(isinstance(each, list | dict | set) for each in known):
+        raise InputError(
+            f"model has {quoted(classes)} for classes_; give one whose classes_ lists the class of "
+            "each column."
+        )
     if len(known) != (2 if table.n_columns == 1 else table.n_columns):
         raise InputError(
             f"model has the classes {listed(known)} and predicts {table.n_columns} columns; give one "
