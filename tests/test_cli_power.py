@@ -119,6 +119,27 @@ def test_a_file_without_labels_is_checked(tmp_path):
     assert (wrong.exit_code, len(wrong.stderr.splitlines())) == (2, 1)
 
 
+def test_weights_of_a_pilot(tmp_path):
+    path, rng = tmp_path / "pilot.csv", np.random.default_rng(2)
+    p, weights = rng.random(60), rng.uniform(1.0, 5.0, 60)
+    pd.DataFrame({"p": p, "w": weights}).to_csv(path, index=False)
+    asked = (path, "--n", 40, "--weights", "w", *QUICK)
+    found = run(*asked, "--overconfidence", 0.2, "--json")
+    assert (found.exit_code, found.stderr) == (0, "")
+    made = pilot(p, overconfidence=0.2, weights=weights)
+    expected = caltest.power(made, 40, "ecd", n_datasets=20, rng=3).to_dict()
+    assert json.loads(found.stdout)["points"] == expected["points"]
+    assert "weights like those of the pilot" in run(*asked, "--overconfidence", 0.2).stdout
+    pd.DataFrame({"p": p, "w": weights, "y": p > 0.4}).to_csv(path, index=False)
+    refused = run(*asked, "--label", "y")
+    assert refused.exit_code == 2
+    assert "state an error, --overconfidence 0.05 for instance" in refused.stderr
+    pd.DataFrame({"p": p, "w": -weights}).to_csv(path, index=False)
+    wrong = run(*asked, "--overconfidence", 0.2)
+    assert wrong.exit_code == 2
+    assert "weights has -1.68711 in row 0" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     "arguments", [("m2",), ("m3", "--classes", 3), ("classwise", "--bias", 2, "--target", 1)]
 )
@@ -161,6 +182,8 @@ def test_the_picture(tmp_path):
         ((*DIGITS, "--n", 9, "--temperature", 2, "--resamples", 9), "give --resamples 19 or more"),
         ((*DIGITS, "--n", 9, "--temperature", 2, "--datasets", 0), "--datasets is 0"),
         ((*DIGITS, "--n", 9, "--classes", 3), "--classes 3 is for --simulate"),
+        ((*DIGITS, "--n", 9, "--weights", "w"), "--weights w is for a FILE"),
+        (("--simulate", "m2", "--n", 9, "--weights", "w"), "both --weights (w) and --simulate (m2)"),
         ((*DIGITS, "--n", 9, "--simulate", "m2"), "both --example (digits:logistic_regression) and"),
         (("--simulate", "m4", "--n", 9), "there is no model to simulate 'm4'"),
         (("--simulate", "m2", "--n", 9, "--temperature", 2), "cannot be combined with --simulate m2"),

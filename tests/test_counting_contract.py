@@ -58,7 +58,7 @@ CALLS = {
     "estimate_squared_error": lambda **o: caltest.estimate_squared_error(PROBS, LABELS, **o),
     "power": lambda **o: caltest.power((PROBS, LABELS), 50, n_datasets=5, **o),
     "sample_size": lambda **o: caltest.sample_size((PROBS, LABELS), **o),
-    "planning.pilot": lambda **o: pilot(PROBS, LABELS, **o),
+    "planning.pilot": lambda **o: pilot(PROBS, temperature=0.8, **o),
     "bin_table": lambda **o: caltest.bin_table(PROBS, LABELS, **o),
     "recalibration": lambda **o: caltest.recalibration(PROBS, LABELS, **o),
     "scorer": lambda **o: caltest.scorer("ecd", **o),
@@ -77,7 +77,7 @@ CALLS |= {name: partial(_drawn, name) for name in _displays()}
 #: What takes them; all others refuse.
 _TESTS = {"test", "estimate", "audit", "assert_calibrated", "compare"}
 TAKES = {
-    "weights": _TESTS | {"bin_table", "recalibration"},
+    "weights": _TESTS | {"bin_table", "recalibration", "planning.pilot"},
     "clusters": _TESTS | {"NullDisplay.from_predictions", "NullDisplay.from_estimator"},
     "sampling_rates": _TESTS | {"bin_table"},
 }
@@ -135,13 +135,17 @@ def test_rows_kept_are_what_tables_and_pictures_are_about():
         assert any("rows kept" in " ".join(each.split()) for each in texts)
 
 
-@pytest.mark.parametrize("command", ["power", "bounds", "estimate-error"])
 @pytest.mark.parametrize(
-    ("option", "says"),
+    ("command", "option", "says"),
     [
-        ("--weights", "equal weight"),
-        ("--clusters", "one row per cluster"),
-        ("--sampling-rate", "all rows"),
+        (command, option, says)
+        for command in ("power", "bounds", "estimate-error")
+        for option, says in (
+            ("--weights", "equal weight"),
+            ("--clusters", "one row per cluster"),
+            ("--sampling-rate", "all rows"),
+        )
+        if (command, option) != ("power", "--weights")
     ],
 )
 def test_commands_say_so_too(command, option, says):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import chi2
@@ -39,8 +40,6 @@ def test_stated_errors():
 
 
 def test_names_of_classes():
-    import pandas as pd
-
     table = pd.DataFrame(dirichlet(30, 3, 0), columns=["1", "2", "cat"])
     assert pilot(table, bias=0.5, target="cat").assumed.startswith("the log-odds of class cat")
     drawn = pilot(table, bias=0.5, target="cat")(20, rng=np.random.default_rng(0))
@@ -61,6 +60,50 @@ def test_a_pilot_draws_its_rows_and_the_truth():
     assert set(drawn.labels[first]) == {0, 2}
     low, high = binomial_limits(int(first.sum()), 0.5)
     assert low <= (drawn.labels[first] == 0).mean() <= high
+
+
+def test_rows_to_come_have_weights_like_the_pilots():
+    rng = np.random.default_rng(4)
+    probs, wrong = rng.uniform(0.2, 0.8, 500), rng.random(500) < 0.5
+    truth = np.where(wrong, probs - 0.15, probs)
+    weights = np.where(wrong, 0.0, rng.uniform(0.5, 2.0, 500))
+    options = {"n": 150, "statistic": "citl", "n_datasets": 200, "n_resamples": 99, "rng": 0}
+
+    alike = caltest.power(pilot(probs, truth=truth), **options)
+    same = caltest.power(pilot(probs, truth=truth, weights=np.full(500, 3.0)), **options)
+    assert same.to_dict() == alike.to_dict()
+
+    right = pilot(probs, truth=truth, weights=weights)  # where it is wrong, no row counts
+    assert right.error == 0.0
+    found = caltest.power(right, **options, under_null=True)
+    low, high = binomial_limits(200, 0.05)
+    assert low <= found.power <= high
+    assert low <= found.size <= high
+    worse = pilot(probs, truth=truth, weights=np.where(wrong, 1.0, 0.01))
+    assert worse.error == pytest.approx(0.15 / 1.01, rel=0.1)
+    assert caltest.power(worse, **options).power > alike.power
+    assert "Rows to come are assumed to have weights like those of the pilot" in worse.notes[-1]
+
+    rows = caltest.data.sample(probs, labels_from(np.c_[1 - probs, probs], rng), weights=weights).rows
+    again = caltest.power(pilot(rows, truth=truth), **options)
+    assert again.power == found.power
+    drawn = right(50, rng=np.random.default_rng(0))
+    assert drawn.rows.weights.mean() == pytest.approx(1.0)
+
+
+def test_weights_cost_rows():
+    """A test of a mean has the power of as many rows as these count in effect."""
+    rng = np.random.default_rng(5)
+    probs, weights = rng.uniform(0.3, 0.7, 2000), rng.choice([1.0, 9.0], 2000)
+    weighted = pilot(probs, bias=0.35, weights=weights)
+    share = weights.mean() ** 2 / (weights**2).mean()
+    assert f"100 rows are worth {100 * share:.0f} of equal weight" in weighted.notes[-1]
+    given = {"statistic": "citl", "n_datasets": 300, "n_resamples": 199, "rng": 1}
+    found = caltest.power(weighted, 400, **given)
+    effective = caltest.power(pilot(probs, bias=0.35), round(400 * share), **given)
+    low, high = found.interval
+    assert low - 0.05 <= effective.power <= high + 0.05
+    assert caltest.power(pilot(probs, bias=0.35), 400, **given).power > high
 
 
 def test_estimated_errors():
@@ -191,6 +234,15 @@ Y = np.arange(20) % 3
     ("call", "words"),
     [
         (lambda: pilot(G), "nothing is assumed to be true of the pilot; give one of temperature=0.8"),
+        (
+            lambda: pilot(G, Y, weights=Y + 1),
+            "the pilot has weights, and a fit .* state an error, overconfidence=0.05 for instance, or",
+        ),
+        (lambda: pilot(G, weights=[1.0], temperature=2), "weights has 1 entry, and there are 20 rows"),
+        (
+            lambda: pilot(pd.DataFrame(G), weights=pd.Series(Y, Y + 3), temperature=2),
+            "weights and probs|probs and weights",
+        ),
         (
             lambda: pilot(G, temperature=2, bias=1.0, target=0),
             "both temperature= and bias= are",

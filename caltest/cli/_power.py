@@ -9,7 +9,17 @@ import typer
 
 from caltest._arguments import choose, whole_number
 from caltest._visible import quoted
-from caltest.cli._options import Found, Input, Jobs, LensName, Seed, command, default, option
+from caltest.cli._options import (
+    Found,
+    Input,
+    Jobs,
+    LensName,
+    Seed,
+    Weights,
+    command,
+    default,
+    option,
+)
 from caltest.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +52,7 @@ _OPTIONS = {
 @command(plot=True, names=_OPTIONS)
 def power(
     asked: Input,
+    weights: Weights = None,
     n: Annotated[
         list[int] | None, option("INT", "Rows of a data set; give it once for each size.", "--n")
     ] = None,
@@ -217,6 +228,7 @@ def _model(
         "--label": asked.label,
         "--columns": ",".join(asked.columns or ()) or None,
         "--group": ",".join(asked.group) or None,
+        "--weights": asked.weights,
     }.items():
         if value is not None:
             raise InputError(f"both {name} ({value}) and --simulate ({simulate}) are given; give one.")

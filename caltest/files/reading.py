@@ -166,19 +166,20 @@ def read_with_groups(
     return found, frame
 
 
-@arguments(groups=names)
+@arguments(groups=names, weights=name_or_place)
 def read_pilot(
     path: str | Path,
     label: str | int | None = None,
     *,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] = (),
+    weights: str | None = None,
 ) -> Sample | Rows:
     r"""Read predictions from a file, with labels if it has any: the pilot data of a plan.
 
     Parameters
     ----------
-    path, label, columns, groups
+    path, label, columns, groups, weights
         As in :func:`read`. The file may have no labels, unless ``label`` is given.
 
     Returns
@@ -203,7 +204,7 @@ def read_pilot(
     ('dry', 'rain')
     """
     with named(called(path)):
-        content = _content(path, Roles.of(label, columns, groups, needs_labels=False))
+        content = _content(path, Roles.of(label, columns, groups, needs_labels=False, weights=weights))
         return content.checked_predictions() if content.labels is None else content.checked()
 
 

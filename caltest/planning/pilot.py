@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -28,7 +28,8 @@ from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.counting import on_average_one, row_weights
+from caltest.data.sample import check_index
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
@@ -59,8 +60,8 @@ class Pilot:
 
     Make it with :func:`pilot`.
 
-    Called with a number of rows and a generator, it draws a data set: rows with replacement, and of
-    each a label from its truth. So it is a model as :func:`caltest.power` takes them.
+    Called with a number of rows and a generator, it draws a data set: rows with replacement, with their
+    weights, and of each a label from its truth. So it is a model as :func:`caltest.power` takes them.
 
     Attributes
     ----------
@@ -85,23 +86,29 @@ class Pilot:
     @property
     def error(self) -> float:
         """By how much it is assumed to be wrong: the mean total variation distance to the truth."""
-        return _mean_distance(self.predictions.probs, self.truth)
+        return _mean_distance(self.predictions.probs, self.truth, self.predictions.weights)
 
     def __call__(self, n_samples: int, *, rng: np.random.Generator) -> Sample:
         """Draw a data set of ``n_samples`` rows."""
         rows = rng.integers(0, self.predictions.n_samples, n_samples)
         labels = LabelSampler.of(self.truth[rows], seed_of(rng)).draw(0, 1)[0]
-        return Sample(self.predictions.take(rows), labels.astype(np.intp))
+        drawn = self.predictions.take(rows)
+        if drawn.weights is not None:
+            drawn = replace(drawn, weights=on_average_one(drawn.weights))
+        return Sample(drawn, labels.astype(np.intp))
 
 
-#: What to do instead of arguments that belong to rows, of which a plan has none yet.
-NO_ROWS_YET = {
-    "weights": "a pilot counts all rows alike, as weights of rows to come are not known; leave them "
-    "out",
+_DEPENDENT = {
     "clusters": "a plan takes rows to be independent; leave them out and, to be on the safe side, "
     "count clusters in place of rows",
     "sampling_rates": "give the .rows of caltest.data.sample(probs, labels, sampling_rates=…) as the "
     "pilot's predictions, and plan how many rows are kept",
+}
+#: What to do instead of arguments that belong to rows, of which a plan has none yet.
+NO_ROWS_YET = {
+    "weights": "rows to come have weights like those of the pilot; give them to it, "
+    "caltest.planning.pilot(probs, weights=…, overconfidence=0.05)",
+    **_DEPENDENT,
 }
 
 
@@ -110,12 +117,13 @@ NO_ROWS_YET = {
     bias=Number(advice="give log-odds, such as 0.5"),
     overconfidence=Number(-1.0, 1.0, advice="give a difference of probabilities, 0.05 for five points"),
     careful=flag,
-    **NO_ROWS_YET,
+    **_DEPENDENT,
 )
 def pilot(
     probs: object,
     labels: object = None,
     *,
+    weights: object = None,
     temperature: float | None = None,
     bias: float | None = None,
     target: int | str | None = None,
@@ -136,6 +144,11 @@ def pilot(
         :class:`caltest.simulation.Simulated`, whose known truth is used.
     labels
         Observed classes, (N,). Needed for ``recalibration`` only. Default None: not known.
+    weights
+        How much each row counts, (N,), as in :func:`caltest.test`. Rows to come are assumed to have
+        weights like these: every row is drawn with its own, and the tests planned take them. They go
+        with an error that you state, because a fit counts all rows alike. Default None: those of
+        ``probs``, if it has any; otherwise all rows have equal weight.
     temperature
         t > 0: predicted logits are the true ones divided by t, as in
         :func:`caltest.simulation.tempered`. Below 1 the model is overconfident, above 1
@@ -199,7 +212,9 @@ def pilot(
     known = probs if isinstance(probs, Sample) else None if labels is None else sample(probs, labels)
     predictions = data.predictions(probs) if known is None else known.rows
     refuse_clusters(predictions.clusters, "a pilot")
-    check_alike(predictions, "a pilot", "leave them out, as those of rows to come are not known")
+    if weights is not None:
+        check_index(probs, weights, "probs", "weights")
+        predictions = replace(predictions, weights=row_weights(weights, predictions.n_samples))
     stated: dict[str, Callable[[], _Truth]] = {}
     if temperature is not None:
         stated["temperature"] = partial(_of_temperature, predictions.probs, float(temperature))
@@ -233,8 +248,21 @@ def pilot(
             careful=_CAREFUL,
             way=Argument(way, ...),
         )
+    notes = predictions.notes
+    if predictions.weights is not None:
+        if "recalibration" in stated:
+            raise InputError(
+                "the pilot has weights, and a fit to its labels counts all rows alike; state an error, "
+                "{instance} for instance, or leave the weights out.",
+                instance=Argument("overconfidence", 0.05),
+            )
+        share = predictions.effective / predictions.n_samples
+        notes += (
+            "Rows to come are assumed to have weights like those of the pilot, with which 100 rows are "
+            f"worth {100 * share:.0f} of equal weight.",
+        )
     (made,) = (make() for make in stated.values())
-    return Pilot(predictions, made.probs, made.assumed, (*predictions.notes, *made.notes))
+    return Pilot(predictions, made.probs, made.assumed, (*notes, *made.notes))
 
 
 class _Truth(NamedTuple):
@@ -250,9 +278,9 @@ class _Truth(NamedTuple):
     careful: _Truth | None = None
 
 
-def _mean_distance(stated: Array, truth: Array) -> float:
+def _mean_distance(stated: Array, truth: Array, weights: Array | None = None) -> float:
     """Return the mean total variation distance between rows of probabilities, (N, m) each."""
-    distance = float(0.5 * np.abs(stated - truth).sum(axis=1).mean())
+    distance = float(0.5 * np.average(np.abs(stated - truth).sum(axis=1), weights=weights))
     return distance if distance > 1e-12 else 0.0  # no more than rounding
 
 

@@ -67,7 +67,8 @@ def power(
         * a function of :mod:`caltest.simulation`, with its options set by
           :func:`functools.partial`, or your own function: it is called with a number of rows and
           ``rng``, a numpy Generator, must take all random numbers from it, and returns a
-          :class:`caltest.simulation.Simulated` or a pair (probs, labels).
+          :class:`caltest.simulation.Simulated`, a pair (probs, labels), or, with weights, the result
+          of ``caltest.data.sample(probs, labels, weights=…)``.
     n
         Number of rows per data set, or several numbers.
     statistic, null, lens, alternative, tolerance
