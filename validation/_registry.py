@@ -100,7 +100,7 @@ _COMPARISON = of_commands(
             "--statistics skce_uq jkce ecd citl spiegelhalter ece ckce"),
     Command("comparison", "clusters", ("comparison_clusters.csv",),
             "--repetitions 2 --slow-repetitions 1 --resamples 5 --statistics esce skce_uq",
-            "--repetitions 400 --statistics esce skce_uq"),
+            "--repetitions 400 --statistics esce skce_uq brier ks ace ece"),
     Command("comparison", "networks", ("comparison_networks.csv",),
             "--rows 500 --size 100 --resamples 5", "--resamples 1000", reference=True),
 )  # fmt: skip
