@@ -130,7 +130,7 @@ def test_words_follow_the_findings(wrong):
     assert quiet.headline == (
         "The predicted probabilities are wrong; no single class or group stands out."
     )
-    assert "how probability is divided among the classes" in advice(quiet)[1]
+    assert "No single class stands out; caltest.witness shows" in advice(quiet)[1]
     assert not re.search("confident|temperature|too (high|low)", " ".join(advice(quiet)))
     shaped = replace(whole, shape="over")
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))

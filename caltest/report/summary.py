@@ -87,7 +87,7 @@ def summarise(
         command=None if command is None else visible_page(command),
         settings=[
             ("seed", str(audit.seed)),
-            ("label draws", f"{audit.n_resamples:,}"),
+            ("draws" if audit.clusters else "label draws", f"{audit.n_resamples:,}"),
             ("alpha", f"{audit.alpha:g}"),
             ("limit", limit(audit) or "none"),
             ("tolerance", "none" if audit.tolerance is None else points(audit.tolerance)),

@@ -24,6 +24,7 @@ from caltest.text.vocabulary import (
     limit,
     listed,
     subject,
+    told_view,
     view_name,
     where,
 )
@@ -134,22 +135,20 @@ def size(audit: Audit) -> str:
         if audit.verdict == "small":
             texts.append(f"With {audit.n_samples:,} rows even so small an error can be proved.")
     elif view is not None:
-        texts.append(_sizes(view, audit))
         if audit.verdict == "material" and not exceeds(audit, view):
-            texts.append(_size_beyond(audit))
+            texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
         else:
-            texts += _worst_part(view)
+            texts += [_sizes(view, audit), *_worst_part(view)]
         texts += _elsewhere(view, audit)
     elif audit.rejected:
-        strongest = audit.found[0].view if audit.found else None
+        strongest = told_view(audit)
         halves = list(_halves(audit))
-        texts += halves
+        material = audit.verdict == "material"
+        texts += [_size_beyond(audit), *halves] if material else halves
         if strongest is not None and strongest.event is not None:
-            texts.append(_sizes(strongest, audit, counts=not halves))
+            texts.append(_sizes(strongest, audit, counts=not halves, named=material))
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
-        if audit.verdict == "material":
-            texts.append(_size_beyond(audit))
-        elif not audit.found and audit.rests:
+        if not material and not audit.found and audit.rests:
             texts.append(finding_of_rest(found_rest(audit), audit))
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
@@ -158,9 +157,14 @@ def size(audit: Audit) -> str:
     return " ".join(texts)
 
 
-def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
+def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -> str:
+    """Return predicted and observed, the interval, and events; ``named``: with the rows they are of."""
     predicted, observed = percents(*rates(view), 1)
     means = f"Predicted {predicted}, observed {observed}"
+    if named:
+        means = f"On average over {_rows_of(view, audit)}, {means[:1].lower()}{means[1:]}"
+    if not counts and named:
+        return f"{means}."
     if not counts:
         return f"On average: {means[:1].lower()}{means[1:]}."
     expected, seen = (rate * view.rows for rate in rates(view))
@@ -186,18 +190,28 @@ def finding_of_rest(rest: Rest, audit: Audit) -> str:
 
 
 def _size_beyond(audit: Audit) -> str:
-    """Return what is beyond the limit, where the mean in the headline is not."""
+    """Return the size of what is beyond the limit, as the headline has named it."""
     whole, part = beyond(audit)
     if isinstance(whole, Rest):
         return finding_of_rest(whole, audit)
     predicted, observed = percents(*rates(part or whole), 1)
-    ends = " to ".join(dict.fromkeys(percents(part.start, part.end))) if part else ""
-    rows = f"predictions from {ends}" if part else "these rows"
-    rows += f" in {group_name(whole.group)}" if whole.group else ""
+    if part is None:
+        told = times if is_rare(whole) else interval
+        rows = counted(whole.rows, "row")
+        rows = f"these {rows}" if whole.group else f"all {rows}"
+        sure = told(whole, audit.confidence)
+        return f"Predicted {predicted}, observed {observed} in {rows}: {sure}."
+    ends = " to ".join(dict.fromkeys(percents(part.start, part.end)))
     return (
-        f"Beyond your limit: in {rows}, predicted {predicted}, observed {observed}, "
-        f"{interval(part or whole, audit.confidence)}."
+        f"Beyond your limit: for predictions from {ends}{where(whole.group)}, predicted {predicted}, "
+        f"observed {observed}, {interval(part, audit.confidence)}."
     )
+
+
+def _rows_of(view: View, audit: Audit) -> str:
+    """Return which rows a mean is of, and of more than two classes, of which probability."""
+    rows = f"the rows{where(view.group)}" if view.group else "all rows"
+    return rows if audit.n_classes == 2 else f"{rows}, of {lens_name(view)}"
 
 
 _STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
