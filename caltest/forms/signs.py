@@ -134,7 +134,21 @@ class HasSigns(Form):
 
     @abstractmethod
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        """Return the form of signs for the observed labels (n,)."""
+        """Return the value as a function of the signs of clusters.
+
+        Parameters
+        ----------
+        labels
+            The observed labels, (n,), which stay as they are.
+        clusters
+            Which of G clusters each row belongs to.
+
+        Returns
+        -------
+        Signed
+            Takes signs ±1 of shape (B, G), returns (B,) values. A sign of −1 reverses the centred
+            errors of a whole cluster; signs that are all +1 give the observed value.
+        """
 
 
 class ClusterSums(NamedTuple):

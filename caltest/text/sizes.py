@@ -332,14 +332,16 @@ _ANYTHING = 0.5  # an interval this wide tells nothing
 
 
 def _looked_at(audit: Audit) -> str | None:
-    """Return what has intervals, as "tenth of the predictions or group": what is there, no more."""
+    """Return what has intervals, as "group or tenth of the predictions": what is there, no more."""
     of = {part.of for view in audit.views for part in view.parts}
-    nouns = ["tenth of the predictions"] if 10 in of else ["part of the predictions"] if 2 in of else []
+    nouns: list[str] = []
     if any(view.low is not None and view.lens.startswith("class:") for view in audit.views):
         nouns.append("class")
     if any(view.low is not None and view.group for view in audit.views):
         nouns.append("group")
         nouns += ["fifth of a group"] if 5 in of else []
+    if 10 in of or 2 in of:
+        nouns.append(f"{'tenth' if 10 in of else 'part'} of the predictions")
     if not nouns:
         return None
     text = " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
