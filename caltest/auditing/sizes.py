@@ -30,6 +30,7 @@ from caltest.data.counting import effective_number
 from caltest.forms import Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
+from caltest.text import audit_notes
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -153,11 +154,7 @@ def few_clusters(
     few = sum(each < FEWEST_CLUSTERS for each in carrying)
     if not few:
         return ()
-    return (
-        f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in effect "
-        f"({min(carrying):.0f} in one): p-values there may be too small and intervals too narrow; use "
-        "larger groups, or test these rows with null='one_per_cluster', which is exact.",
-    )
+    return (audit_notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
 
 
 def _half_width(sums: Array, whole: float, level: float) -> float:
