@@ -141,9 +141,10 @@ def size(audit: Audit) -> str:
             texts += [_sizes(view, audit), *_worst_part(view)]
         texts += _elsewhere(view, audit)
     elif audit.rejected:
-        strongest = told_view(audit)
-        halves = list(_halves(audit))
         material = audit.verdict == "material"
+        whole = beyond(audit)[0] if material else None
+        strongest = whole if isinstance(whole, View) else told_view(audit)
+        halves = list(_halves(audit))
         texts += [_size_beyond(audit), *halves] if material else halves
         if strongest is not None and strongest.event is not None:
             texts.append(_sizes(strongest, audit, counts=not halves, named=material))
@@ -276,11 +277,7 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
         name = f"the predictions of {view_name(whole)}" if part else view_name(whole)
     else:
         name = group_name(whole.group)
-    return (
-        f"{size} in {name}"
-        if part is None
-        else f"{size} in the few rows of a {PARTS[part.of]} of {name}"
-    )
+    return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
 
 def _farthest(of: View | Part | Rest, audit: Audit) -> float:
