@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.data import Sample
 from caltest.data.counting import effective_number
+from caltest.data.rates import rates_by_class
 from caltest.forms import Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
@@ -77,6 +78,20 @@ class Design(NamedTuple):
     counts: Array | None = None
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
+
+    @classmethod
+    def of(cls, whole: Sample, rates: Mapping[Any, float] | None) -> Design:
+        """Return that of all rows, kept by their label at these rates; of two classes these count."""
+        rows = whole.rows
+        if rates is None or rows.n_classes != 2:
+            return cls(rows.weights, rows.clusters)
+        by_class = rates_by_class(rates, 2, rows.classes)
+        kept = np.array([by_class.get(k, 1.0) for k in range(2)])
+        counts = (1.0 / kept)[whole.labels]
+        if rows.weights is not None:
+            counts = counts * rows.weights
+        before = rows.probs / kept
+        return cls(counts, rows.clusters, before[:, 1] / before.sum(axis=1))
 
     @property
     def plain(self) -> bool:
