@@ -7,9 +7,9 @@ end one sum of every cluster and kind is held: G × K numbers, however many rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ from scipy import sparse
 from caltest._memory import check_fits
 from caltest._parallel import Workers, added
 from caltest._sampling import ROWS
-from caltest.data import Sample, merged_notes
+from caltest.data import Sample
 from caltest.forms import AddsByCluster, Clusters, ClusterSums
-from caltest.resampling import EVERYTHING, Column, ColumnsOfRows, StoredRows, runs
+from caltest.resampling import EVERYTHING, Column, ColumnsOfRows, StoredRows, Sums, runs
 
 _DENSE = 0.25  # of the numbers, from where on all of them are held
 _COPIES = 4.0  # of the sums: all, those of two workers, and those on the way
@@ -42,15 +42,6 @@ class SignedBlocks(NamedTuple):
     """
 
     columns: tuple[Column, ...]
-    rounding: NDArray[np.float64]
-    impossible: NDArray[np.intp]
-    notes: tuple[str, ...]
-
-
-class _Part(NamedTuple):
-    """What some rows add up, column by column; the rest as of `SignedBlocks`."""
-
-    sums: tuple[ClusterSums, ...]
     rounding: NDArray[np.float64]
     impossible: NDArray[np.intp]
     notes: tuple[str, ...]
@@ -88,12 +79,13 @@ def signed_columns_of_blocks(
     return SignedBlocks(signed, found.rounding, found.impossible, found.notes)
 
 
-def _of_run(of_block: Any, rows: StoredRows, first: int, last: int) -> _Part:
-    parts: Iterator[_Part] = map(of_block, range(first, last), rows.samples(first, last))
-    return added(parts, _plus)
+def _of_run(
+    of_block: Callable[[int, Sample], Sums[ClusterSums]], rows: StoredRows, first: int, last: int
+) -> Sums[ClusterSums]:
+    return added(map(of_block, range(first, last), rows.samples(first, last)), _plus)
 
 
-def _of_block(columns_of: ColumnsOfRows, count: int, number: int, sample: Sample) -> _Part:
+def _of_block(columns_of: ColumnsOfRows, count: int, number: int, sample: Sample) -> Sums[ClusterSums]:
     rows, columns = sample.rows, columns_of(sample.rows)
     here, codes = np.unique(cast("NDArray[np.intp]", rows.clusters), return_inverse=True)
     clusters, sums = Clusters(codes, len(here), rows.weights), []
@@ -104,7 +96,7 @@ def _of_block(columns_of: ColumnsOfRows, count: int, number: int, sample: Sample
         own = sparse.coo_array(turned)
         entries = (own.data, (here[own.row], own.col))
         sums.append(ClusterSums(sparse.csr_array(entries, shape=(count, turned.shape[1])), fixed))
-    return _Part(
+    return Sums(
         tuple(sums),
         np.array([column.form.resolution for column in columns]),
         rows.impossible(sample.labels) + number * ROWS,
@@ -112,14 +104,13 @@ def _of_block(columns_of: ColumnsOfRows, count: int, number: int, sample: Sample
     )
 
 
-def _plus(one: _Part, other: _Part) -> _Part:
-    pairs = zip(one.sums, other.sums, strict=True)
-    return _Part(
-        tuple(ClusterSums(a.turned + b.turned, a.fixed + b.fixed) for a, b in pairs),
-        one.rounding + other.rounding,
-        np.concatenate([one.impossible, other.impossible]),
-        merged_notes((*one.notes, *other.notes)) if other.notes else one.notes,
-    )
+def _added(one: ClusterSums, other: ClusterSums) -> ClusterSums:
+    return ClusterSums(one.turned + other.turned, one.fixed + other.fixed)
+
+
+_plus: Callable[[Sums[ClusterSums], Sums[ClusterSums]], Sums[ClusterSums]] = partial(
+    Sums.plus, add=_added
+)
 
 
 def _held(sums: ClusterSums) -> ClusterSums:

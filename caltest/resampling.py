@@ -21,7 +21,8 @@ from enum import Enum
 from functools import partial
 from itertools import zip_longest
 from math import prod
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from operator import iadd
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,7 @@ Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
 Places: TypeAlias = NDArray[np.intp]
 Reduce: TypeAlias = Callable[[Labels, slice], Labels]
+_OfColumn = TypeVar("_OfColumn")
 
 _BYTES = 2**27  # of drawn labels that a form which takes many draws at once is given
 _MOST_HELD = 2**28  # bytes of labels that are drawn once and kept, where several loops want them
@@ -390,13 +392,13 @@ class _Block:
 # ------------------------------------------------------------------ row by row
 
 
-class Sums(NamedTuple):
+class Sums(NamedTuple, Generic[_OfColumn]):
     """What rows add up.
 
     Attributes
     ----------
     sums
-        Of every column, (1 + b, …): of the observed labels, and of some draws.
+        Of every column: of draws of labels (1 + b, …), the observed ones first.
     rounding
         How far two evaluations of a column's value may differ, (H,).
     impossible
@@ -405,10 +407,21 @@ class Sums(NamedTuple):
         What was done to the rows.
     """
 
-    sums: tuple[Array, ...]
+    sums: tuple[_OfColumn, ...]
     rounding: Array
     impossible: Places
     notes: tuple[str, ...]
+
+    def plus(
+        self, more: Sums[_OfColumn], add: Callable[[_OfColumn, _OfColumn], _OfColumn]
+    ) -> Sums[_OfColumn]:
+        """Add those of other rows; what ``add`` returns may be its first argument, changed."""
+        return Sums(
+            tuple(add(a, b) for a, b in zip(self.sums, more.sums, strict=True)),
+            self.rounding + more.rounding,
+            np.concatenate([self.impossible, more.impossible]),
+            merged_notes((*self.notes, *more.notes)) if more.notes else self.notes,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,8 +476,10 @@ def table_of_rows(columns: Sequence[Column], draws: LabelDraws, workers: Workers
     return np.concatenate(found)
 
 
-def _of_rows(columns: Sequence[Column], draws: LabelDraws, part: slice, first: int, last: int) -> Sums:
-    def of_block(number: int) -> Sums:
+def _of_rows(
+    columns: Sequence[Column], draws: LabelDraws, part: slice, first: int, last: int
+) -> Sums[Array]:
+    def of_block(number: int) -> Sums[Array]:
         rows = slice(number * ROWS, min((number + 1) * ROWS, len(draws.observed)))
         sampler = cast("LabelSampler", draws.sampler)
         labels = _observed_and_drawn(sampler, draws.observed[rows], part, number)
@@ -524,16 +539,7 @@ def _passes(columns: Sequence[Column], n_resamples: int) -> list[slice]:
     return blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS)
 
 
-def _plus(total: Sums, more: Sums) -> Sums:
-    """Add to what is there."""
-    for each, other in zip(total.sums, more.sums, strict=True):
-        each += other
-    return Sums(
-        total.sums,
-        total.rounding + more.rounding,
-        np.concatenate([total.impossible, more.impossible]),
-        merged_notes((*total.notes, *more.notes)) if more.notes else total.notes,
-    )
+_plus: Callable[[Sums[Array], Sums[Array]], Sums[Array]] = partial(Sums.plus, add=iadd)
 
 
 # ------------------------------------------------------------------ rows that come a block at a time
@@ -580,8 +586,8 @@ def table_of_blocks(
 
 def _of_stored(
     columns_of: ColumnsOfRows, rows: StoredRows, seed: int, part: slice, first: int, last: int
-) -> Sums:
-    def of_block(number: int, sample: Sample) -> Sums:
+) -> Sums[Array]:
+    def of_block(number: int, sample: Sample) -> Sums[Array]:
         predictions = sample.rows
         columns = columns_of(predictions)
         labels = _observed_and_drawn(predictions.sampler(seed, number), sample.labels, part, 0)

@@ -93,6 +93,19 @@ def stored_rows(folder):
     return scan(path, label=-1)
 
 
+def stored_clusters(folder):
+    """More rows than are read into memory, those of a cluster far apart; with weights."""
+    path, rows = folder / "clusters.parquet", 2 * len(MANY)
+    columns = {
+        "p": MANY[:, 1].repeat(2),
+        "label": MANY_LABELS.repeat(2),
+        "patient": np.arange(rows) % 5000,
+        "counts": 1.0 + np.arange(rows) % 3,
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=20_000)
+    return scan(path, columns=["p"], clusters="patient", weights="counts")
+
+
 CASES = {
     "all pairs": lambda folder: caltest.test(PROBS, LABELS, "skce_uq", n_resamples=130, rng=0),
     "default": lambda folder: caltest.test(PROBS, LABELS, n_resamples=130, rng=0),
@@ -100,6 +113,12 @@ CASES = {
     "moments": lambda folder: caltest.test(MANY[:4000], MANY_LABELS[:4000], "skce_uq", null="moments"),
     "own function": lambda folder: caltest.test(PROBS, LABELS, signed_error, n_resamples=300, rng=0),
     "file": lambda folder: caltest.test(stored_rows(folder), statistic="brier", n_resamples=130, rng=0),
+    "clusters": lambda folder: caltest.test(
+        PROBS, LABELS, clusters=np.arange(1500) // 3, n_resamples=130, rng=0
+    ),
+    "file in clusters": lambda folder: caltest.test(
+        stored_clusters(folder), statistic="brier", n_resamples=130, rng=0
+    ),
 }
 
 

@@ -60,3 +60,14 @@ def test_the_table_of_sizes_is_the_record():
         if design != "equal" and are == "clusters"
     ]
     assert max(calibrated) <= 1.0
+
+
+def test_the_sizes_of_audits_are_the_record():
+    with (ROOT / "validation" / "results" / "clusters_audits.csv").open(newline="") as file:
+        record = list(csv.DictReader(file))
+    rates = [100 * int(row["p<=0.05"]) / int(row["datasets"]) for row in record]
+    told = re.search(r"([\d.]+)%, ([\d.]+)% and ([\d.]+)% of the audits of calibrated models", PAGE)
+    assert [float(each) for each in told.groups()] == pytest.approx(rates, abs=0.051)
+    assert {row["datasets"] for row in record} == {"1000"}
+    assert "(1 000 audits each)" in PAGE
+    assert all(int(row["all hold"]) >= 0.97 * int(row["datasets"]) for row in record)

@@ -43,7 +43,7 @@ from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
 from caltest.pvalues import check_correction
 from caltest.resampling import draws_of_signs
-from caltest.text.numbers import points
+from caltest.text.audit_notes import limit_too_large, not_made
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -374,19 +374,6 @@ def audit(
         and view.predicted is not None
         and view.predicted <= materiality
     ]
-    left_out, limits = [], []
-    if any(unmade):
-        left_out.append(
-            f"{sum(unmade):,} of {len(unmade):,} checks were not made, and have p = 1: fewer than ten "
-            "of their clusters are expected to have an event, or none."
-        )
-    if below:
-        limits.append(
-            f"Your limit of {points(materiality or 0.0)} is larger than the mean prediction of "
-            f"{below[0] if len(below) == 1 else f'{len(below)} classes'}, so it says nothing there: "
-            "predicting 0 would be within it, too. For rare events give the limit as a ratio, for "
-            "example materiality_ratio=1.25."
-        )
     return Audit(
         pvalue=p,
         alpha=level,
@@ -423,9 +410,9 @@ def audit(
             *notes_on(groupings, whole.labels),
             *copied_rows(whole),
             *few_clusters(source, cuts, whole, design),
-            *left_out,
+            *((not_made(sum(unmade), len(unmade)),) if any(unmade) else ()),
             *(() if forgiven else impossible_labels(whole)),
-            *limits,
+            *((limit_too_large(materiality or 0.0, below),) if below else ()),
         ),
         impossible=impossible,
         zeros=zeros,

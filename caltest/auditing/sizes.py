@@ -26,9 +26,11 @@ from caltest.auditing.plan import Look, Plan, Source
 from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.data import Sample
+from caltest.data.counting import effective_number
 from caltest.forms import Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
+from caltest.text import audit_notes
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -109,7 +111,7 @@ class Design(NamedTuple):
         error = predicted - observed
         sums = self.sums(w * (scores - labels - error))
         # Clusters with events, and without, and clusters by their rows.
-        effective = map(_effective, map(self.sums, (w * labels, w * (1 - labels), w)))
+        effective = map(effective_number, map(self.sums, (w * labels, w * (1 - labels), w)))
         if len(sums) < 2 or min(effective) < _FEWEST_EVENTS:
             least, most = self._of_few(w, labels, level) if self.scores is None else (0.0, 1.0)
             return predicted, observed, predicted - most, predicted - least
@@ -137,11 +139,6 @@ class Design(NamedTuple):
         return min(end(1e-300) * scale, 1.0), min(end(1.0 - 1e-16) * scale, 1.0)
 
 
-def _effective(sizes: Array) -> float:
-    """Return how many of equal size count as much as these."""
-    return float(sizes.sum() ** 2 / max(float(sizes @ sizes), 1e-300))
-
-
 def few_clusters(
     source: Source, looks: Iterable[Look], whole: Sample, design: Design
 ) -> tuple[str, ...]:
@@ -153,15 +150,11 @@ def few_clusters(
         seen, here = source.sample(look, whole.labels), design.at(look.rows)
         w = 1.0 if here.counts is None else here.counts
         squares = here.sums(w * (seen.rows.probs[:, 1] - seen.labels)) ** 2
-        carrying.append(_effective(squares))
+        carrying.append(effective_number(squares))
     few = sum(each < FEWEST_CLUSTERS for each in carrying)
     if not few:
         return ()
-    return (
-        f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in effect "
-        f"({min(carrying):.0f} in one): p-values there may be too small and intervals too narrow; use "
-        "larger groups, or test these rows with null='one_per_cluster', which is exact.",
-    )
+    return (audit_notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
 
 
 def _half_width(sums: Array, whole: float, level: float) -> float:

@@ -34,11 +34,12 @@ from caltest.comparison.equality import (
     value_of,
 )
 from caltest.comparison.result import Comparison
-from caltest.data import Rows, Sample, check_index, sample, without_zeros
+from caltest.data import Sample, check_index, sample, without_zeros
 from caltest.data.containers import listed
+from caltest.data.counting import effective_number
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
-from caltest.forms import Clusters, HasGram, HasSigns, check_bins
+from caltest.forms import HasGram, HasSigns, check_bins
 from caltest.lenses import Labels, Lens, find_lens, lens_of
 from caltest.named import StatisticLike, find_statistic
 from caltest.predictive import recognised
@@ -270,9 +271,10 @@ def compare(
     wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting)
     rows = next(iter(wholes.values())).rows
     n, together = rows.n_samples, clusters_of(rows)
-    units, effective = (
-        (n, rows.effective) if together is None else (together.count, _effective(rows, together))
-    )
+    units, effective = n, rows.effective
+    if together is not None:  # clusters, by their rows as these count
+        units = together.count
+        effective = effective_number(np.bincount(together.codes, rows.weights).astype(np.float64))
     plan = Resampling.checked(resampling, size, n_resamples, n, seed_of(rng), together)
     workers = Workers(n_jobs, progress)
     with single_threaded_blas():
@@ -349,12 +351,6 @@ def compare(
 
 def _has_sign(measure: Statistic) -> bool:
     return measure.alternatives[0] == "two-sided"
-
-
-def _effective(rows: Rows, clusters: Clusters) -> float:
-    """Return the effective number of clusters, (Σ n_g)²/Σ n_g² of their rows as these count."""
-    sizes = np.bincount(clusters.codes, rows.weights).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes @ sizes))
 
 
 def _candidate(

@@ -16,6 +16,11 @@ from caltest.text.numbers import counted
 Array = NDArray[np.float64]
 
 
+def effective_number(sizes: Array) -> float:
+    """Return (Σ s)²/Σ s²: how many of equal size are as noisy as these; 0 where all are 0."""
+    return float(sizes.sum() ** 2 / max(float(sizes @ sizes), 1e-300))
+
+
 class Extent(NamedTuple):
     """Totals over all rows that a part of them needs to know.
 

@@ -14,7 +14,7 @@ from caltest._arguments import real_array
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data.counting import Extent, on_average_one
+from caltest.data.counting import Extent, effective_number, on_average_one
 from caltest.exceptions import InputError
 
 
@@ -122,8 +122,7 @@ class Rows:
     @property
     def effective(self) -> float:
         """Effective number of rows, (Σ w)²/Σ w²: so many of equal weight are as noisy."""
-        w = self.weights
-        return float(self.n_samples) if w is None else float(w.sum() ** 2 / (w @ w))
+        return float(self.n_samples) if self.weights is None else effective_number(self.weights)
 
     @property
     def whole(self) -> Extent:

@@ -30,6 +30,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import WIDE_TILE, Tile, blocks
 from caltest._visible import quoted
 from caltest._work import Work
+from caltest.data.counting import effective_number
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
 
@@ -171,11 +172,7 @@ class Signed(Form):
     @property
     def effective(self) -> float:
         """Effective number of clusters, (Σ |S_g|²)² / Σ |S_g|⁴."""
-        largest = float(self.squares.max(initial=0.0))
-        if largest <= 0.0:
-            return 0.0
-        shares = self.squares / largest
-        return float(shares.sum() ** 2 / (shares @ shares))
+        return effective_number(self.squares / (float(self.squares.max(initial=0.0)) or 1.0))
 
     @abstractmethod
     def of_signs(self, signs: Signs) -> Array:
