@@ -347,7 +347,7 @@ def test(
                 *view.rows.notes,
                 *impossible_labels(view, places=places),
                 *looked.copies,
-                *_usual(form, view, lens_label),
+                *_usual(form, lens_label),
                 *measure.notes,
             ),
             parameters={
@@ -609,7 +609,7 @@ def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statisti
     return measure, measure.given_densities(predictions)
 
 
-def _usual(form: Form, view: Sample | PredictiveSample, lens: str | None) -> tuple[str, ...]:
+def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
     if lens is not None or not isinstance(form, Binned) or form.probs.shape[1] == 2:
         return ()

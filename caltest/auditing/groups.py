@@ -135,7 +135,8 @@ def _numbers(cells: list[Any]) -> NDArray[np.float64] | None:
         return found
     for kind in kinds:
         number = issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
-        if not number and _text_of_missing(kind) is False:
+        missing = kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+        if not (number or missing):
             return None
     try:
         for row, cell in enumerate(cells):
@@ -144,10 +145,6 @@ def _numbers(cells: list[Any]) -> NDArray[np.float64] | None:
     except OverflowError:
         return None
     return found
-
-
-def _text_of_missing(kind: type) -> bool:
-    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
 
 
 def _ranges(column: str, cells: list[Any]) -> Grouping | None:

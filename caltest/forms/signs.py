@@ -163,6 +163,11 @@ class Signed(Form):
     """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are observed."""
 
     even: bool  #: Whether T is the same if all signs are turned.
+    rounding: float  #: How far two evaluations of one value may differ.
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
 
     @property
     @abstractmethod
@@ -179,9 +184,9 @@ class Signed(Form):
         """Return the (b,) values of some signs (b, G), bytes."""
 
     @property
-    @abstractmethod
     def width(self) -> int:
-        """Numbers that are held a draw."""
+        """Numbers that are held a draw; default 1."""
+        return 1
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
@@ -203,10 +208,6 @@ class SignedSums(Signed):
     #: Effective clusters of a bin, on average, where every bin's sum counts by itself.
     of_a_bin: float = float("inf")
     fewest_of_a_bin: float = 0.0  #: With fewer, signs would reject calibrated models too often.
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     @property
     def width(self) -> int:
@@ -257,14 +258,6 @@ class SignedPath(Signed):
 
     even: ClassVar[bool] = True  # type: ignore[misc]
 
-    @property
-    def resolution(self) -> float:
-        return self.rounding
-
-    @property
-    def width(self) -> int:
-        return 1
-
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.steps)}
 
@@ -298,10 +291,6 @@ class SignedPairs(Signed):
         own = pairs.diagonal().copy()
         np.fill_diagonal(pairs, 0.0)
         return cls(pairs, own.clip(min=0.0), scale, scale * float(own.sum()) * keeps_own, rounding)
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     @property
     def width(self) -> int:
@@ -340,14 +329,6 @@ class SignedChain(Signed):
     rounding: float
 
     even: ClassVar[bool] = True  # type: ignore[misc]
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
-
-    @property
-    def width(self) -> int:
-        return 1
 
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.residuals)}
@@ -391,10 +372,6 @@ class SignedFeatures(Signed):
     rounding: float
 
     even: ClassVar[bool] = True  # type: ignore[misc]
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     @property
     def width(self) -> int:

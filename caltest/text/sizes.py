@@ -314,9 +314,6 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
 
-_ANYTHING = 0.5  # an interval this wide tells nothing
-
-
 def _looked_at(audit: Audit) -> str | None:
     """Return what has intervals, as "tenth of the predictions or group": what is there, no more."""
     of = {part.of for view in audit.views for part in view.parts}
