@@ -35,9 +35,8 @@ from caltest.auditing.sizes import Design, family_of, few_clusters, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
-from caltest.data import Sample, impossible_labels, named_sample, without_zeros
+from caltest.data import impossible_labels, named_sample, without_zeros
 from caltest.data.copies import copied_rows
-from caltest.data.rates import rates_by_class
 from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
@@ -298,7 +297,7 @@ def audit(
     whole, places = without_zeros(whole)
     if places is not None:
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
-    design = design_of(whole, sampling_rates)
+    design = Design.of(whole, sampling_rates)
     if error is not None and (design.clusters is not None or sampling_rates is not None):
         raise InputError(
             "a tolerance, or rounding, goes with independent rows that were not sampled by their "
@@ -426,28 +425,6 @@ def audit(
         effective_n=None if whole.rows.weights is None else whole.rows.effective,
         sampled=sampling_rates is not None,
     )
-
-
-# ------------------------------------------------------------------ how rows count
-
-
-def design_of(whole: Sample, rates: Mapping[Any, float] | None) -> Design:
-    """Return how rows count in sizes, and which depend on each other.
-
-    Where rows were kept by their label, those of two classes count 1 over the rate of their label, and
-    sizes are of the whole population.
-    """
-    rows = whole.rows
-    if rates is None or rows.n_classes != 2:
-        return Design(rows.weights, rows.clusters)
-    by_class = rates_by_class(rates, 2, rows.classes)
-    kept = np.array([by_class.get(k, 1.0) for k in range(2)])
-    counts = (1.0 / kept)[whole.labels]
-    if rows.weights is not None:
-        counts = counts * rows.weights
-    before = rows.probs / kept
-    scores = before[:, 1] / before.sum(axis=1)
-    return Design(counts, rows.clusters, scores)
 
 
 # ------------------------------------------------------------------ bounds
