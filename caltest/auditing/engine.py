@@ -160,7 +160,7 @@ def audit(
         at a time. It is added to the tolerance. Default None.
     correction
         How p-values are adjusted for the number of checks: "westfall_young" (default), or one of
-        `caltest.pvalues.CORRECTIONS`, such as "holm" (default with a tolerance or rounding) or
+        ``caltest.pvalues.CORRECTIONS``, such as "holm" (default with a tolerance or rounding) or
         "fdr_bh".
     min_rows
         Groups with fewer rows are skipped and listed. Default 50: fewer rows could only show
