@@ -78,10 +78,7 @@ class Clusters:
         return sparse.csr_array(entries, shape=(self.count, size * width))
 
     def pairs(self, tile: Tile) -> Array:
-        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once.
-
-        What is below the diagonal is not filled where rows come cluster by cluster.
-        """
+        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
         check_fits(
             16.0 * self.count**2,
             f"a number for every pair of {self.count} clusters",
@@ -121,6 +118,10 @@ class Clusters:
                 found[g, h] += sums
                 if columns != rows and h.start == g.stop - 1:  # a cluster in both
                     found[h.start, h.start] += sums[-1, 0]
+        for part in blocks(len(found), WIDE_TILE):  # what is above the diagonal is complete
+            own = np.triu(found[part, part])
+            found[part, part] = own + np.triu(own, 1).T
+            found[part.stop :, part] = found[part, part.stop :].T
 
 
 def _membership(codes: NDArray[np.intp], count: int) -> Any:
