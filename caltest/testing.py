@@ -138,8 +138,8 @@ def test(
     tolerance
         Test whether the model is wrong by more than this anywhere, instead of whether it is wrong
         at all: a difference of probabilities from 0 to below 1, such as 0.02 for two percentage
-        points. It applies to one probability, so more than two classes are seen through the lens
-        "top_label" unless you choose another. Default None: test calibration itself. See Notes.
+        points. It applies to one probability: with more than two classes, the top class (the lens
+        "top_label") unless you choose another. Default None: test calibration itself. See Notes.
     rounding
         The step to which probabilities were rounded, such as 0.05 for 0%, 5%, …, 100%. A predicted
         70% then means 67.5% to 72.5%, and rows need to sum to 1 only within rounding. It applies
@@ -347,7 +347,7 @@ def test(
                 *view.rows.notes,
                 *impossible_labels(view, places=places),
                 *looked.copies,
-                *_usual(form, view, lens_label),
+                *_usual(form, lens_label),
                 *measure.notes,
             ),
             parameters={
@@ -609,7 +609,7 @@ def _fixed(measure: Statistic, predictions: Rows | Predictive) -> tuple[Statisti
     return measure, measure.given_densities(predictions)
 
 
-def _usual(form: Form, view: Sample | PredictiveSample, lens: str | None) -> tuple[str, ...]:
+def _usual(form: Form, lens: str | None) -> tuple[str, ...]:
     """Say so where a binned statistic is not the one that is usually printed of a network."""
     if lens is not None or not isinstance(form, Binned) or form.probs.shape[1] == 2:
         return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, norm, t
+from scipy.stats import binom, chi2, norm, t
 
 import caltest
 from caltest import InputError
@@ -64,6 +64,18 @@ def test_equal_weights_change_nothing():
     assert plain.effective_n is None
 
 
+def ends(sums, whole, level):
+    """How far intervals go: by t, or by Poisson counts with the skewness of the sums."""
+    n, second, third = len(sums), (sums**2).sum(), (sums**3).sum()
+    half = t.ppf(1 - level, n - 1) * np.sqrt(n / (n - 1) * second) / whole
+    events = second**3 / third**2
+    unit = abs(third) / second / whole * t.ppf(level, n - 1) / norm.ppf(level)
+    more = unit * (chi2.ppf(1 - level, 2 * events + 2) / 2 - events)  # Garwood's bounds
+    less = unit * (events - chi2.ppf(level, 2 * events) / 2)
+    below, above = (more, less) if third < 0 else (less, more)
+    return max(half, below), max(half, above)
+
+
 def test_weighted_means_and_their_interval_by_hand():
     p, y, rng = risk(500, 1)
     w = rng.exponential(size=500)
@@ -73,9 +85,8 @@ def test_weighted_means_and_their_interval_by_hand():
     assert view.observed == pytest.approx(np.average(y, weights=w))
     error = view.predicted - view.observed
     sums = w * (p - y - error)
-    deviation = np.sqrt(500 / 499 * (sums**2).sum()) / w.sum()
-    half = t.ppf(1 - 0.8 * 0.05 / 2, 499) * deviation
-    assert (view.low, view.high) == pytest.approx((error - half, error + half))
+    below, above = ends(sums, w.sum(), 0.8 * 0.05 / 2)
+    assert (view.low, view.high) == pytest.approx((error - below, error + above))
     assert audit.effective_n == pytest.approx(w.sum() ** 2 / (w**2).sum())
     assert not audit.exact_intervals
     assert "approximate" in str(audit)
@@ -118,7 +129,7 @@ def test_rows_of_weight_0_are_left_out_with_their_groups():
     assert {view.group.label for view in whole.views if view.group} == {"site = a", "site = b"}
 
 
-def test_from_ten_effective_events_on_intervals_are_those_of_t():
+def test_from_ten_effective_events_on_intervals_are_those_of_sums():
     counts = np.ones(100)
     labels = np.zeros(100, dtype=int)
     labels[:9] = 1
@@ -126,9 +137,44 @@ def test_from_ten_effective_events_on_intervals_are_those_of_t():
     wide = np.diff(design.interval(np.full(100, 0.1), labels, 0.025)[2:])
     labels[9] = 1
     low, high = design.interval(np.full(100, 0.1), labels, 0.025)[2:]
-    half = t.ppf(0.975, 99) * np.sqrt(100 / 99 * 9.0) / 100
-    assert (low, high) == pytest.approx((-half, half))
-    assert wide > 2 * half
+    below, above = ends(0.1 - labels, 100.0, 0.025)
+    assert below > above == pytest.approx(t.ppf(0.975, 99) * np.sqrt(100 / 99 * 9.0) / 100)
+    assert (low, high) == pytest.approx((-below, above))
+    assert wide > below + above
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize("kind", ["weights", "pairs", "beside certain rows"])
+def test_intervals_of_rare_events_miss_as_rarely_as_said(kind, flipped):
+    """With 30 events expected, intervals of t missed five to eleven times as often."""
+    level, missed = 0.001, 0
+    clusters = np.repeat(np.arange(300), 2) if kind == "pairs" else None
+    true = np.full(600, 0.05)
+    if kind == "beside certain rows":
+        true = np.r_[true, np.full(600, 1 - 1e-9)]
+    for seed in range(3000):
+        rng = np.random.default_rng(seed)
+        labels = (rng.random(len(true)) < true).astype(int)
+        weights = None
+        if kind == "pairs":
+            both = rng.random(300)[clusters] < 0.3
+            labels[both] = labels[2 * clusters[both]]
+        else:
+            weights = rng.uniform(0.8, 1.2, len(true))
+        scores = 1 - true if flipped else true
+        labels = 1 - labels if flipped else labels
+        *_, low, high = Design(weights, clusters).interval(scores, labels, level)
+        missed += not low <= 0.0 <= high
+    assert missed <= binom.ppf(0.999, 3000, 2 * level)
+
+
+def test_scales_of_weights_do_not_matter_to_intervals():
+    rng = np.random.default_rng(0)
+    labels, weights = (rng.random(400) < 0.05).astype(int), rng.uniform(1.0, 2.0, 400)
+    found = Design(weights).interval(np.full(400, 0.05), labels, 0.01)
+    for scale in (1e-100, 1e100):
+        scaled = Design(weights * scale).interval(np.full(400, 0.05), labels, 0.01)
+        assert scaled == pytest.approx(found)
 
 
 def test_views_of_few_clusters_are_said():

@@ -130,7 +130,7 @@ def test_words_follow_the_findings(wrong):
     assert quiet.headline == (
         "The predicted probabilities are wrong; no single class or group stands out."
     )
-    assert "how probability is divided among the classes" in advice(quiet)[1]
+    assert "No single class stands out; caltest.witness shows" in advice(quiet)[1]
     assert not re.search("confident|temperature|too (high|low)", " ".join(advice(quiet)))
     shaped = replace(whole, shape="over")
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
@@ -143,6 +143,11 @@ def test_words_follow_the_findings(wrong):
         "The model's confidence in its top class is wrong for some predictions; on average it may be "
         "right."
     )
+    assert "the reliability diagram of the top class" in advice(noise)[1]
+    both = replace(noise, checks=(*noise.checks, *loud.checks), views=(top, shaped))
+    assert both.headline == loud.headline  # and no numbers below it that are of another view
+    assert "Predicted" not in told_sizes.size(both)
+    assert advice(both)[1] == advice(loud)[1]
     low = replace(top, observed=0.95, low=-0.17, high=-0.12, direction="under")
     told = replace(noise, checks=(replace(noise.checks[0], view=low),), views=(low,))
     assert told.headline == (
@@ -182,18 +187,18 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
         (
             lambda: audits.binary(-0.05, materiality=0.06),
             r"your limit of 6 points, but larger ones cannot be ruled out: up to \d+\.\d points too "
-            r"low in sex = ., age = \w+, and up to \d+\.\d points too low in the few rows of a fifth "
+            r"low in sex = ., age = \w+, and up to \d+\.\d points too low in one fifth "
             r"of sex = ., age = \w+\.$",
         ),
         (
             lambda: audits.audit(materiality=0.2),
-            r"up to \d+\.\d points too high in the few rows of a fifth of the predictions of the top "
+            r"up to \d+\.\d points too high in one fifth of the predictions of the top "
             r"class in region = \w+\.$",
         ),
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.25),
             r"your limit of a factor of 1\.25, but larger ones cannot be ruled out: a factor of up to "
-            r"\d+\.\d\d in the few rows of a tenth of all rows\.$",
+            r"\d+\.\d\d in one tenth of all rows\.$",
         ),
     ],
 )

@@ -365,8 +365,9 @@ def test_a_loop_and_the_plain_way_do_the_same(name, m):
 
 
 def test_every_loop_is_measured():
-    from caltest import _loops
+    from caltest import _kernel_loops, _loops
     from validation.benchmarks.loops import LOOPS
 
-    compiled = {name for name, value in vars(_loops).items() if hasattr(value, "py_func")}
+    members = {**vars(_loops), **vars(_kernel_loops)}
+    compiled = {name for name, value in members.items() if hasattr(value, "py_func")}
     assert {name for name in compiled if not name.startswith("_")} == set(LOOPS)

@@ -362,7 +362,7 @@ def test_what_is_wrong_leaves_no_file(here, arguments, message):
 
 def test_a_column_that_is_no_probability_may_be_a_group(here):
     assert fails("wrong.csv", "--group", "age").endswith(
-        "with --columns (columns=… in Python), or group by it, with --group."
+        "with --columns (columns=… in Python), or say what it is, with --group or --clusters."
     )
 
 

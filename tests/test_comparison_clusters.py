@@ -125,6 +125,26 @@ def test_errors_of_pairs_are_those_of_pairs_of_clusters():
         assert found.standard_errors[number] == pytest.approx(np.sqrt(variance))
 
 
+def test_errors_do_not_depend_on_the_order_of_rows():
+    """Of more rows than are taken at once, cluster by cluster or mixed."""
+    probs, labels, codes = clustered(150, 8, 2, 0.6, 0)
+    mixed = np.random.default_rng(0).permutation(len(labels))
+    found, other = (
+        caltest.compare(
+            {"a": raised(probs[rows], 0), "b": raised(probs[rows], 1)},
+            labels[rows],
+            UnbiasedSKCE(Exponential(0.5)),
+            clusters=codes[rows],
+            n_resamples=2,
+            rng=0,
+        )
+        for rows in (slice(None), mixed)
+    )
+    assert found.standard_errors == pytest.approx(other.standard_errors)
+    assert found.difference_errors == pytest.approx(other.difference_errors)
+    assert found.pvalues == pytest.approx(other.pvalues)
+
+
 def test_sizes_that_differ_alone_are_no_error():
     """Every pair of rows has the same h: the mean is that, however many rows a cluster has."""
     codes = np.repeat(np.arange(12), np.arange(1, 13))

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from support import dirichlet
 
 import caltest
-from caltest import _loops
+from caltest import _kernel_loops, _loops
 from caltest._parallel import Workers
 from caltest._sampling import LabelSampler, generator
 from caltest._tiles import TILE
@@ -198,8 +198,8 @@ def test_certain_predictions_give_no_evidence():
 def test_distances(m):
     x, y = dirichlet(150, m, 0), dirichlet(201, m, 1)
     found, within = np.empty((150, 201)), np.empty((150, 150))
-    _loops.cityblock(x, np.ascontiguousarray(y.T), False, found)
-    _loops.cityblock(x, np.ascontiguousarray(x.T), True, within)
+    _kernel_loops.cityblock(x, np.ascontiguousarray(y.T), False, found)
+    _kernel_loops.cityblock(x, np.ascontiguousarray(x.T), True, within)
     assert found == pytest.approx(cdist(x, y, "cityblock"), rel=1e-12, abs=1e-15)
     assert within == pytest.approx(cdist(x, x, "cityblock"), rel=1e-12, abs=1e-15)
     assert np.array_equal(within, within.T)

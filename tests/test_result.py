@@ -45,6 +45,16 @@ def test_summary_is_the_same_for_the_same_seed():
     assert RESULT.summary() == str(RESULT) == SUMMARY
 
 
+def test_what_is_approximate_says_about():
+    given = {"n_resamples": 99, "rng": 0}
+    asymptotic = caltest.test(P6, Y6, LinearSKCE(Exponential(0.5)), null="normal")
+    clusters = caltest.test(P6, Y6, "ecd", clusters=[0, 0, 1, 2, 3, 3], **given)
+    for result in (asymptotic, clusters):
+        text = result.summary().replace("\n", " ")
+        assert "has probability about 0." in text
+        assert "the false-alarm rate is about that level" in text
+
+
 def test_summary_of_a_bound_through_a_lens():
     kernel = Exponential(0.5)
     result = caltest.test(P6, Y6, LinearSKCE(kernel), null="bound", lens="top_label")

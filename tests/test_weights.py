@@ -524,7 +524,6 @@ ALIKE = {
     "witness": caltest.witness,
     "squared error": caltest.estimate_squared_error,
     "fit": lambda rows, y: caltest.estimation.HistogramBinning(2).fit(rows, y),
-    "pilot": caltest.planning.pilot,
 }
 
 

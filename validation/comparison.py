@@ -98,44 +98,61 @@ def draw(design: str, n: int, alpha: Array, rng: np.random.Generator) -> tuple[P
 
 
 def pvalue(
-    design: str, n: int, alpha: Array, statistic: str, resamples: int, seed: np.random.SeedSequence
+    design: str, alpha: str, n: int, statistic: str, resamples: int, seed: np.random.SeedSequence
 ) -> float:
     """Draw one data set and compare its two models."""
     data, test = seed.spawn(2)
-    models, labels = draw(design, n, alpha, np.random.default_rng(data))
+    models, labels = draw(design, n, ALPHAS[alpha], np.random.default_rng(data))
     with threadpool_limits(1):
         found = caltest.compare(models, labels, statistic, n_resamples=resamples, rng=test)
     return float(found.pvalues[0, 1])
+
+
+def repeated(
+    options: argparse.Namespace, of_seed: Callable[..., Any], statistic: str, *cell: object, fast: bool
+) -> Array:
+    """Return the p-values of many data sets of a cell, which are the same for all statistics.
+
+    ``of_seed(*cell, statistic, resamples, seed)`` is called for every one, fewer where that is slow.
+    """
+    start = perf_counter()
+    called = [str(each) for each in cell]
+    count = options.repetitions if fast else options.slow_repetitions
+    resamples = 2 if statistic in U_STATISTICS else options.resamples  # they need none
+    key = [ord(letter) for letter in "".join(called)]
+    seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
+    tasks = (joblib.delayed(of_seed)(*cell, statistic, resamples, seed) for seed in seeds)
+    found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
+    print(f"{' '.join([statistic, *called])}: {perf_counter() - start:.0f} s", flush=True)
+    return found
+
+
+def rate(pvalues: Array) -> dict[str, Any]:
+    """Return how many are at most LEVEL, with the interval of the rate."""
+    rejections = int(np.count_nonzero(pvalues <= LEVEL))
+    interval = binomtest(rejections, len(pvalues)).proportion_ci(CONFIDENCE)
+    return {
+        "of": len(pvalues),
+        "rate": round(rejections / len(pvalues), 4),
+        "low": round(interval.low, 4),
+        "high": round(interval.high, 4),
+    }
 
 
 def test_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield the rejection rate of every design, size and statistic."""
     cells = [(s, d, a, n) for s in options.statistics for d in DESIGNS for a in ALPHAS for n in SIZES]
     for statistic, design, alpha, n in cells:
-        start = perf_counter()
-        exact = statistic in U_STATISTICS  # needs no resamples
-        count = options.repetitions if exact else options.slow_repetitions
-        resamples = 2 if exact else options.resamples
-        key = [ord(letter) for letter in f"{design}{alpha}{n}"]  # the same data for all statistics
-        seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
-        tasks = (
-            joblib.delayed(pvalue)(design, n, ALPHAS[alpha], statistic, resamples, s) for s in seeds
-        )
-        found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
-        rejections = int(np.count_nonzero(found <= LEVEL))
-        interval = binomtest(rejections, count).proportion_ci(CONFIDENCE)
-        print(f"{statistic} {design} {alpha} n={n}: {perf_counter() - start:.0f} s", flush=True)
+        exact = statistic in U_STATISTICS
+        found = repeated(options, pvalue, statistic, design, alpha, n, fast=exact)
         yield {
             "statistic": statistic,
             "design": design,
             "predictions": alpha,
             "n": n,
-            "resamples": "" if exact else resamples,
-            "found": rejections,
-            "of": count,
-            "rate": round(rejections / count, 4),
-            "low": round(interval.low, 4),
-            "high": round(interval.high, 4),
+            "resamples": "" if exact else options.resamples,
+            "found": int(np.count_nonzero(found <= LEVEL)),
+            **rate(found),
         }
 
 
@@ -174,20 +191,13 @@ def level_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield the rejection rates of every design with few rows, and statistic."""
     cells = [(s, d, n) for s in options.statistics for d in FEW_DESIGNS for n in options.sizes]
     for statistic, design, n in cells:
-        start = perf_counter()
-        exact = statistic in U_STATISTICS
-        count = options.repetitions if exact or statistic in SIGNED else options.slow_repetitions
-        resamples = 2 if exact else options.resamples
-        key = [ord(letter) for letter in f"{design}{n}"]  # the same data for all statistics
-        seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
-        tasks = (joblib.delayed(level_pvalue)(design, n, statistic, resamples, s) for s in seeds)
-        found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
-        print(f"{statistic} {design} n={n}: {perf_counter() - start:.0f} s", flush=True)
-        row: dict[str, Any] = {"statistic": statistic, "design": design, "n": n, "of": count}
+        fast = statistic in (*U_STATISTICS, *SIGNED)
+        found = repeated(options, level_pvalue, statistic, design, n, fast=fast)
+        row: dict[str, Any] = {"statistic": statistic, "design": design, "n": n, "of": len(found)}
         for level in LEVELS:
             rejections = int(np.count_nonzero(found <= level))
-            row[f"at {level}"] = round(rejections / count, 4)
-            top = binomtest(rejections, count).proportion_ci(CONFIDENCE).high
+            row[f"at {level}"] = round(rejections / len(found), 4)
+            top = binomtest(rejections, len(found)).proportion_ci(CONFIDENCE).high
             row[f"high {level}"] = round(top, 4)
         yield row
 
@@ -206,6 +216,9 @@ class InClusters(NamedTuple):
         """What it is called in the table."""
         of, size = self.drawn, f"1–{self.drawn.size}" if self.uneven else str(self.drawn.size)
         return {"clusters": of.clusters, "rows": size, "classes": of.classes, "latent": of.correlation}
+
+    def __str__(self) -> str:
+        return str(self.cells)
 
 
 IN_CLUSTERS = (
@@ -246,30 +259,11 @@ def cluster_rates(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     for statistic, design, of in cells:
         if statistic == "ece" and of.drawn.classes > 2:
             continue  # refused: its bins hold too few clusters
-        start = perf_counter()
-        exact = statistic in U_STATISTICS
-        count = options.repetitions if exact or statistic in SIGNED else options.slow_repetitions
-        resamples = 2 if exact else options.resamples
-        key = [ord(letter) for letter in f"{design}{of.cells}"]  # the same data for all statistics
-        seeds = np.random.SeedSequence([options.seed, *key]).spawn(count)
-        tasks = (
-            joblib.delayed(pvalues_of_clusters)(design, of, statistic, resamples, s) for s in seeds
-        )
-        found = np.array(joblib.Parallel(n_jobs=options.jobs)(tasks))
-        print(f"{statistic} {design} {of.cells}: {perf_counter() - start:.0f} s", flush=True)
+        fast = statistic in (*U_STATISTICS, *SIGNED)
+        found = repeated(options, pvalues_of_clusters, statistic, design, of, fast=fast)
         for column, are in zip(found.T, ("clusters", "alone"), strict=True):
-            rejections = int(np.count_nonzero(column <= LEVEL))
-            interval = binomtest(rejections, count).proportion_ci(CONFIDENCE)
-            yield {
-                **of.cells,
-                "statistic": statistic,
-                "design": design,
-                "rows taken as": are,
-                "of": count,
-                "rate": round(rejections / count, 4),
-                "low": round(interval.low, 4),
-                "high": round(interval.high, 4),
-            }
+            beside = {"statistic": statistic, "design": design, "rows taken as": are}
+            yield {**of.cells, **beside, **rate(column)}
 
 
 # ------------------------------------------------------------------ networks

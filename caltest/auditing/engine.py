@@ -35,15 +35,14 @@ from caltest.auditing.sizes import Design, family_of, few_clusters, views_of
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
-from caltest.data import Sample, impossible_labels, named_sample, without_zeros
+from caltest.data import impossible_labels, named_sample, without_zeros
 from caltest.data.copies import copied_rows
-from caltest.data.rates import rates_by_class
 from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
 from caltest.pvalues import check_correction
 from caltest.resampling import draws_of_signs
-from caltest.text.numbers import points
+from caltest.text.audit_notes import limit_too_large, not_made
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -161,7 +160,7 @@ def audit(
         at a time. It is added to the tolerance. Default None.
     correction
         How p-values are adjusted for the number of checks: "westfall_young" (default), or one of
-        `caltest.pvalues.CORRECTIONS`, such as "holm" (default with a tolerance or rounding) or
+        ``caltest.pvalues.CORRECTIONS``, such as "holm" (default with a tolerance or rounding) or
         "fdr_bh".
     min_rows
         Groups with fewer rows are skipped and listed. Default 50: fewer rows could only show
@@ -298,7 +297,7 @@ def audit(
     whole, places = without_zeros(whole)
     if places is not None:
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
-    design = design_of(whole, sampling_rates)
+    design = Design.of(whole, sampling_rates)
     if error is not None and (design.clusters is not None or sampling_rates is not None):
         raise InputError(
             "a tolerance, or rounding, goes with independent rows that were not sampled by their "
@@ -374,19 +373,6 @@ def audit(
         and view.predicted is not None
         and view.predicted <= materiality
     ]
-    left_out, limits = [], []
-    if any(unmade):
-        left_out.append(
-            f"{sum(unmade):,} of {len(unmade):,} checks were not made, and have p = 1: fewer than ten "
-            "of their clusters are expected to have an event, or none."
-        )
-    if below:
-        limits.append(
-            f"Your limit of {points(materiality or 0.0)} is larger than the mean prediction of "
-            f"{below[0] if len(below) == 1 else f'{len(below)} classes'}, so it says nothing there: "
-            "predicting 0 would be within it, too. For rare events give the limit as a ratio, for "
-            "example materiality_ratio=1.25."
-        )
     return Audit(
         pvalue=p,
         alpha=level,
@@ -423,9 +409,9 @@ def audit(
             *notes_on(groupings, whole.labels),
             *copied_rows(whole),
             *few_clusters(source, cuts, whole, design),
-            *left_out,
+            *((not_made(sum(unmade), len(unmade)),) if any(unmade) else ()),
             *(() if forgiven else impossible_labels(whole)),
-            *limits,
+            *((limit_too_large(materiality or 0.0, below),) if below else ()),
         ),
         impossible=impossible,
         zeros=zeros,
@@ -439,28 +425,6 @@ def audit(
         effective_n=None if whole.rows.weights is None else whole.rows.effective,
         sampled=sampling_rates is not None,
     )
-
-
-# ------------------------------------------------------------------ how rows count
-
-
-def design_of(whole: Sample, rates: Mapping[Any, float] | None) -> Design:
-    """Return how rows count in sizes, and which depend on each other.
-
-    Where rows were kept by their label, those of two classes count 1 over the rate of their label, and
-    sizes are of the whole population.
-    """
-    rows = whole.rows
-    if rates is None or rows.n_classes != 2:
-        return Design(rows.weights, rows.clusters)
-    by_class = rates_by_class(rates, 2, rows.classes)
-    kept = np.array([by_class.get(k, 1.0) for k in range(2)])
-    counts = (1.0 / kept)[whole.labels]
-    if rows.weights is not None:
-        counts = counts * rows.weights
-    before = rows.probs / kept
-    scores = before[:, 1] / before.sum(axis=1)
-    return Design(counts, rows.clusters, scores)
 
 
 # ------------------------------------------------------------------ bounds

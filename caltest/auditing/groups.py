@@ -18,6 +18,7 @@ from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data.containers import check_named, listed, native_of
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
+from caltest.text.audit_notes import cut_column, like_the_labels
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -134,7 +135,8 @@ def _numbers(cells: list[Any]) -> NDArray[np.float64] | None:
         return found
     for kind in kinds:
         number = issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
-        if not number and _text_of_missing(kind) is False:
+        missing = kind is type(None) or kind.__name__ in ("NAType", "NaTType")
+        if not (number or missing):
             return None
     try:
         for row, cell in enumerate(cells):
@@ -143,10 +145,6 @@ def _numbers(cells: list[Any]) -> NDArray[np.float64] | None:
     except OverflowError:
         return None
     return found
-
-
-def _text_of_missing(kind: type) -> bool:
-    return kind is type(None) or kind.__name__ in ("NAType", "NaTType")
 
 
 def _ranges(column: str, cells: list[Any]) -> Grouping | None:
@@ -260,18 +258,13 @@ def _text(cell: Any) -> str | None:
 def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
     """Say which columns were cut into ranges, and warn of those that group rows as the labels do."""
     found = [
-        f"Column {shown_column(each.column)!r} has {each.cut:,} different numbers, and was cut at its "
-        f"own quantiles into {len(each.values) - (each.values[-1] == MISSING)} ranges of about equally "
-        "many rows; equal numbers stay together."
+        cut_column(each.column, each.cut, len(each.values) - (each.values[-1] == MISSING))
         for each in groupings
         if each.cut
     ]
     n_labels = len(np.unique(labels))
     found += [
-        f"Column {shown_column(each.column)!r} of groups groups the rows as the labels do: its "
-        "p-values, "
-        "intervals and diagrams mean nothing, for groups must be known before the labels are; leave it "
-        "out."
+        like_the_labels(each.column)
         for each in groupings
         if len(each.values) == n_labels > 1
         and all((labels[rows] == labels[rows[0]]).all() for rows in each.rows() if len(rows))

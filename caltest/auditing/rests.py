@@ -38,19 +38,20 @@ class Subtraction(NamedTuple):
     rows: int  # of the rest
 
     @property
-    def places(self) -> NDArray[np.intp]:
-        """The rows of the parent that are not in the group."""
+    def remaining(self) -> Look:
+        """The rows of the parent that are not in the group, which are found anew and not held."""
         of_whole = np.arange(self.parent.n_rows) if self.parent.rows is None else self.parent.rows
         assert self.look.rows is not None
-        return np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
+        places = np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
+        return replace(self.parent, rows=places, n_rows=self.rows)
 
     def few_carry(self, source: Source) -> bool:
         """Whether few clusters of the rest have an event, or none."""
-        clusters, places = source.predictions.clusters, self.places
+        clusters = source.predictions.clusters
         if clusters is None:
             return False
-        seen = source.at(replace(self.parent, rows=places, n_rows=len(places)))
-        return few_carry(seen.probs[:, 1], clusters[places])
+        look = self.remaining
+        return few_carry(source.at(look).probs[:, 1], clusters[look.rows])
 
     def rest(
         self,
@@ -75,11 +76,10 @@ class Subtraction(NamedTuple):
             observed = left(whole.observed, part.observed)
             low, high = family.interval(predicted, self.rows, round(observed * self.rows))
         else:
-            places = self.places
-            seen = source.sample(replace(self.parent, rows=places, n_rows=len(places)), labels)
-            scores = seen.rows.probs[:, 1]
-            predicted, observed, low, high = design.at(places).interval(
-                scores, seen.labels, family.of_view
+            look = self.remaining
+            seen = source.sample(look, labels)
+            predicted, observed, low, high = design.at(look.rows).interval(
+                seen.rows.probs[:, 1], seen.labels, family.of_view
             )
         return Rest(
             lens=part.lens,

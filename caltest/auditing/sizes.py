@@ -4,8 +4,8 @@ One family, fixed by predictions and groups before a label is seen: V views shar
 the parts (tenths and halves of all rows, fifths of every group) one fifth; half of each on either side.
 
 Of rows that count differently, or depend on each other, intervals are those of t, by the sums of
-clusters (of rows, where there are none): right for many of them. Where events are too few for that
-they are Hoeffding's, wide and right for any number.
+clusters (of rows, where there are none), longer where these sums are skewed: right for many of them.
+Where events are too few for that they are Hoeffding's, wide and right for any number.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import kl_div, stdtrit
+from scipy.special import gammainccinv, gammaincinv, kl_div, ndtri, stdtrit
 
 from caltest.auditing import diagrams
 from caltest.auditing.draws import FEWEST_CLUSTERS, Answers
@@ -27,9 +27,11 @@ from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.data import Sample
 from caltest.data.counting import effective_number
+from caltest.data.rates import rates_by_class
 from caltest.forms import Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
+from caltest.text import audit_notes
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -77,6 +79,20 @@ class Design(NamedTuple):
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
 
+    @classmethod
+    def of(cls, whole: Sample, rates: Mapping[Any, float] | None) -> Design:
+        """Return that of all rows, kept by their label at these rates; of two classes these count."""
+        rows = whole.rows
+        if rates is None or rows.n_classes != 2:
+            return cls(rows.weights, rows.clusters)
+        by_class = rates_by_class(rates, 2, rows.classes)
+        kept = np.array([by_class.get(k, 1.0) for k in range(2)])
+        counts = (1.0 / kept)[whole.labels]
+        if rows.weights is not None:
+            counts = counts * rows.weights
+        before = rows.probs / kept
+        return cls(counts, rows.clusters, before[:, 1] / before.sum(axis=1))
+
     @property
     def plain(self) -> bool:
         """Whether rows are independent and count alike, so that intervals are exact."""
@@ -114,8 +130,8 @@ class Design(NamedTuple):
         if len(sums) < 2 or min(effective) < _FEWEST_EVENTS:
             least, most = self._of_few(w, labels, level) if self.scores is None else (0.0, 1.0)
             return predicted, observed, predicted - most, predicted - least
-        half = _half_width(sums, whole, level)
-        return predicted, observed, max(error - half, predicted - 1.0), min(error + half, predicted)
+        below, above = _ends(sums, whole, level)
+        return predicted, observed, max(error - below, predicted - 1.0), min(error + above, predicted)
 
     def _of_few(self, w: Array, labels: NDArray[np.integer], level: float) -> tuple[float, float]:
         """Return bounds of the true rate for any number of clusters and events.
@@ -153,11 +169,7 @@ def few_clusters(
     few = sum(each < FEWEST_CLUSTERS for each in carrying)
     if not few:
         return ()
-    return (
-        f"In {few:,} of {len(carrying):,} views fewer than {FEWEST_CLUSTERS} clusters count in effect "
-        f"({min(carrying):.0f} in one): p-values there may be too small and intervals too narrow; use "
-        "larger groups, or test these rows with null='one_per_cluster', which is exact.",
-    )
+    return (audit_notes.few_clusters(few, len(carrying), FEWEST_CLUSTERS, min(carrying)),)
 
 
 def _half_width(sums: Array, whole: float, level: float) -> float:
@@ -165,6 +177,32 @@ def _half_width(sums: Array, whole: float, level: float) -> float:
     n = len(sums)
     error: float = (n / (n - 1.0) * float(sums @ sums)) ** 0.5 / whole
     return float(stdtrit(n - 1, 1.0 - level)) * error
+
+
+_STRAIGHT = 1e6  # events in effect from where on sums are not skewed
+
+
+def _ends(sums: Array, whole: float, level: float) -> tuple[float, float]:
+    """Return how far the interval of an error goes below and above it, by centred sums.
+
+    Few events make sums skewed, and intervals of t too short on the side where errors are larger: with
+    fewer events than expected the standard error comes out too small as well. Sums with variance v and
+    third moment c are like c / v times a Poisson count of v³ / c² events, whose bounds are exact
+    (Garwood 1936; Fay and Feuer 1997, for weights). On either side the longer one counts.
+    """
+    half, largest = _half_width(sums, whole, level), float(np.abs(sums).max())
+    if largest == 0.0:
+        return half, half
+    sums = sums / largest
+    second, third = float(sums @ sums), float(sums @ (sums * sums))
+    if second**3 >= _STRAIGHT * third**2:
+        return half, half
+    events, unit = second**3 / third**2, abs(third) / second * largest / whole
+    unit *= float(stdtrit(len(sums) - 1, level) / ndtri(level))  # since moments are estimated
+    short = unit * (events - float(gammaincinv(events, level)))
+    long = unit * (float(gammainccinv(events + 1.0, level)) - events)
+    below, above = (long, short) if third < 0.0 else (short, long)
+    return max(half, below), max(half, above)
 
 
 class Family(NamedTuple):

@@ -318,7 +318,11 @@ class Input:
             return read(self.file, self.label, columns=self.columns, groups=self.group, **more)
         except InputError as error:  # what is no probability may be meant as a group
             raise error.changed(
-                lambda fact: f"{fact}, or group by it, with --group" if fact == NAME_COLUMNS else fact
+                lambda fact: (
+                    f"{fact}, or say what it is, with --group or --clusters"
+                    if fact == NAME_COLUMNS
+                    else fact
+                )
             ) from error
 
 

@@ -185,7 +185,7 @@ class HasMoments(Form):
 
     @abstractmethod
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return them."""
+        """Return mean, variance and skewness of the value if labels are drawn from the predictions."""
 
 
 class HasLeadingSum(Form):

@@ -182,7 +182,7 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
 
         The last row begins with what the pairs i = j add.
         """
-        from caltest import _loops
+        from caltest import _kernel_loops
 
         m, features, usual = self.probs.shape[1], self.features[rows], self._usual[rows]
         known: dict[tuple[int, int], Array] = self.__dict__.setdefault("_expected", {})
@@ -192,7 +192,9 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
         sums = np.zeros((len(labels), m + 1, features.shape[1]))
         sums[:, :-1] = known[place]
         entries = Entries.of(labels, usual, m, int(np.clip(32 * m, 512, ROWS)))
-        _loops.sums_by_class(features, entries.rows, entries.keys, entries.counts, entries.size, sums)
+        _kernel_loops.sums_by_class(
+            features, entries.rows, entries.keys, entries.counts, entries.size, sums
+        )
         sums[:, -1, 0] = self._own_sums(rows, features, labels)
         return sums
 
@@ -210,7 +212,7 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
     @cached_property
     def _pieces(self) -> tuple[Array, Array]:
         """The features of all rows, and what they lead to expect by class, a few of them at a time."""
-        from caltest._loops import WIDTH
+        from caltest._kernel_loops import WIDTH
 
         features = self.features[:]
         count = -(-features.shape[1] // WIDTH)
@@ -225,12 +227,14 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
 
     def _squares(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the values of all rows of many classes, whose sums by label are never held."""
-        from caltest import _loops
+        from caltest import _kernel_loops
 
         features, expected = self._pieces
         entries = Entries.of(labels, self._usual, self.probs.shape[1], self.n_samples)
         squares = np.zeros(len(labels))
-        _loops.squares_by_class(features, entries.rows, entries.keys, entries.counts, expected, squares)
+        _kernel_loops.squares_by_class(
+            features, entries.rows, entries.keys, entries.counts, expected, squares
+        )
         return self.scale * (squares - self._own_sums(slice(None), self.features[:], labels))
 
     def finish(self, sums: Array) -> Array:

@@ -103,13 +103,13 @@ class Entries:
     @classmethod
     def of(cls, labels: Labels, usual: NDArray[np.int32], m: int, size: int) -> Entries:
         """Sort labels (B, n) of m classes."""
-        from caltest import _loops
+        from caltest import _kernel_loops
 
         draws, n = labels.shape
         rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
         keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
         counts = np.empty((draws, -(-n // size)), dtype=np.int64)
-        _loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
+        _kernel_loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
         return cls(rows, keys, counts, size)
 
     def of_tile(self, rows: slice) -> tuple[Any, Any, Any]:
@@ -133,16 +133,16 @@ class _LabelSums:
         return Entries.of(self.labels, self.usual, self.m, TILE)
 
     def __call__(self, rows: slice, columns: list[slice]) -> Array:
-        from caltest import _loops
+        from caltest import _kernel_loops
 
         total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
         own = self._entries.of_tile(rows)
         for block in columns:
             weights, other = self.tile(rows, block), self._entries.of_tile(block)
             if self.matrix is None:
-                _loops.pair_sums(weights, *own, *other, sums)
+                _kernel_loops.pair_sums(weights, *own, *other, sums)
             else:
-                _loops.matrix_pair_sums(weights, *own, *other, self.matrix, sums)
+                _kernel_loops.matrix_pair_sums(weights, *own, *other, self.matrix, sums)
             total += sums if block == rows else 2.0 * sums
         return total
 

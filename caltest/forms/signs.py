@@ -78,10 +78,7 @@ class Clusters:
         return sparse.csr_array(entries, shape=(self.count, size * width))
 
     def pairs(self, tile: Tile) -> Array:
-        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once.
-
-        What is below the diagonal is not filled where rows come cluster by cluster.
-        """
+        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
         check_fits(
             16.0 * self.count**2,
             f"a number for every pair of {self.count} clusters",
@@ -121,6 +118,10 @@ class Clusters:
                 found[g, h] += sums
                 if columns != rows and h.start == g.stop - 1:  # a cluster in both
                     found[h.start, h.start] += sums[-1, 0]
+        for part in blocks(len(found), WIDE_TILE):  # what is above the diagonal is complete
+            own = np.triu(found[part, part])
+            found[part, part] = own + np.triu(own, 1).T
+            found[part.stop :, part] = found[part, part.stop :].T
 
 
 def _membership(codes: NDArray[np.intp], count: int) -> Any:
@@ -134,7 +135,21 @@ class HasSigns(Form):
 
     @abstractmethod
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        """Return the form of signs for the observed labels (n,)."""
+        """Return the value as a function of the signs of clusters.
+
+        Parameters
+        ----------
+        labels
+            The observed labels, (n,), which stay as they are.
+        clusters
+            Which of G clusters each row belongs to.
+
+        Returns
+        -------
+        Signed
+            Takes signs ±1 of shape (B, G), returns (B,) values. A sign of −1 reverses the centred
+            errors of a whole cluster; signs that are all +1 give the observed value.
+        """
 
 
 class ClusterSums(NamedTuple):
@@ -163,6 +178,11 @@ class Signed(Form):
     """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are observed."""
 
     even: bool  #: Whether T is the same if all signs are turned.
+    rounding: float  #: How far two evaluations of one value may differ.
+
+    @property
+    def resolution(self) -> float:
+        return self.rounding
 
     @property
     @abstractmethod
@@ -179,9 +199,9 @@ class Signed(Form):
         """Return the (b,) values of some signs (b, G), bytes."""
 
     @property
-    @abstractmethod
     def width(self) -> int:
-        """Numbers that are held a draw."""
+        """Numbers that are held a draw; default 1."""
+        return 1
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
@@ -203,10 +223,6 @@ class SignedSums(Signed):
     #: Effective clusters of a bin, on average, where every bin's sum counts by itself.
     of_a_bin: float = float("inf")
     fewest_of_a_bin: float = 0.0  #: With fewer, signs would reject calibrated models too often.
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     @property
     def width(self) -> int:
@@ -257,14 +273,6 @@ class SignedPath(Signed):
 
     even: ClassVar[bool] = True  # type: ignore[misc]
 
-    @property
-    def resolution(self) -> float:
-        return self.rounding
-
-    @property
-    def width(self) -> int:
-        return 1
-
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.steps)}
 
@@ -298,10 +306,6 @@ class SignedPairs(Signed):
         own = pairs.diagonal().copy()
         np.fill_diagonal(pairs, 0.0)
         return cls(pairs, own.clip(min=0.0), scale, scale * float(own.sum()) * keeps_own, rounding)
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     @property
     def width(self) -> int:
@@ -340,14 +344,6 @@ class SignedChain(Signed):
     rounding: float
 
     even: ClassVar[bool] = True  # type: ignore[misc]
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
-
-    @property
-    def width(self) -> int:
-        return 1
 
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.residuals)}
@@ -391,10 +387,6 @@ class SignedFeatures(Signed):
     rounding: float
 
     even: ClassVar[bool] = True  # type: ignore[misc]
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     @property
     def width(self) -> int:

@@ -102,10 +102,10 @@ class Distance:
 
 def _cityblock(x: Array, y: Array, within: bool = False) -> Array:
     """Return distances (a, b) of points (a, m) to others (m, b), or to themselves."""
-    from caltest import _loops
+    from caltest import _kernel_loops
 
     d = np.empty((len(x), y.shape[1]))
-    _loops.cityblock(x, np.ascontiguousarray(y), within, d)
+    _kernel_loops.cityblock(x, np.ascontiguousarray(y), within, d)
     return d
 
 

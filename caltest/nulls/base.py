@@ -40,21 +40,21 @@ class Question:
     Attributes
     ----------
     statistic
-        The statistic.
+        The statistic, with its options chosen.
     form
-        The same, its predictions fixed.
+        What ``statistic.given(rows)`` returned: the value as a function of the labels.
     rows
-        The predictions (as the lens shows them).
+        The predictions, weights and clusters, after the lens.
     labels
-        The labels, (n,), or observed outcomes.
+        The observed labels, (n,), after the lens; or observed numbers.
     alternative
         Which values count against calibration.
     n_resamples
-        How many resamples, where there are any.
+        How many label sets to draw, for a null that draws any.
     seed
-        Where random numbers start.
+        Seed of all random numbers: the same seed gives the same p-value.
     workers
-        Who does the work.
+        The threads, processes or machines that share the draws; pass them on to the form.
     value
         The observed value, where it is known. Default None: computed where a null asks for it.
     asked

@@ -195,8 +195,8 @@ def _curve(size: Size, axis: Axis, view: View, label: str, said: bool, of_x: str
         drawing.dot(x, y, bad)
     _rows_beneath(drawing, axis, view.histogram, parts)
     # Each label stands in its corner, unless a dot or its interval is there.
-    drawing.text(size.left + 8, size.top + 16, "observed more: too low", kind="lab")
-    drawing.text(size.right - 8, size.bottom - 10, "observed less: too high", "end", "lab")
+    drawing.text(size.left + 8, size.top + 16, "above: too low", kind="lab")
+    drawing.text(size.right - 8, size.bottom - 10, "below: too high", "end", "lab")
     return drawing
 
 

@@ -43,6 +43,7 @@ def summarise(
     views = _worst_first(audit)
     sized = [view for view in views if view.low is not None]
     checks = sorted(audit.checks, key=lambda check: not check.found)
+    rests = sorted(audit.rests, key=lambda rest: rest.adjusted_pvalue)
     pictured = [view for view in views if view.reliability is not None][:_DIAGRAMS]
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     versions, null = audit.to_dict(), charts.histogram(audit)
@@ -67,8 +68,8 @@ def summarise(
         more_views=max(len(sized) - _VIEWS, 0),
         listed=[_view_row(view, audit) for view in sized[:_LISTED]],
         more_listed=max(len(sized) - _LISTED, 0),
-        rests=[_rest_row(rest, audit) for rest in _rests(audit)[:_RESTS]],
-        more_rests=max(len(audit.rests) - _RESTS, 0),
+        rests=[_rest_row(rest, audit) for rest in rests[:_RESTS]],
+        more_rests=max(len(rests) - _RESTS, 0),
         skipped=[
             SimpleNamespace(
                 what=name(each.what, _WHAT),
@@ -87,7 +88,7 @@ def summarise(
         command=None if command is None else visible_page(command),
         settings=[
             ("seed", str(audit.seed)),
-            ("label draws", f"{audit.n_resamples:,}"),
+            ("draws" if audit.clusters else "label draws", f"{audit.n_resamples:,}"),
             ("alpha", f"{audit.alpha:g}"),
             ("limit", limit(audit) or "none"),
             ("tolerance", "none" if audit.tolerance is None else points(audit.tolerance)),
@@ -114,10 +115,6 @@ def _worst_first(audit: Audit) -> list[View]:
             -abs(view.error or 0.0),
         ),
     )
-
-
-def _rests(audit: Audit) -> list[Rest]:
-    return sorted(audit.rests, key=lambda rest: rest.adjusted_pvalue)
 
 
 def named(view: View, audit: Audit) -> SimpleNamespace:

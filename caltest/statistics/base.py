@@ -64,7 +64,7 @@ class Statistic(ABC):
     measures: ClassVar[str]
     #: Alternatives that make sense; the first is the default.
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
-    #: Lens through which more than two classes are seen if none is asked for.
+    #: Lens that is used with more than two classes unless the user names one; None: all classes.
     default_lens: ClassVar[str | None] = None
     #: It grows as this power of the number of rows where the error stays the same; 0: not at all;
     #: None: by no fixed power.
@@ -77,17 +77,29 @@ class Statistic(ABC):
 
     @abstractmethod
     def given(self, predictions: Rows) -> Form:
-        """Do all the work that depends on the predictions only; return a function of the labels."""
+        """Do once what depends on the predictions only, and return a form: the value by labels.
+
+        Parameters
+        ----------
+        predictions
+            The probabilities ``probs``, (n, m), with the weights and clusters of the rows; no labels.
+
+        Returns
+        -------
+        Form
+            Its ``of_labels`` takes (B, n) labels and returns (B,) values. Which nulls can be used
+            depends on the class of the form; see :mod:`caltest.forms`.
+        """
 
     def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """Do it for very many rows, which are then given a part at a time.
+        """Do what :meth:`given` does where the rows are too many for memory, one block after another.
 
         Parameters
         ----------
         whole
-            How many rows there are, and how they count.
+            Number of all rows, and their weights in sum.
         subsample
-            Returns some of the rows, to fit options to.
+            Returns a sample of the rows, from which options such as a bandwidth are chosen.
 
         Raises
         ------
@@ -110,7 +122,11 @@ class Statistic(ABC):
         )
 
     def given_shifted(self, predictions: Rows, shifted: Rows) -> Form:
-        """Do it for predictions that are shifted by a tolerance; a choice of bins stays the same."""
+        """Do what :meth:`given` does for predictions that are shifted by a tolerance.
+
+        Bins and other choices are made from ``predictions``, so that they stay the same; the labels are
+        compared with ``shifted``. By default all is done with ``shifted``.
+        """
         return self.given(shifted)
 
     def one_sided(self, side: Side) -> tuple[Statistic, Alternative]:

@@ -42,7 +42,7 @@ class HosmerLemeshow(Statistic):
 
     H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
     whose predictions are all 0 or all 1 adds nothing, and makes H infinite if one of them was wrong.
-    More than two classes are seen through the lens "top_label".
+    With more than two classes, the top class is tested (the lens "top_label").
 
     With ``null="chi2"`` it has as many degrees of freedom as groups that can vary. The usual g − 2
     belong to predictions fitted by logistic regression on these very rows; with predictions of any
@@ -173,7 +173,8 @@ class CoxRecalibration(Statistic):
 
     The statistic is the χ² of both, with 2 degrees of freedom under ``null="chi2"``; with 1 if all
     predictions are equal, since they tell no slope. What a and b are :func:`caltest.recalibration`
-    shows. More than two classes are seen through the lens "top_label".
+    shows.
+    With more than two classes, the top class is tested (the lens "top_label").
 
     Predictions of 0 and 1 have no logit: they are left out if they were right, and make the statistic
     infinite if not. Where the labels are separated by the logits (all of one class, too), the
@@ -258,8 +259,8 @@ class BrierMCB(_MCB):
 
     Mean (y − p)² minus the same with recalibrated p.
 
-    Recalibration is isotonic regression of the labels on p, tied p pooled. Two classes; more are
-    seen through the lens "top_label".
+    Recalibration is isotonic regression of the labels on p, tied p pooled.
+    With more than two classes, the top class is tested (the lens "top_label").
 
     References
     ----------

@@ -59,8 +59,8 @@ class KolmogorovSmirnov(_PathStatistic):
     absolute value over all scores, in units of probability, not standardised. There is nothing to
     choose, and an error is weighted by the share of rows that have it. Tied scores are one step.
     With two classes, using the other class's probability gives a different value, because C then
-    starts at the other end; :class:`Kuiper` gives the same. More than two classes are seen through
-    the lens "top_label".
+    starts at the other end; :class:`Kuiper` gives the same.
+    With more than two classes, the top class is tested (the lens "top_label").
 
     Raises
     ------
@@ -177,7 +177,8 @@ class Scan(_LargestSigned):
     T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I of n, n/2, n/4, …
     rows in the order of p, each overlapping the next by half, down to 64 rows and n/64 (of more than
     65 536 rows, 1024 and n/256). Equal scores stay together. No bins are chosen: errors of any length
-    are seen, where they are. More than two classes are seen through the lens "top_label".
+    are seen, where they are.
+    With more than two classes, the top class is tested (the lens "top_label").
 
     Parameters
     ----------

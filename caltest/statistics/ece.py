@@ -164,7 +164,8 @@ class MCE(_DistanceStatistic):
 class ACE(ECE):
     """Adaptive calibration error: the ECE with equally filled bins, for two classes.
 
-    More than two classes are seen through the lens "top_label", unless another is asked for.
+    With more than two classes, the top class is tested (the lens "top_label") unless you choose
+    another lens.
 
     Parameters
     ----------
@@ -369,8 +370,8 @@ class SmoothECE(RowSum):
     It is the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ.
 
     Residuals y − p are put on a grid and smoothed by a Gaussian kernel reflected at 0 and 1. The
-    integral falls as σ grows, so there is one such σ; no bins or bandwidth need be chosen. More than
-    two classes are seen through the lens "top_label".
+    integral falls as σ grows, so there is one such σ; no bins or bandwidth need be chosen.
+    With more than two classes, the top class is tested (the lens "top_label").
 
     Parameters
     ----------

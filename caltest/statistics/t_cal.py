@@ -44,7 +44,8 @@ class TCal(Statistic):
     model is calibrated, with variance 2 Σ_b [(Σ v)² − Σ v²]/n_b², v = p (1 − p), given the predictions.
     A wide error stands out in few bins and a narrow one in many, and no number of bins need be chosen.
     A scale of variance 0 is left out; if none is left, T is 0. (Only labels of probability 0 can make U
-    positive there: T is then +∞.) More than two classes are seen through the lens "top_label".
+    positive there: T is then +∞.)
+    With more than two classes, the top class is tested (the lens "top_label").
 
     Parameters
     ----------

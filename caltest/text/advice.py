@@ -10,7 +10,7 @@ from caltest.auditing.views import View
 from caltest.data.zeros import advice as advice_on_zeros
 from caltest.forms import Side
 from caltest.text.numbers import outward_points
-from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, where
+from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, told_view, where
 
 _LITTLE = 0.1  # an average error up to which a pass is called usable
 DEVIATIONS = 3.0  # standard errors beyond which a slope or an intercept is clear
@@ -24,7 +24,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     """Return what to do next, a sentence or two each."""
     if not audit.rejected:
         return tuple(_after_a_pass(audit))
-    told = audit.worst or (audit.found[0].view if audit.found else None)
+    told = told_view(audit)
     group = told.group if told is not None else None
     texts = list(_use(audit, told))
     if audit.impossible:
@@ -158,10 +158,16 @@ def _of_more_classes(audit: Audit) -> str:
             f"{_HELD_OUT}. It is {TENDS[top]}{' in its top class' if of_top else ''}; temperature "
             "scaling is the first thing to try."
         )
+    told = told_view(audit)
+    if not classes and told is not None and told.event is not None:
+        return (
+            f"{_HELD_OUT}. Whether it is too extreme or too cautious was not shown; the "
+            f"reliability diagram of {lens_name(told)} shows which predictions are off."
+        )
     if not classes:
         return (
-            f"{_HELD_OUT}. The error is in how probability is divided among the classes, and no single "
-            "class stands out; caltest.witness shows near which predictions it occurs."
+            f"{_HELD_OUT}. No single class stands out; caltest.witness shows near which predictions "
+            "the error is found."
         )
     sides = {
         WRONG[side]: listed(lens_name(each) for each in classes if each.direction == side)

@@ -40,6 +40,7 @@ from caltest.text.vocabulary import (
     narrow_group,
     narrow_name,
     subject,
+    told_view,
     view_name,
     where,
 )
@@ -89,7 +90,7 @@ def headline(audit: Audit) -> str:
         return "No error was found."
     worst = audit.worst
     if audit.verdict == "small":
-        who = subject(worst or (audit.found[0].view if audit.found else audit.views[0]))
+        who = subject(told_view(audit) or audit.views[0])
         return f"{capital(who)} {_is(who)} slightly wrong, but within your limit of {limit(audit)}."
     if audit.verdict == "material" and (worst is None or not exceeds(audit, worst)):
         whole, part = beyond(audit)
@@ -106,12 +107,11 @@ def headline(audit: Audit) -> str:
         rest = found_rest(audit)
         view = next(each for each in audit.views if each.lens == rest.lens)
         return f"{capital(subject(view))} is wrong on average{left_by(rest)}."
-    strongest = audit.found[0].view
-    shaped = next((check.view for check in audit.found if check.view.shape), None)
-    if shaped is not None:
-        extreme = "too extreme" if shaped.shape == "over" else "not extreme enough"
+    strongest = told_view(audit) or audit.found[0].view
+    if strongest.shape:
+        extreme = "too extreme" if strongest.shape == "over" else "not extreme enough"
         return (
-            f"The model is {TENDS[shaped.shape or '']}{where(shaped.group)}: its probabilities are "
+            f"The model is {TENDS[strongest.shape]}{where(strongest.group)}: its probabilities are "
             f"{extreme}."
         )
     if strongest.event is None:
@@ -171,7 +171,8 @@ def assumes(audit: Audit) -> str:
         sure = " (approximate: it needs many clusters)"
     if audit.correction != "westfall_young" and audit.clusters is None:
         sure = ""
-    false_alarms = f"The false-alarm rate of the verdict is at most {rate}{sure}."
+    most = "at most" if audit.clusters is None else "about"
+    false_alarms = f"The false-alarm rate of the verdict is {most} {rate}{sure}."
     if CORRECTIONS.get(audit.correction, "").startswith("false discovery rate"):
         false_alarms = f"On average, at most {rate} of the errors found are false alarms."
     every = f"all {sized:,} views and their parts" if sized > 1 else "all parts"
@@ -206,10 +207,11 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         return pvalue(value, audit.alpha)
 
     rows = [(f"Whole audit, {counted(audit.n_checks, 'check')}", f"p = {p(audit.pvalue)}")]
-    told = audit.worst or (audit.found[0].view if audit.found else None)
+    told = told_view(audit)
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
-        name = f"{capital(group_name(check.view.group))}, {KINDS.get(check.statistic, check.statistic)}"
+        of = group_name(check.view.group) if audit.n_classes == 2 else narrow_name(check.view, 60)
+        name = f"{capital(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     around: set[tuple[str, Group | None]] = set()
     if told is not None and told.group is not None:

@@ -140,14 +140,17 @@ def _reading(result: CalibrationResult) -> str:
     if result.n_classes is None:
         claim, truth = "outcomes follow the predicted distributions", "outcomes"
     independent = "clusters" if "clusters" in result.parameters else "rows"
+    holds = result.guarantee in ("exact", "bound")  # for any number of rows
+    about = "" if holds or p[0].isalpha() else "about "
     return (
         f"Null hypothesis (H0): the model is calibrated, so that {claim}. If H0 is true, a value "
-        f"{_COUNTS_AGAINST[cast('Alternative', result.alternative)]} has probability {p}, provided "
-        f"that {independent} are independent and the {truth} were not used to fit the model. If p is "
-        "at or below the level you chose beforehand, miscalibration is found, and the false-alarm rate "
-        "is at most that level; p does not measure how large the error is. If p is above it, no "
-        "miscalibration is found. That does not prove calibration: the error may be too small for this "
-        "many rows, or of a kind that this statistic cannot detect."
+        f"{_COUNTS_AGAINST[cast('Alternative', result.alternative)]} has probability {about}{p}, "
+        f"provided that {independent} are independent and the {truth} were not used to fit the model. "
+        "If p is at or below the level you chose beforehand, miscalibration is found, and the "
+        f"false-alarm rate is {'at most' if holds else 'about'} that level; p does not measure how "
+        "large the error is. If p is above it, no miscalibration is found. That does not prove "
+        "calibration: the error may be too small for this many rows, or of a kind that this statistic "
+        "cannot detect."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from caltest._visible import CLAUSE, shown
-from caltest.estimation.base import Array
 from caltest.estimation.result import FunctionRisk, SquaredErrorEstimate
 from caltest.text.numbers import page, through, without_rounding
 
@@ -42,7 +41,8 @@ def summary(found: SquaredErrorEstimate) -> str:
         risk = _root(each.risk, each.risk_error)
         error = _with_error(each.estimate, each.standard_error)
         table.append(f"  {name:<{width}}  {_option(each):<22}  {risk:<17}  {error}")
-    zero = _root(float(found.zero_risks.mean()), _standard_error(found.zero_risks))
+    risks = found.zero_risks
+    zero = _root(float(risks.mean()), float(risks.std(ddof=1) / len(risks) ** 0.5))
     table.append(f"  {_ZERO:<{width}}  {'':<22}  {zero:<17}  0")
     meaning = (
         "The ± of the squared error is a standard error, from a jackknife over the folds and from the "
@@ -79,10 +79,6 @@ def _option(function: FunctionRisk) -> str:
 
 def _with_error(value: float, error: float) -> str:
     return f"{without_rounding(value):.5g} ± {without_rounding(error):.2g}"
-
-
-def _standard_error(values: Array) -> float:
-    return float(values.std(ddof=1) / len(values) ** 0.5)
 
 
 def _how_clear(found: SquaredErrorEstimate) -> str:

@@ -40,9 +40,9 @@ GLOSSARY = {
     ),
     INTERVAL: (
         "A range that contains the true error in at least 95% of data sets, or whatever level is "
-        "named. Simultaneous: all intervals of a report hold together in so many, so it does not "
-        "matter which of them you look at. One that excludes zero shows in which direction the "
-        "predictions are wrong."
+        "named. Simultaneous: in at least that share of data sets all intervals of a report hold, so "
+        "it does not matter which of them you look at. One that excludes zero shows in which direction "
+        "the predictions are wrong, if the audit found an error."
     ),
     AT_LEAST: (
         "A lower bound on the largest error of any single prediction in these rows. Some "

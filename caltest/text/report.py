@@ -222,10 +222,10 @@ def chance_note(clusters: int | None) -> str:
 def chance_title(reached: int, draws: int, clusters: int | None) -> str:
     """Return how the evidence of the labels stands among that of the simulated sets."""
     if clusters is not None:
-        times = f"{reached:,} times" if reached else "never"
+        sets = f"In {reached:,}" if reached else "In none"
         return (
-            f"With clusters' errors reversed at random {draws:,} times, the evidence was {times} as "
-            "strong as in your data."
+            f"{sets} of {draws:,} draws that reverse the errors of clusters at random, the evidence is "
+            "as strong as in your data."
         )
     if not reached:
         return (

@@ -24,6 +24,7 @@ from caltest.text.vocabulary import (
     limit,
     listed,
     subject,
+    told_view,
     view_name,
     where,
 )
@@ -134,22 +135,21 @@ def size(audit: Audit) -> str:
         if audit.verdict == "small":
             texts.append(f"With {audit.n_samples:,} rows even so small an error can be proved.")
     elif view is not None:
-        texts.append(_sizes(view, audit))
         if audit.verdict == "material" and not exceeds(audit, view):
-            texts.append(_size_beyond(audit))
+            texts += [_size_beyond(audit), _sizes(view, audit, named=True)]
         else:
-            texts += _worst_part(view)
+            texts += [_sizes(view, audit), *_worst_part(view)]
         texts += _elsewhere(view, audit)
     elif audit.rejected:
-        strongest = audit.found[0].view if audit.found else None
+        material = audit.verdict == "material"
+        whole = beyond(audit)[0] if material else None
+        strongest = whole if isinstance(whole, View) else told_view(audit)
         halves = list(_halves(audit))
-        texts += halves
+        texts += [_size_beyond(audit), *halves] if material else halves
         if strongest is not None and strongest.event is not None:
-            texts.append(_sizes(strongest, audit, counts=not halves))
+            texts.append(_sizes(strongest, audit, counts=not halves, named=material))
         texts += [proved for proved in (at_least(strongest, audit),) if proved and not halves]
-        if audit.verdict == "material":
-            texts.append(_size_beyond(audit))
-        elif not audit.found and audit.rests:
+        if not material and not audit.found and audit.rests:
             texts.append(finding_of_rest(found_rest(audit), audit))
     else:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
@@ -158,9 +158,14 @@ def size(audit: Audit) -> str:
     return " ".join(texts)
 
 
-def _sizes(view: View, audit: Audit, counts: bool = True) -> str:
+def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -> str:
+    """Return predicted and observed, the interval, and events; ``named``: with the rows they are of."""
     predicted, observed = percents(*rates(view), 1)
     means = f"Predicted {predicted}, observed {observed}"
+    if named:
+        means = f"On average over {_rows_of(view, audit)}, {means[:1].lower()}{means[1:]}"
+    if not counts and named:
+        return f"{means}."
     if not counts:
         return f"On average: {means[:1].lower()}{means[1:]}."
     expected, seen = (rate * view.rows for rate in rates(view))
@@ -186,18 +191,28 @@ def finding_of_rest(rest: Rest, audit: Audit) -> str:
 
 
 def _size_beyond(audit: Audit) -> str:
-    """Return what is beyond the limit, where the mean in the headline is not."""
+    """Return the size of what is beyond the limit, as the headline has named it."""
     whole, part = beyond(audit)
     if isinstance(whole, Rest):
         return finding_of_rest(whole, audit)
     predicted, observed = percents(*rates(part or whole), 1)
-    ends = " to ".join(dict.fromkeys(percents(part.start, part.end))) if part else ""
-    rows = f"predictions from {ends}" if part else "these rows"
-    rows += f" in {group_name(whole.group)}" if whole.group else ""
+    if part is None:
+        told = times if is_rare(whole) else interval
+        rows = counted(whole.rows, "row")
+        rows = f"these {rows}" if whole.group else f"all {rows}"
+        sure = told(whole, audit.confidence)
+        return f"Predicted {predicted}, observed {observed} in {rows}: {sure}."
+    ends = " to ".join(dict.fromkeys(percents(part.start, part.end)))
     return (
-        f"Beyond your limit: in {rows}, predicted {predicted}, observed {observed}, "
-        f"{interval(part or whole, audit.confidence)}."
+        f"Beyond your limit: for predictions from {ends}{where(whole.group)}, predicted {predicted}, "
+        f"observed {observed}, {interval(part, audit.confidence)}."
     )
+
+
+def _rows_of(view: View, audit: Audit) -> str:
+    """Return which rows a mean is of, and of more than two classes, of which probability."""
+    rows = f"the rows{where(view.group)}" if view.group else "all rows"
+    return rows if audit.n_classes == 2 else f"{rows}, of {lens_name(view)}"
 
 
 _STRIKING = 1.5  # times the mean error, from where on a part of a view is named too
@@ -262,11 +277,7 @@ def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
         name = f"the predictions of {view_name(whole)}" if part else view_name(whole)
     else:
         name = group_name(whole.group)
-    return (
-        f"{size} in {name}"
-        if part is None
-        else f"{size} in the few rows of a {PARTS[part.of]} of {name}"
-    )
+    return f"{size} in {name}" if part is None else f"{size} in one {PARTS[part.of]} of {name}"
 
 
 def _farthest(of: View | Part | Rest, audit: Audit) -> float:
@@ -314,18 +325,17 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
 
-_ANYTHING = 0.5  # an interval this wide tells nothing
-
-
 def _looked_at(audit: Audit) -> str | None:
-    """Return what has intervals, as "tenth of the predictions or group": what is there, no more."""
+    """Return what has intervals, as "group or tenth of the predictions": what is there, no more."""
     of = {part.of for view in audit.views for part in view.parts}
-    nouns = ["tenth of the predictions"] if 10 in of else ["part of the predictions"] if 2 in of else []
+    nouns: list[str] = []
     if any(view.low is not None and view.lens.startswith("class:") for view in audit.views):
         nouns.append("class")
     if any(view.low is not None and view.group for view in audit.views):
         nouns.append("group")
         nouns += ["fifth of a group"] if 5 in of else []
+    if 10 in of or 2 in of:
+        nouns.append(f"{'tenth' if 10 in of else 'part'} of the predictions")
     if not nouns:
         return None
     text = " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]

@@ -51,6 +51,13 @@ def limit(audit: Audit) -> str | None:
     return None
 
 
+def told_view(audit: Audit) -> View | None:
+    """Return the view of the answer: the worst, else one with a shape, else the strongest."""
+    views = [check.view for check in audit.found]
+    shaped = next((view for view in views if view.shape), None)
+    return audit.worst or shaped or (views[0] if views else None)
+
+
 def event_name(audit: Audit) -> str:
     """Return what class 1 of two classes is called."""
     return shown_event(audit.event or "class 1")

@@ -23,8 +23,10 @@ print(f"{result.statistic:.2f}", result.pvalue, result.guarantee)
 
 # %%
 # The entropic calibration difference is above 0: the outcomes are more surprising than the tracker
-# expects, so it is overconfident. The NEES agrees. Its χ² distribution is exact for Gaussian
-# predictions, so it needs no simulation:
+# expects, so it is overconfident. The normalised estimation error squared (NEES), which trackers are
+# usually checked by, agrees. Its χ² distribution is exact for Gaussian predictions, so it needs no
+# simulation:
 
-print(caltest.test(GaussianPredictions(mean, stated**2), outcome, "nees", null="chi2").pvalue)
+nees = caltest.test(GaussianPredictions(mean, stated**2), outcome, "nees", null="chi2")
+print(f"p = {nees.pvalue:.0e}, {nees.guarantee}")
 caltest.NullDisplay.from_result(result)

@@ -122,8 +122,9 @@ def _timed(run: Measured) -> tuple[dict[str, Any], float]:
 
 def _compiled() -> int:
     """Return how many loops of caltest were compiled here, and not found on disk."""
-    loops = sys.modules.get("caltest._loops")
-    found = [each for each in vars(loops).values() if hasattr(each, "stats")] if loops else []
+    modules = [sys.modules.get(f"caltest.{name}") for name in ("_loops", "_kernel_loops")]
+    members = [each for module in modules if module for each in vars(module).values()]
+    found = [each for each in members if hasattr(each, "stats")]
     return sum(sum(each.stats.cache_misses.values()) for each in found)
 
 

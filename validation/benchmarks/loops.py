@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest import _loops
+from caltest import _kernel_loops, _loops
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import TILE
 from caltest.forms.pairs import Entries
@@ -270,7 +270,7 @@ def _sort_by_class(m: int, n: int) -> Both:
     usual, rows = np.full(n, -1, np.int32), entries.rows
 
     def compiled() -> Array:
-        _loops.sort_by_class(labels, usual, m, TILE, rows, entries.keys, entries.counts)
+        _kernel_loops.sort_by_class(labels, usual, m, TILE, rows, entries.keys, entries.counts)
         return rows.reshape(DRAWS, tiles, 2 * TILE)[:, :, :TILE]
 
     plain = lambda: labels.reshape(DRAWS, tiles, TILE).argsort(axis=2, kind="stable")  # noqa: E731
@@ -321,14 +321,14 @@ def _pairs(m: int) -> tuple[Array, Array, Array, tuple[Any, ...]]:
 def _pair_sums(m: int, n: int) -> Both:
     (W, y, z, entries), sums = _pairs(m), np.empty(DRAWS)
     plain = lambda: np.array([np.vdot(W, a[:, None] == b) for a, b in zip(y, z, strict=True)])  # noqa: E731
-    return Both(_filled(sums, _loops.pair_sums, W, *entries, sums), plain, W.size * DRAWS)
+    return Both(_filled(sums, _kernel_loops.pair_sums, W, *entries, sums), plain, W.size * DRAWS)
 
 
 def _matrix_pair_sums(m: int, n: int) -> Both:
     (W, y, z, entries), sums = _pairs(m), np.empty(DRAWS)
     A = np.random.default_rng(1).random((m, m))
     plain = lambda: np.array([np.vdot(W, A[a[:, None], b]) for a, b in zip(y, z, strict=True)])  # noqa: E731
-    loop = _filled(sums, _loops.matrix_pair_sums, W, *entries, A, sums)
+    loop = _filled(sums, _kernel_loops.matrix_pair_sums, W, *entries, A, sums)
     return Both(loop, plain, W.size * DRAWS)
 
 
@@ -348,7 +348,9 @@ def _sums_by_class(m: int, n: int) -> Both:
     sums, wide = np.empty((draws, m, FEATURES)), features.astype(np.float64)
     given = (features, entries.rows, entries.keys, entries.counts, size, sums)
     plain = lambda: np.array([_added(y, m, wide) for y in labels])  # noqa: E731
-    return Both(_filled(sums, _loops.sums_by_class, *given), plain, sums.shape[0] * features.size)
+    return Both(
+        _filled(sums, _kernel_loops.sums_by_class, *given), plain, sums.shape[0] * features.size
+    )
 
 
 def _squares_by_class(m: int, n: int) -> Both:
@@ -359,7 +361,7 @@ def _squares_by_class(m: int, n: int) -> Both:
     wide = features.astype(np.float64)
     given = (pieces, entries.rows, entries.keys, entries.counts, expected, squares)
     plain = lambda: np.array([np.sum((_added(y, m, wide) - n / m) ** 2) for y in labels])  # noqa: E731
-    return Both(_filled(squares, _loops.squares_by_class, *given), plain, draws * features.size)
+    return Both(_filled(squares, _kernel_loops.squares_by_class, *given), plain, draws * features.size)
 
 
 # ------------------------------------------------------------------ distances, chains
@@ -368,7 +370,7 @@ def _squares_by_class(m: int, n: int) -> Both:
 def _cityblock(m: int, n: int) -> Both:
     x, y = _probs(2 * TILE, m).reshape(2, TILE, m)
     columns, distances = np.ascontiguousarray(y.T), np.empty((TILE, TILE))
-    loop = _filled(distances, _loops.cityblock, x, columns, False, distances)
+    loop = _filled(distances, _kernel_loops.cityblock, x, columns, False, distances)
     return Both(loop, lambda: cdist(x, y, "cityblock"), distances.size * m)
 
 

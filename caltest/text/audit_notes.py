@@ -1,0 +1,52 @@
+"""What an audit warns of beside its findings: its groups, its clusters, its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caltest._visible import shown_column
+from caltest.text.numbers import points
+
+
+def cut_column(column: str, different: int, ranges: int) -> str:
+    """Say that a column of so many different numbers was cut into ranges."""
+    return (
+        f"Column {shown_column(column)!r} has {different:,} different numbers, and was cut at its "
+        f"own quantiles into {ranges} ranges of about equally many rows; equal numbers stay together."
+    )
+
+
+def like_the_labels(column: str) -> str:
+    """Warn of a column that groups rows as the labels do."""
+    return (
+        f"Column {shown_column(column)!r} of groups groups the rows as the labels do: its p-values, "
+        "intervals and diagrams mean nothing, for groups must be known before the labels are; leave it "
+        "out."
+    )
+
+
+def few_clusters(few: int, views: int, needed: int, fewest: float) -> str:
+    """Warn that in ``few`` of the views fewer clusters carry the errors than are needed."""
+    return (
+        f"In {few:,} of {views:,} views fewer than {needed} clusters count in effect "
+        f"({fewest:.0f} in one): p-values there may be too small and intervals too narrow; use "
+        "larger groups, or test these rows with null='one_per_cluster', which is exact."
+    )
+
+
+def not_made(unmade: int, checks: int) -> str:
+    """Say how many checks were not made."""
+    return (
+        f"{unmade:,} of {checks:,} checks were not made, and have p = 1: fewer than ten "
+        "of their clusters are expected to have an event, or none."
+    )
+
+
+def limit_too_large(limit: float, classes: Sequence[str]) -> str:
+    """Warn of classes whose mean prediction is within the limit."""
+    return (
+        f"Your limit of {points(limit)} is larger than the mean prediction of "
+        f"{classes[0] if len(classes) == 1 else f'{len(classes)} classes'}, so it says nothing there: "
+        "predicting 0 would be within it, too. For rare events give the limit as a ratio, for "
+        "example materiality_ratio=1.25."
+    )
