@@ -406,6 +406,20 @@ def test_columns_that_are_none(column, says):
         caltest.test([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], "ecd", clusters=column)
 
 
+def test_few_clusters_with_an_event_are_said():
+    """Of rare events, whose sums may be those of many clusters in effect."""
+    rng = np.random.default_rng(0)
+    codes, p = np.repeat(np.arange(500), 4), rng.beta(1.0, 60.0, 2000)
+    for scale, few in ((1.0, True), (5.0, False)):
+        scores = scale * p
+        labels = (rng.random(2000) < scores).astype(int)
+        for probs, event in ((scores, labels), (1.0 - scores, 1 - labels)):
+            found = caltest.test(probs, event, "ecd", clusters=codes, n_resamples=19, rng=0)
+            notes = [note for note in found.warnings if "expected to have an event" in note]
+            assert len(notes) == few
+            assert not few or "about 8 if all rows of a cluster agree" in notes[0]
+
+
 def test_clusters_stay_with_their_rows():
     rows = sample(PROBS, LABELS, clusters=CODES).rows
     assert rows.take(np.array([8, 1, 119])).clusters.tolist() == [2, 0, 29]

@@ -527,6 +527,18 @@ ALIKE = {
 }
 
 
+def test_rows_of_weight_0_are_left_out_and_said():
+    weights, models = np.where(np.arange(60) < 9, 0.0, 1.0), {"a": P, "b": 0.9 * P}
+    given = {"weights": weights, "rng": 0}
+    found = (
+        caltest.test(P, Y, "ecd", n_resamples=19, **given),
+        caltest.audit(P, Y, n_resamples=99, **given),
+        caltest.compare(models, Y, "ecd", n_resamples=9, **given),
+    )
+    for result in found:
+        assert sum("Left out: 9 of 60 rows, whose weight is 0." in x for x in result.warnings) == 1
+
+
 @pytest.mark.parametrize("case", ALIKE)
 def test_what_counts_rows_refuses_weights(case):
     whole = sample(P, Y, weights=WEIGHTS)

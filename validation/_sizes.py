@@ -151,7 +151,7 @@ def _alone(cell: Cell, name: str, data: Data, rng: np.random.SeedSequence) -> Fo
     options = {k: v for k, v in data.options.items() if cell.null != LABELS or k != "clusters"}
     given = {"null": cell.null, "n_resamples": RESAMPLES, "rng": rng, **options}
     result = caltest.test(data.probs, data.labels, name, **given)
-    few = any("Few clusters" in warning for warning in result.warnings)
+    few = any(" in effect" in warning for warning in result.warnings)
     return Found(result.pvalue, 0.0 if few else np.inf)
 
 

@@ -22,6 +22,7 @@ from caltest._sampling import child_seed
 from caltest._work import announce, together
 from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
 from caltest.data import Sample
+from caltest.data.clusters import expected_with
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction, check_bins
 from caltest.lenses import Reducer
@@ -155,15 +156,8 @@ def draw_all(
 
 
 def few_carry(scores: Array, clusters: NDArray[np.intp]) -> bool:
-    """Whether so few clusters have an event, or none, that signs reject calibrated models too often.
-
-    By the predictions alone, as if all rows of a cluster had the same label: where no cluster of a
-    group happens to have an event, all errors point one way, and no draw of signs is as extreme.
-    """
-    here, codes = np.unique(clusters, return_inverse=True)
-    codes = codes.reshape(-1)
-    means = np.bincount(codes, scores, len(here)) / np.bincount(codes, minlength=len(here))
-    return min(float(means.sum()), float((1.0 - means).sum())) < _FEWEST_WITH
+    """Whether so few clusters have an event, or none, that signs reject calibrated models too often."""
+    return expected_with(scores, clusters) < _FEWEST_WITH
 
 
 def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:

@@ -134,6 +134,18 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
     return codes
 
 
+def expected_with(scores: NDArray[np.float64], clusters: NDArray[np.intp]) -> float:
+    """Return how many clusters are expected to have an event, or none if these are fewer.
+
+    By the predictions alone, (n,), as if all rows of a cluster had the same label: where no cluster
+    happens to have an event, all errors point one way, and no draw of signs is as extreme.
+    """
+    here, codes = np.unique(clusters, return_inverse=True)
+    codes = codes.reshape(-1)
+    means = np.bincount(codes, scores, len(here)) / np.bincount(codes, minlength=len(here))
+    return min(float(means.sum()), float((1.0 - means).sum()))
+
+
 def _is_missing(cell: Any) -> bool:
     """Say whether an entry is no name: of nothing, not a number, or an empty text."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):

@@ -238,7 +238,10 @@ def without_zeros(whole: Sample) -> tuple[Sample, NDArray[np.intp] | None]:
     if rows.weights is None or rows.weights.min() > 0.0:
         return whole, None
     places = np.flatnonzero(rows.weights)
-    kept = replace(rows.take(places), notes=rows.notes, weights=on_average_one(rows.weights[places]))
+    n, zeros = rows.n_samples, rows.n_samples - len(places)
+    note = f"Left out: {zeros:,} of {n:,} rows, whose weight is 0."
+    weights = on_average_one(rows.weights[places])
+    kept = replace(rows.take(places), notes=(*rows.notes, note), weights=weights)
     return Sample(kept, whole.labels[places]), places
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest.data import Rows
+from caltest.data.clusters import expected_with
 from caltest.data.containers import listed
 from caltest.forms import Combined, Form, HasSigns, Signed, SignedSums, check_bins
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
@@ -81,7 +82,17 @@ class ClusterSigns(Null):
         clusters = question.clusters
         weights = cast("Rows", question.rows).weights
         columns = signed_columns(columns_of(question.form), question.labels, clusters, weights)
-        return answer_of_signs(question, columns, int(clusters.max()) + 1)
+        found = answer_of_signs(question, columns, int(clusters.max()) + 1)
+        probs = cast("Rows", question.rows).probs
+        expected = expected_with(probs[:, 1], clusters) if probs.shape[1] == 2 else np.inf
+        if expected >= _FEWEST:
+            return found
+        note = (
+            f"Few clusters are expected to have an event, or none: about {expected:.0f} if all rows of "
+            f"a cluster agree. With fewer than {_FEWEST} p-values may be too small; "
+            "null='one_per_cluster' is exact."
+        )
+        return replace(found, notes=(*found.notes, note))
 
 
 def answer_of_signs(
