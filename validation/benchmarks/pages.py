@@ -60,7 +60,8 @@ def _shown(results: Path) -> dict[str, Callable[[str], str | None]]:
     growth = {row["what"]: row for row in store.growth(results).rows}
     loops = store.loops(results).rows
     by_name = {f"{row['loop']}, m = {row['m']}": row for row in loops}
-    machine: Row = dict(next(iter(store.machine(results).rows), {}))
+    machines = {row["run"]: row for row in store.machine(results).rows}
+    machine = machines.get(loops[0]["run"], {}) if loops else {}
 
     def of(rows: dict[str, Row], write: Callable[[Row], str]) -> Callable[[str], str | None]:
         return lambda name: write(rows[name]) if name in rows else None

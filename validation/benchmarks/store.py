@@ -92,8 +92,8 @@ def limits(folder: Path) -> Store:
 
 
 def machine(folder: Path) -> Store:
-    """Return what the machine is: one row."""
-    return Store(folder / "benchmarks_machine.csv", MACHINE, ())
+    """Return what the machine of every run was."""
+    return Store(folder / "benchmarks_machine.csv", MACHINE, ("run",))
 
 
 def loops(folder: Path) -> Store:

@@ -52,7 +52,8 @@ def written(folder: Path) -> str:
     times, growth = store.times(folder).rows, store.growth(folder).rows
     before, loops = store.before(folder).rows, store.loops(folder).rows
     findings = store.findings(folder).rows
-    parts = [_HEAD, _machine(store.machine(folder).rows, store.limits(folder).rows)]
+    machines, limits = store.machine(folder).rows, store.limits(folder).rows
+    parts = [_HEAD, _machine(machines, limits, [*times, *loops])]
     reached = aims(times, growth, before)
     if reached:
         parts += ["\n## Aims\n", markdown(reached)]
@@ -101,14 +102,21 @@ def markdown(rows: Sequence[Mapping[str, str]]) -> str:
     return "\n".join([*lines, *(f"| {each} |" for each in cells)])
 
 
-def _machine(machines: Iterable[Row], limits: Iterable[Row]) -> str:
-    said = "".join(
-        f"Measured on {row['processor']}, {row['cores']} cores, Python {row['python']}, NumPy "
-        f"{row['numpy']}, Numba {row['numba']}; load at the start {float(row['load']):.1f}.\n\n"
-        for row in machines
-    )
+def _machine(machines: Iterable[Row], limits: Iterable[Row], measured: Sequence[Row]) -> str:
+    said = ""
+    for row in machines:
+        groups = dict.fromkeys(x.get("group", "loops") for x in measured if x["run"] == row["run"])
+        if groups:
+            said += (
+                f"Measured on {row['processor']}, {row['cores']} cores, Python {row['python']}, NumPy "
+                f"{row['numpy']}, Numba {row['numba']}; load at the start {float(row['load']):.1f}: "
+                f"{', '.join(groups)}.\n\n"
+            )
     rates = ", ".join(f"{row['what']} {float(row['per_second']):.2e}" for row in limits)
-    return f"{said}Rates of one core, a second (products in floating-point operations): {rates}."
+    return (
+        f"{said}Rates of one core of the last of these, a second (products in floating-point "
+        f"operations): {rates}."
+    )
 
 
 def _own(row: Row, times: Sequence[Row]) -> dict[str, str]:
