@@ -22,6 +22,7 @@ from caltest.cli import app
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
 from caltest.forms import Clusters, HasSigns
+from caltest.forms.signs import SignedFeatures
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
@@ -114,6 +115,16 @@ def test_pairs_add_up_by_cluster_in_any_order_of_rows(mixed, most):
     found = Clusters(codes, count).pairs(lambda rows, columns: (half + half.T)[rows, columns])
     expected = members @ (half + half.T) @ members.T
     assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_sizes_of_rows_that_are_clusters():
+    rng = np.random.default_rng(0)
+    residual, features = rng.normal(size=(90, 3)), rng.normal(size=(90, 5))
+    codes = rng.permutation(90)
+    form = SignedFeatures(residual, features, Clusters(codes, 90), 1.0, False, 0.0)
+    joint = residual[:, :, None] * features[:, None, :]
+    assert form.squares[codes] == pytest.approx((joint**2).sum(axis=(1, 2)))
+    assert form.held().squares == pytest.approx(form.squares)
 
 
 @pytest.mark.parametrize("name", ["ece", "mce", "ece_squared", "ece_debiased"])

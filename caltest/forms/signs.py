@@ -446,8 +446,18 @@ class SignedFeatures(Signed):
 
     @cached_property
     def squares(self) -> Array:
+        if self.clusters.count == len(self.residuals):  # a row each, whose sum is a product
+            return self.clusters.sums(self._row_squares())
         parts = [np.einsum("gk,gk->g", p, p) for _, p in self._of_clusters(slice(None))]
         return np.concatenate(parts)
+
+    def _row_squares(self) -> Array:
+        """Return |D_i ⊗ ψ_i|² = |D_i|² |ψ_i|², (n,)."""
+        norms = np.empty(len(self.residuals))
+        for rows in blocks(len(norms), max(1, _HELD // self.features.shape[1])):
+            features = np.asarray(self.features[rows], dtype=np.float64)
+            norms[rows] = np.einsum("if,if->i", features, features)
+        return np.asarray(norms * np.einsum("im,im->i", self.residuals, self.residuals))
 
     def of_signs(self, signs: Signs) -> Array:
         total = np.zeros((len(signs), self.width))
