@@ -261,8 +261,14 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     if isinstance(path, Remote):
         check_file(path)
         system, _ = _file_system(path.root)
-        with _reached(path.root.partition("://")[0]):
-            stream = system.open_input_file(path.path)
+        scheme = path.root.partition("://")[0]
+        with _reached(scheme):
+            if scheme == "memory":  # all who open it would share one position
+                from pyarrow import BufferReader
+
+                stream = BufferReader(system.handler.fs.cat_file(path.path))
+            else:
+                stream = system.open_input_file(path.path)
         with reading(f"the file is not valid {kind}"), BufferedReader(stream) as file:
             yield file
         return

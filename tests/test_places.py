@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest import InputError, _door, resampling
+from caltest._door import located, opened, size_of
 from caltest.cli import app
 from caltest.files import can_scan, read, scan
 
@@ -85,13 +86,27 @@ def test_the_same_rows_from_everywhere(folder, name, label):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_test_reads_them_where_they_are(folder, monkeypatch, jobs):
-    monkeypatch.setattr(caltest.testing, "HELD_UP_TO", 5000)
+    monkeypatch.setattr("caltest.testing.HELD_UP_TO", 5000)
     monkeypatch.setattr(resampling, "_MANY_ROWS", 5000)
     options = {"statistic": "ecd", "n_resamples": 39, "rng": 0}
     expected = caltest.test(PROBS, LABELS, **options)
     found = caltest.test(scan(f"{folder}/parts/*/*.parquet"), **options, n_jobs=jobs)
     assert found.pvalue == expected.pvalue
     assert np.array_equal(found.null_distribution, expected.null_distribution)
+
+
+def test_readers_of_one_file_do_not_move_each_other(folder):
+    place = located(f"{folder}/rows.csv")
+    with opened(place, "CSV") as one, opened(place, "CSV") as other:
+        assert size_of(one) == size_of(other)
+        start = one.read(20)
+        assert other.read(20) == start
+        assert one.read() == other.read()
+    with (
+        pytest.raises(InputError, match="there is no such file"),
+        opened(located(f"{folder}/no"), "CSV"),
+    ):
+        pass
 
 
 def test_the_command_takes_them(folder):
