@@ -476,7 +476,7 @@ def test_a_test_of_many_rows_never_holds_them_all(
     path = tmp_path / write(long.drop(columns="day"))(tmp_path)
     held = read(path)
     expected = caltest.test(held.rows, held.labels, "ecd", n_resamples=99, rng=0)
-    monkeypatch.setattr(caltest.testing, "HELD_UP_TO", 5000)
+    monkeypatch.setattr("caltest.testing.HELD_UP_TO", 5000)
     monkeypatch.setattr(StoredTable, "table", None)
     found = caltest.test(scan(path), statistic="ecd", n_resamples=99, rng=0)
     assert found.pvalue == expected.pvalue
