@@ -244,6 +244,10 @@ Y = np.arange(20) % 3
             "weights and probs|probs and weights",
         ),
         (
+            lambda: pilot(G, pd.Series(Y), weights=pd.Series(Y, Y + 3), temperature=2),
+            "weights and labels|labels and weights",
+        ),
+        (
             lambda: pilot(G, temperature=2, bias=1.0, target=0),
             "both temperature= and bias= are",
         ),

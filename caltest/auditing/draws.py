@@ -53,7 +53,6 @@ Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
 
 # Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
-FEWEST_CLUSTERS = 20  # effective ones, of signs and intervals of t
 _FEWEST_WITH = 10.0  # clusters with an event, and without
 _HELD = 2**24
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import gammainccinv, gammaincinv, kl_div, ndtri, stdtrit
 
 from caltest.auditing import diagrams
-from caltest.auditing.draws import FEWEST_CLUSTERS, Answers
+from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, Source
 from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
@@ -29,6 +29,7 @@ from caltest.data import Sample
 from caltest.data.counting import effective_number
 from caltest.data.rates import rates_by_class
 from caltest.forms import Side
+from caltest.nulls.cluster_signs import FEWEST_CLUSTERS
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text import audit_notes

@@ -343,8 +343,8 @@ def named_sample(
 
 
 @arguments()
-def predictions(probs: object) -> Rows:
-    """Read and check predictions alone, where no labels are known.
+def predictions(probs: object, weights: object = None) -> Rows:
+    """Read and check predictions alone, and weights, where no labels are known.
 
     Examples
     --------
@@ -353,6 +353,10 @@ def predictions(probs: object) -> Rows:
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
+    if weights is not None:
+        check_index(probs, weights, "probs", "weights")
+        rows = predictions(probs)
+        return replace(rows, weights=row_weights(weights, rows.n_samples))
     if isinstance(probs, Rows):
         return probs
     table = read_table(probs, "probs")

@@ -23,7 +23,7 @@ from caltest.data.containers import (
     likely_labels,
     listed,
 )
-from caltest.data.counting import checked_weights, row_weights
+from caltest.data.counting import checked_weights
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
@@ -225,10 +225,7 @@ class Content:
     def checked_predictions(self) -> Rows:
         """Check predictions and weights alone."""
         with self._told():
-            rows = self._noting(predictions(self.probs))
-            if self.weights is None:
-                return rows
-            return replace(rows, weights=row_weights(self.weights, rows.n_samples))
+            return self._noting(predictions(self.probs, self.weights))
 
     def _noting(self, found: Rows) -> Rows:
         return replace(found, notes=(*found.notes, *self.notes))

@@ -25,7 +25,7 @@ from caltest.nulls.monte_carlo import parts_of
 from caltest.pvalues import evidence_of_draws
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 
-_FEWEST = 20  # effective clusters below which p-values may be too small
+FEWEST_CLUSTERS = 20  # effective clusters below which p-values may be too small
 _TIED = 1e-9  # evidence of one value, computed twice
 
 
@@ -85,11 +85,11 @@ class ClusterSigns(Null):
         found = answer_of_signs(question, columns, int(clusters.max()) + 1)
         probs = cast("Rows", question.rows).probs
         expected = expected_with(probs[:, 1], clusters) if probs.shape[1] == 2 else np.inf
-        if expected >= _FEWEST:
+        if expected >= FEWEST_CLUSTERS:
             return found
         note = (
             f"Few clusters are expected to have an event, or none: about {expected:.0f} if all rows of "
-            f"a cluster agree. With fewer than {_FEWEST} p-values may be too small; "
+            f"a cluster agree. With fewer than {FEWEST_CLUSTERS} p-values may be too small; "
             "null='one_per_cluster' is exact."
         )
         return replace(found, notes=(*found.notes, note))
@@ -133,18 +133,18 @@ def answer_of_signs(
     names = form.names if isinstance(form, Combined) else (question.statistic.name,)
     check_bins(names, forms)
     of_a_bin = [each.of_a_bin if isinstance(each, SignedSums) else np.inf for each in forms]
-    if min(of_a_bin) < _FEWEST:
-        few = listed(n for n, e in zip(names, of_a_bin, strict=True) if e < _FEWEST)
+    if min(of_a_bin) < FEWEST_CLUSTERS:
+        few = listed(n for n, e in zip(names, of_a_bin, strict=True) if e < FEWEST_CLUSTERS)
         notes.append(
             f"Few clusters share a bin of {few}: {min(of_a_bin):.0f} of {count} in effect, on average. "
-            f"With fewer than {_FEWEST} p-values may be too small: take fewer bins, or "
+            f"With fewer than {FEWEST_CLUSTERS} p-values may be too small: take fewer bins, or "
             "null='one_per_cluster', which is exact."
         )
     effective = [each.effective for each in forms]
-    if min(effective) < _FEWEST:
-        few = listed(n for n, e in zip(names, effective, strict=True) if e < _FEWEST)
+    if min(effective) < FEWEST_CLUSTERS:
+        few = listed(n for n, e in zip(names, effective, strict=True) if e < FEWEST_CLUSTERS)
         notes.append(
             f"Few clusters make up {few}: {min(effective):.0f} of {count} in effect. With fewer "
-            f"than {_FEWEST} p-values may be too small; null='one_per_cluster' is exact."
+            f"than {FEWEST_CLUSTERS} p-values may be too small; null='one_per_cluster' is exact."
         )
     return replace(found, notes=tuple(notes))

@@ -28,8 +28,7 @@ from caltest._visible import quoted
 from caltest.cox import recalibration as fitted_line
 from caltest.data import Rows, Sample, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import on_average_one, row_weights
-from caltest.data.sample import check_index
+from caltest.data.counting import on_average_one
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.results import freeze_arrays
 from caltest.simulation import Simulated
@@ -209,12 +208,13 @@ def pilot(
         truth, probs = probs.truth, probs.probs
     if isinstance(probs, Sample) and labels is not None:
         raise InputError("the pilot is a Sample, which has labels; give no others.")
-    known = probs if isinstance(probs, Sample) else None if labels is None else sample(probs, labels)
-    predictions = data.predictions(probs) if known is None else known.rows
+    known: Sample | None
+    if isinstance(probs, Sample):
+        known = probs if weights is None else sample(probs.rows, probs.labels, weights=weights)
+    else:
+        known = None if labels is None else sample(probs, labels, weights=weights)
+    predictions = data.predictions(probs, weights) if known is None else known.rows
     refuse_clusters(predictions.clusters, "a pilot")
-    if weights is not None:
-        check_index(probs, weights, "probs", "weights")
-        predictions = replace(predictions, weights=row_weights(weights, predictions.n_samples))
     stated: dict[str, Callable[[], _Truth]] = {}
     if temperature is not None:
         stated["temperature"] = partial(_of_temperature, predictions.probs, float(temperature))
