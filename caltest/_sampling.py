@@ -126,17 +126,28 @@ class LabelSampler:
         return labels
 
     def _fill(self, number: int, start: int, labels: NDArray[np.unsignedinteger]) -> None:
-        from caltest import _loops
-
-        cumulative = self.cumulative[number * ROWS : (number + 1) * ROWS]
+        rows = slice(number * ROWS, (number + 1) * ROWS)
         for draws in blocks(len(labels), DRAWS):
             stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
-            uniforms = stream.random((draws.stop - draws.start, len(cumulative)))
-            if cumulative.shape[1] <= _COUNT_UP_TO:
-                _loops.count_below(cumulative, uniforms, labels[draws])
-            else:
-                guide = self._guide[number * ROWS : (number + 1) * ROWS]
-                _loops.look_up(cumulative, guide, uniforms, labels[draws])
+            uniforms = stream.random((draws.stop - draws.start, labels.shape[1]))
+            self._look_up(rows, uniforms, labels[draws])
+
+    def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
+        """Return the labels of all rows at quantiles (B, n)."""
+        labels = np.empty(quantiles.shape, dtype=self.dtype)
+        self._look_up(slice(None), quantiles, labels)
+        return labels
+
+    def _look_up(
+        self, rows: slice, quantiles: NDArray[np.float64], labels: NDArray[np.unsignedinteger]
+    ) -> None:
+        from caltest import _loops
+
+        cumulative = self.cumulative[rows]
+        if cumulative.shape[1] <= _COUNT_UP_TO:
+            _loops.count_below(cumulative, quantiles, labels)
+        else:
+            _loops.look_up(cumulative, self._guide[rows], quantiles, labels)
 
     @cached_property
     def _guide(self) -> NDArray[np.unsignedinteger]:

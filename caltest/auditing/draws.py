@@ -22,11 +22,11 @@ from caltest._sampling import child_seed
 from caltest._work import announce, together
 from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
 from caltest.data import Sample
-from caltest.data.clusters import expected_with
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import HasSigns, LabelFunction, check_bins
+from caltest.forms import HasSigns, LabelFunction
 from caltest.lenses import Reducer
 from caltest.nulls import MonteCarlo
+from caltest.nulls.comonotone import Confirmation
 from caltest.pvalues import (
     Alternative,
     StepDown,
@@ -53,7 +53,6 @@ Array: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[Any]
 
 # Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
-_FEWEST_WITH = 10.0  # clusters with an event, and without
 _HELD = 2**24
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
 _EXPECTED = (0.025, 0.975)
@@ -88,18 +87,18 @@ def draw_all(
     n_resamples: int,
     seed: int,
     workers: Workers,
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Confirmation | None]:
     """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
 
-    Return (1 + B, H) values, how far two evaluations of one may differ by rounding, (H,), and of which
-    hypotheses too few clusters carry the statistic for signs of clusters to be valid, (H,).
+    Return (1 + B, H) values, how far two evaluations of one may differ by rounding, (H,), and with
+    clusters what confirms the hypotheses that few of them carry.
     """
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
         "take fewer draws, groups or statistics",
     )
-    batches: list[list[tuple[Look, list[int]]]] = [[]]  # of looks whose forms are held at once
+    batches: list[list[int]] = [[]]  # of hypotheses whose forms are held at once
     held = 0
     for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
         places = list(each)
@@ -107,7 +106,7 @@ def draw_all(
         if batches[-1] and held + size > _HELD:
             batches.append([])
             held = 0
-        batches[-1].append((look, places))
+        batches[-1] += places
         held += size
     clusters = source.predictions.clusters
     if clusters is None:
@@ -116,24 +115,11 @@ def draw_all(
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
     values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
-    weak = np.zeros(len(hypotheses), dtype=bool)
-    for batch in batches:
-        reduced: dict[Scope, Reduce | None] = {}  # looks of a lens share its labels
-        columns: list[Column] = []
-        for look, places in batch:
-            scope, predictions = look.scope, source.at(look)
-            if clusters is not None and look.event is not None:
-                own = clusters if look.rows is None else clusters[look.rows]
-                weak[places] = few_carry(predictions.probs[:, 1], own)
-            if scope not in reduced:
-                reducer = source.reducer(scope)
-                reduced[scope] = None if reducer is None else partial(_of_all, reducer)
-            share = float(predictions.probs[:, 1].mean())
-            view = LabelView(look.rows, reduced[scope], scope.column, share)
-            statistics = [hypotheses[h][1].shuffled(seed) for h in places]
-            columns += [Column(view, form_of(look, each, predictions)) for each in statistics]
-        here = [h for _, places in batch for h in places]
-        if batch is batches[0]:  # the others are like it
+    confirmed: Confirmation | None = None
+    for here in batches:
+        some = [hypotheses[h] for h in here]
+        columns = columns_of_looks(source, some, seed)
+        if here is batches[0]:  # the others are like it
             # Views of one class each meet the rows in which it is drawn.
             parts = [
                 together([form.work(n_resamples)], 1.0 if view.event is None else view.share)
@@ -141,22 +127,53 @@ def draw_all(
             ]
             work = together(parts, len(hypotheses) / len(here))
             announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
+        drawn = columns
         if clusters is not None:
-            check_signs([hypotheses[h][1] for h in here], columns)
-            weights = source.predictions.weights
-            columns = list(signed_columns(columns, labels, clusters, weights))
-            check_bins([hypotheses[h][1].name for h in here], [form for _, form in columns])
-        values[:, here] = table(columns, draws, workers)
-        resolutions[here] = [form.resolution for _, form in columns]
-        for (view, form), h in zip(columns, here, strict=True):
+            check_signs([statistic for _, statistic in some], columns)
+            drawn = list(signed_columns(columns, labels, clusters, source.predictions.weights))
+        values[:, here] = table(drawn, draws, workers)
+        resolutions[here] = [form.resolution for _, form in drawn]
+        if clusters is not None:
+            found = confirm(source, labels, some, columns, values[:, here], n_resamples, seed, workers)
+            confirmed = found if confirmed is None else confirmed.beside(found)
+        for (view, form), h in zip(drawn, here, strict=True):
             if isinstance(form, LabelFunction):
                 form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
-    return values, resolutions, weak
+    return values, resolutions, confirmed
 
 
-def few_carry(scores: Array, clusters: NDArray[np.intp]) -> bool:
-    """Whether so few clusters have an event, or none, that signs reject calibrated models too often."""
-    return expected_with(scores, clusters) < _FEWEST_WITH
+def columns_of_looks(source: Source, hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:
+    """Return views with their statistics; what several need (a view, a lens's labels) is shared."""
+    reduced: dict[Scope, Reduce | None] = {}
+    views: dict[Look, LabelView] = {}
+    columns = []
+    for look, statistic in hypotheses:
+        scope, predictions = look.scope, source.at(look)
+        if scope not in reduced:
+            reducer = source.reducer(scope)
+            reduced[scope] = None if reducer is None else partial(_of_all, reducer)
+        if look not in views:
+            share = float(predictions.probs[:, 1].mean())
+            views[look] = LabelView(look.rows, reduced[scope], scope.column, share)
+        columns.append(Column(views[look], form_of(look, statistic.shuffled(seed), predictions)))
+    return columns
+
+
+def confirm(
+    source: Source,
+    labels: NDArray[np.intp],
+    hypotheses: Sequence[Hypothesis],
+    columns: Sequence[Column],
+    by_signs: Array,
+    n_resamples: int,
+    seed: int,
+    workers: Workers,
+) -> Confirmation:
+    """Say how many clusters carry hypotheses, and draw comonotone labels where these are few."""
+    names = [statistic.name for _, statistic in hypotheses]
+    sides = [statistic.alternatives[0] for _, statistic in hypotheses]
+    rows = source.predictions
+    return Confirmation.of(names, columns, labels, rows, by_signs, sides, n_resamples, seed, workers)
 
 
 def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:
@@ -179,6 +196,7 @@ def answers(
     alternatives: Sequence[Alternative],
     correction: str,
     level: float = 0.05,
+    confirmed: Confirmation | None = None,
 ) -> Answers:
     """Rank the observed labels among the draws, each hypothesis alone and all together."""
     observed, draws = values[0], values[1:]
@@ -192,17 +210,21 @@ def answers(
         expected.append((low + 0.0, high + 0.0))  # −0 is 0
     found = list(zip(counts, alternatives, strict=True))
     pvalues = np.array([pvalue(each, len(draws), side) for each, side in found])
+    if confirmed is not None:
+        pvalues = confirmed.alone(pvalues, alternatives)
     evidence = evidence_of_draws(values, alternatives, resolutions)
     evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is not a number says nothing
     largest, threshold = evidence[1:].max(axis=1) + 0.0, None
-    if correction == WESTFALL_YOUNG:
+    if correction != WESTFALL_YOUNG:
+        together = adjusted(pvalues, correction)
+    elif confirmed is not None and len(confirmed.places):
+        together = confirmed.together(evidence, alternatives)
+    else:
         test = StepDown.of(evidence[0])
         together = test.pvalues(test.count(evidence[1:]), len(draws))
         allowed = math.floor(level * (len(draws) + 1) * (1.0 + 1e-12))
         if allowed:
             threshold = float(np.sort(largest)[-min(allowed, len(draws))])
-    else:
-        together = adjusted(pvalues, correction)
     return Answers(
         values=observed,
         pvalues=pvalues,

@@ -13,7 +13,14 @@ from caltest._arguments import Number, Whole, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
 from caltest._visible import quoted
-from caltest.auditing.draws import answers, draw_all, key_of, tolerated
+from caltest.auditing.draws import (
+    answers,
+    columns_of_looks,
+    confirm,
+    draw_all,
+    key_of,
+    tolerated,
+)
 from caltest.auditing.groups import notes_on, read_groups
 from caltest.auditing.plan import (
     LENSES,
@@ -42,7 +49,7 @@ from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
 from caltest.pvalues import check_correction
 from caltest.resampling import draws_of_signs
-from caltest.text.audit_notes import limit_too_large, not_made
+from caltest.text.audit_notes import few_carry, limit_too_large
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -317,22 +324,22 @@ def audit(
         sides = ["two-sided"] * len(sides)
     check_resolution(sides, name, level, draws, n_clusters if draws < int(n_resamples) else None)
     values: Array | None = None
-    unmade: list[bool] = []
+    few: NDArray[np.bool_] | None = None
     with single_threaded_blas():
         if error is None:
-            values, resolutions, weak = draw_all(
-                source, whole.labels, plan.hypotheses, draws, seed, workers
+            values, resolutions, confirmed = draw_all(
+                source, whole.labels, plan.hypotheses, int(n_resamples), seed, workers
             )
             values, resolutions = with_rests(values, resolutions, rests)
-            unmade = [*weak.tolist(), *(each.few_carry(source) for each in rests)]
-            if all(unmade):
-                raise InputError(
-                    "fewer than ten clusters are expected to have an event, or none, in every check, "
-                    "too few for signs of clusters; audit more clusters, or test with "
-                    "null='one_per_cluster', which is exact."
-                )
-            values[1:, unmade] = values[0, unmade]
-            found = answers(values, resolutions, sides, name, level)
+            if confirmed is not None:
+                left_over = [(each.remaining, MEAN) for each in rests]
+                columns = columns_of_looks(source, left_over, seed)
+                beside = values[:, len(plan.hypotheses) :]
+                asked = source, whole.labels, left_over, columns, beside
+                more = confirm(*asked, int(n_resamples), seed, workers)
+                confirmed = confirmed.beside(more)
+                few = confirmed.few
+            found = answers(values, resolutions, sides, name, level, confirmed)
         else:
             found = tolerated(
                 source, whole.labels, plan.hypotheses, error, rounding, name, draws, seed, workers
@@ -409,7 +416,7 @@ def audit(
             *notes_on(groupings, whole.labels),
             *copied_rows(whole),
             *few_clusters(source, cuts, whole, design),
-            *((not_made(sum(unmade), len(unmade)),) if any(unmade) else ()),
+            *(() if few is None or not few.any() else (few_carry(few.tolist(), draws, level),)),
             *(() if forgiven else impossible_labels(whole)),
             *((limit_too_large(materiality or 0.0, below),) if below else ()),
         ),

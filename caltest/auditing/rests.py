@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from caltest.auditing.draws import Answers, few_carry
+from caltest.auditing.draws import Answers
 from caltest.auditing.plan import MEAN, Look, Plan, Source
 from caltest.auditing.sizes import Design, Family
 from caltest.auditing.views import Group, Rest, Sensitivity, View
@@ -44,14 +44,6 @@ class Subtraction(NamedTuple):
         assert self.look.rows is not None
         places = np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
         return replace(self.parent, rows=places, n_rows=self.rows)
-
-    def few_carry(self, source: Source) -> bool:
-        """Whether few clusters of the rest have an event, or none."""
-        clusters = source.predictions.clusters
-        if clusters is None:
-            return False
-        look = self.remaining
-        return few_carry(source.at(look).probs[:, 1], clusters[look.rows])
 
     def rest(
         self,

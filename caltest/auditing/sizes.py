@@ -28,8 +28,7 @@ from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.data import Sample
 from caltest.data.counting import effective_number
 from caltest.data.rates import rates_by_class
-from caltest.forms import Side
-from caltest.nulls.cluster_signs import FEWEST_CLUSTERS
+from caltest.forms import FEWEST_CLUSTERS, Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text import audit_notes

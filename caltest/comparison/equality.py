@@ -48,7 +48,8 @@ class ModelStatistic(NamedTuple):
     ``drawn`` are values on all rows for labels drawn from every model's predictions, (K, draws);
     ``bias`` is the mean of the value (of its size, if it has a sign) if the model is calibrated;
     ``gram`` is h_ij of a U-statistic of degree two, of rows or of clusters, else None; ``resolution``
-    says how far two evaluations of one value may differ, by rounding.
+    says how far two evaluations of one value may differ, by rounding; ``clusters`` is how many clusters
+    carry the statistic in effect, infinite of independent rows.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ModelStatistic(NamedTuple):
     bias: float
     gram: Tile | None
     resolution: float
+    clusters: float
 
 
 def clusters_of(rows: Rows) -> Clusters | None:

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, SignSampler, child_seed, seed_of
+from caltest._sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest._tiles import Array
 from caltest._visible import as_text, quoted
 from caltest.comparison.equality import (
@@ -39,7 +39,7 @@ from caltest.data.containers import listed
 from caltest.data.counting import effective_number
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
-from caltest.forms import HasGram, HasSigns, check_bins
+from caltest.forms import FEWEST_CLUSTERS, HasGram, HasSigns, effective_clusters
 from caltest.lenses import Labels, Lens, find_lens, lens_of
 from caltest.named import StatisticLike, find_statistic
 from caltest.predictive import recognised
@@ -282,10 +282,17 @@ def compare(
         labels_drawn = np.concatenate(
             [each.rows.sampler(label_seed).draw(0, LABEL_DRAWS) for each in wholes.values()]
         )
-        candidates = [
-            _candidate(name, number, measure, whole, found_lens, labels_drawn, label_seed, workers)
-            for number, (name, whole) in enumerate(wholes.items())
-        ]
+        asked = measure, found_lens, label_seed, workers
+        candidates = _candidates(wholes, labels_drawn, *asked)
+        carrying = min(each.clusters for each in candidates)
+        if together is not None and carrying < FEWEST_CLUSTERS:
+            # Standard errors are at least those of labels for which the rows of a cluster agree.
+            quantiles = generator(label_seed).random((LABEL_DRAWS, units))[:, together.codes]
+            labels_drawn = np.concatenate(
+                [each.rows.sampler(label_seed).at(quantiles) for each in wholes.values()]
+            )
+            candidates = _candidates(wholes, labels_drawn, *asked)
+        effective = min(effective, carrying)
         drawn = plan.values(candidates, workers)
         tiles = [each.gram for each in candidates if each.gram is not None]
         if tiles:
@@ -343,7 +350,7 @@ def compare(
         n_resamples=plan.n_resamples,
         size=plan.size,
         seed=plan.seed,
-        warnings=_notes(candidates, units, differences, difference_errors),
+        warnings=_notes(candidates, units, carrying, differences, difference_errors),
         n_clusters=None if together is None else together.count,
         sampling_rates=None if sampling_rates is None else dict(sampling_rates),
     )
@@ -351,6 +358,20 @@ def compare(
 
 def _has_sign(measure: Statistic) -> bool:
     return measure.alternatives[0] == "two-sided"
+
+
+def _candidates(
+    wholes: Mapping[str, Sample],
+    labels_drawn: Labels,
+    measure: Statistic,
+    lens: Lens | None,
+    seed: int,
+    workers: Workers,
+) -> list[ModelStatistic]:
+    return [
+        _candidate(name, number, measure, whole, lens, labels_drawn, seed, workers)
+        for number, (name, whole) in enumerate(wholes.items())
+    ]
 
 
 def _candidate(
@@ -378,9 +399,9 @@ def _candidate(
                 "another statistic (any but 'cox', 'mcb_brier', 'mcb_log' and functions of your own), "
                 "or keep one row per cluster."
             )
-        signed = signed_of(form, view.labels, view.rows)
-        if signed is not None:
-            check_bins([measure.name], [signed])
+        signed, effective = signed_of(form, view.labels, view.rows), np.inf
+        if clusters is not None and isinstance(form, HasSigns):
+            effective = effective_clusters(measure.name, form, clusters)
         value = checked_value(fitted, value_of(form, signed, view.labels, workers))
         seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
@@ -393,11 +414,11 @@ def _candidate(
         elif clusters is not None and signed is not None:
             own = signed.of_labels(SignSampler(clusters.count, seed).draw(0, LABEL_DRAWS))
     bias = max(float(np.mean(np.abs(own) if _has_sign(measure) else own)), 0.0)  # below 0 by chance
-    return ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution)
+    return ModelStatistic(name, fitted, view, value, drawn, bias, gram, form.resolution, effective)
 
 
 def _notes(
-    candidates: Sequence[ModelStatistic], units: int, differences: Array, errors: Array
+    candidates: Sequence[ModelStatistic], units: int, carrying: float, differences: Array, errors: Array
 ) -> tuple[str, ...]:
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}
@@ -423,6 +444,11 @@ def _notes(
         found.append(
             f"{units} {what} are few: p-values of a comparison are approximate and cautious, and only "
             "large differences are found."
+        )
+    if carrying < FEWEST_CLUSTERS:
+        found.append(
+            f"Few clusters carry the statistic, by the predictions: about {carrying:.0f} of {units:,} "
+            "in effect. p-values and intervals allow for that, but they are approximate."
         )
     for i, j in combinations(range(everyone), 2):
         if differences[i, j] != 0.0 and errors[i, j] == 0.0:

@@ -17,6 +17,7 @@ from caltest.forms.base import (
 )
 from caltest.forms.binned import Binned, BinnedDistance, BinnedSquares, PearsonGroups
 from caltest.forms.combined import Combined, Component
+from caltest.forms.comonotone import FEWEST_CLUSTERS, Atoms, Comonotone, effective_clusters
 from caltest.forms.function import LabelFunction
 from caltest.forms.low_rank import FeatureSquares
 from caltest.forms.pair_mean import BoundedPairMean, PairMean
@@ -36,7 +37,6 @@ from caltest.forms.signs import (
     HasSigns,
     Signed,
     SignedSums,
-    check_bins,
 )
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import (
@@ -69,8 +69,10 @@ from caltest.forms.weights import (
 )
 
 __all__ = [
+    "FEWEST_CLUSTERS",
     "Additive",
     "AddsByCluster",
+    "Atoms",
     "Binned",
     "BinnedDistance",
     "BinnedSquares",
@@ -81,6 +83,7 @@ __all__ = [
     "ClusterSums",
     "Clusters",
     "Combined",
+    "Comonotone",
     "Component",
     "ComputedFeatures",
     "CumulativeDifference",
@@ -129,7 +132,7 @@ __all__ = [
     "UStatistic",
     "WeightedRecalibration",
     "Weights",
-    "check_bins",
+    "effective_clusters",
     "incomplete_cholesky",
     "rounded",
     "scaled",

@@ -174,17 +174,8 @@ class Binned(HasSigns, HasLeadingSum, Additive):
             rounding=self.resolution,
             impossible=None if np.isfinite(observed) else observed,
             sizes=sizes,
-            of_a_bin=np.inf if self.keeps_squares else _clusters_of_a_bin(lengths, by_bin),
-            fewest_of_a_bin=self.fewest_of_a_bin,
+            of_a_bin=_clusters_of_a_bin(lengths, by_bin) if self.counts_bins else np.inf,
         )
-
-    #: Whether signs leave what it is on average as it is, however few clusters a bin has.
-    keeps_squares: ClassVar[bool] = True
-
-    @property
-    def fewest_of_a_bin(self) -> float:
-        """Effective clusters that a bin must hold on average."""
-        return 0.0
 
     def _of_signs(
         self, alone: NDArray[np.intp], shared: NDArray[np.intp], both: list[Array], sums: Array
@@ -245,7 +236,7 @@ class BinnedDistance(Binned):
     Both are means over the rows as they count.
     """
 
-    keeps_squares: ClassVar[bool] = False
+    counts_bins: ClassVar[bool] = True
     distance: Distance  #: Between the mean label and the mean prediction of a bin.
     maximum: bool  #: Take the largest bin's; else the mean, bins weighted by their rows.
 

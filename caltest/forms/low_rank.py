@@ -22,6 +22,7 @@ from caltest.forms.pairs import (
     fixed_residuals,
     leading_sum,
     residuals_of,
+    residuals_within,
     usual_classes,
 )
 from caltest.forms.signs import (
@@ -127,6 +128,34 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
             scale *= share_between
             own = float((sums * sums).sum())
         return SignedSums(sums, partial(squared_norms, scale, own), even=True, rounding=self.resolution)
+
+    @property
+    def features_of_a_class(self) -> int:  # type: ignore[override]
+        """As many as there are."""
+        return int(self.features.shape[1])
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        m, f = self.probs.shape[1], self.features.shape[1]
+        found = np.empty((len(labels), clusters.count))
+        for own, rows in clusters.of_equal_size(max(len(labels) * m, f)):
+            if rows.shape[1] <= f or self.matrix is not None:
+                found[:, own] = self.pairs.squares_within(labels, rows)
+                continue
+            features = self.features[rows].astype(np.float64)
+            sums = residuals_within(self.probs, labels, rows).swapaxes(2, 3) @ features
+            found[:, own] = np.einsum("bcmf,bcmf->bc", sums, sums)
+        return found
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        if self.diagonal:  # every pair counts
+            return self.of_labels(labels)
+        between = self._with_own.of_labels(labels) - self.squares_of(labels, clusters).sum(axis=1)
+        return np.asarray(self.scale * clusters.share_between * between)
+
+    @cached_property
+    def _with_own(self) -> FeatureSquares:
+        """The sum over all pairs, those with i = j among them."""
+        return FeatureSquares(self.probs, self.features, self.matrix)
 
     def _in_metric(self, labels: Labels) -> Array:
         """Return residuals in the metric of the classes, (n, m)."""

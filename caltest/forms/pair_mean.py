@@ -92,6 +92,9 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     def terms(self, labels: Labels) -> Array:
         return np.asarray(self._values(labels[None, :])[0])
 
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        return self.one_by_one(labels, clusters)
+
     def signed(self, labels: Labels, clusters: Clusters) -> SignedPairs:
         (first, second), values = clusters.codes[self.rows], self.terms(labels)
         counts = (

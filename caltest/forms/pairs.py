@@ -157,10 +157,17 @@ def residuals_of(probs: Array, labels: Labels) -> Array:
     return found
 
 
+def residuals_within(probs: Array, labels: Labels, rows: NDArray[np.intp]) -> Array:
+    """Return the residuals (B, c, k, m) of some rows (c, k) for labels (B, n)."""
+    found = np.tile(-probs[rows], (len(labels), 1, 1, 1))
+    some = labels[:, rows, None].astype(np.intp)
+    np.put_along_axis(found, some, np.take_along_axis(found, some, axis=3) + 1.0, axis=3)
+    return found
+
+
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
 _FEW = 64  # classes, up to which products with residuals take less time than looking labels up
 _ROUNDS = 4  # of the power method
-_FAR = 800.0  # distance at which exp(−x) is 0
 _LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
 # What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
 # unlikely labels.
@@ -222,15 +229,49 @@ class Pairwise(HasSigns, HasMoments, HasLeadingSum):
             images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
             tile = partial(_gram_tile, self.kernel_terms, images, residuals)
             return SignedPairs.of(clusters.pairs(tile), scale, self.diagonal, self.resolution)
-        order, decay, steps = self._chain.order, self._chain.decay, self._chain.steps
-        d, codes = residuals[order, 1], clusters.codes[order]
-        if steps is not None:
-            d *= steps
-        with np.errstate(divide="ignore"):
-            places = np.cumsum(np.minimum(-np.log(decay), _FAR))
-        own = chained(d, places, codes, clusters.count)
+        order, decay, places = self._chain.order, self._chain.decay, self._chain.places
+        d, codes = self._along(self._chain, labels[None])[0], clusters.codes[order]
+        (own,) = chained(d[None], places, codes, clusters.count)
         constant = 2.0 * scale * float(own.sum()) * self.diagonal
         return SignedChain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        if self._chain is not None:
+            d, codes = self._along(self._chain, labels), clusters.codes[self._chain.order]
+            return 2.0 * chained(d, self._chain.places, codes, clusters.count).clip(min=0.0)
+        found = np.empty((len(labels), clusters.count))
+        for own, rows in clusters.of_equal_size(len(labels) * self.probs.shape[1]):
+            found[:, own] = self.squares_within(labels, rows)
+        return found.clip(min=0.0)
+
+    def squares_within(self, labels: Labels, rows: NDArray[np.intp]) -> Array:
+        """Return |S_g|² of clusters of the rows (c, k), (B, c)."""
+        residuals, total = (
+            residuals_within(self.probs, labels, rows),
+            np.zeros((len(labels), len(rows))),
+        )
+        for some in blocks(rows.shape[1], max(1, _SORTED // rows.size)):
+            pairs = np.broadcast_arrays(rows[:, some, None], rows[:, None, :])
+            for weights, matrix in self.kernel_terms:
+                images = weights.at(*pairs) @ (residuals if matrix is None else residuals @ matrix)
+                total += np.einsum("bckm,bckm->bc", residuals[:, :, some], images)
+        return total
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        if self.diagonal:  # every pair counts
+            return self.of_labels(labels)
+        between = self._with_own.of_labels(labels) - self.squares_of(labels, clusters).sum(axis=1)
+        return np.asarray(self.scale * clusters.share_between * between)
+
+    @cached_property
+    def _with_own(self) -> Pairwise:
+        """The sum over all pairs, those with i = j among them."""
+        return Pairwise(self.probs, self.kernel_terms, 1.0, diagonal=True)
+
+    def _along(self, chain: Chain, labels: Labels) -> Array:
+        """Return residuals along the line, as rows count, (B, n)."""
+        residuals = np.asarray(labels[:, chain.order] - self.probs[chain.order, 1])
+        return residuals if chain.steps is None else residuals * chain.steps
 
     def _counted(self, tile: Tile) -> Tile:
         """Return the tiles of the pairs that count."""

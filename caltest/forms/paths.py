@@ -97,6 +97,17 @@ class CumulativeDifference(HasSigns, HasBrownianLimit):
     functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
     weights: Array | None = None  #: w of w (y − p), (n,), and n their sum; None for ones.
 
+    @property
+    def probs(self) -> Array:  # type: ignore[override]
+        """The predictions, (n, 2)."""
+        return np.column_stack([1.0 - self.scores, self.scores])
+
+    @property
+    def row_scores(self) -> Array:
+        """Those of the path's end."""
+        steps = np.ones(len(self.scores)) if self.weights is None else self.weights
+        return np.column_stack([-self.scores, 1.0 - self.scores]) * steps[:, None]
+
     @cached_property
     def _order(self) -> NDArray[np.intp]:
         return np.argsort(self.scores)  # equal scores in any order, which takes a fifth of the time

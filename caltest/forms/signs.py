@@ -16,7 +16,7 @@ one cluster add under H0.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -28,10 +28,7 @@ from scipy import sparse
 from caltest._memory import check_fits
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import WIDE_TILE, Tile, blocks
-from caltest._visible import quoted
 from caltest._work import Work
-from caltest.data.counting import effective_number
-from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
 
 Signs: TypeAlias = NDArray[np.int8]
@@ -58,6 +55,15 @@ class Clusters:
         sums, total = np.bincount(self.codes, weights), float(weights.sum())
         between = total**2 - float(sums @ sums)
         return (total**2 - float(weights @ weights)) / between if between > 0.0 else 0.0
+
+    def of_equal_size(self, width: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield clusters of one size k, (c,), and their rows, (c, k); few at a time if k is large."""
+        order, sizes = np.argsort(self.codes, kind="stable"), np.bincount(self.codes)
+        starts = np.cumsum(sizes) - sizes
+        for size in np.unique(sizes):
+            own = np.flatnonzero(sizes == size)
+            for part in blocks(len(own), max(1, _HELD // (int(size) * max(int(size), width)))):
+                yield own[part], order[starts[own[part], None] + np.arange(size)]
 
     def sums(self, values: Array) -> Array:
         """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
@@ -133,6 +139,23 @@ def _membership(codes: NDArray[np.intp], count: int) -> Any:
 class HasSigns(Form):
     """A form that knows its values for signs of clusters, the labels fixed."""
 
+    #: What is predicted of the labels that it takes, (n, m).
+    probs: Array
+    #: Features of a class that a row adds up, about.
+    features_of_a_class: ClassVar[int] = 1
+    #: Whether every bin's sum counts by itself, so that clusters must meet in every bin.
+    counts_bins: ClassVar[bool] = False
+
+    @property
+    def fewest_of_a_bin(self) -> float:
+        """Effective clusters that a bin must hold on average, where every bin counts by itself."""
+        return 0.0
+
+    @property
+    def row_scores(self) -> Array | None:
+        """What every label of a row adds to a sum that is one number, (n, m); None of other forms."""
+        return None
+
     @abstractmethod
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         """Return the value as a function of the signs of clusters.
@@ -150,6 +173,20 @@ class HasSigns(Form):
             Takes signs ±1 of shape (B, G), returns (B,) values. A sign of −1 reverses the centred
             errors of a whole cluster; signs that are all +1 give the observed value.
         """
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
+        each = (self.signed(y.astype(np.intp), clusters).squares for y in labels)
+        return np.stack(list(each))
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return the (B,) values for labels (B, n), means over pairs being of different clusters."""
+        return self.of_labels(labels)
+
+    def one_by_one(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return the same of a form whose values are known for one label vector at a time."""
+        ones = np.ones(clusters.count, dtype=np.int8)
+        return np.array([self.signed(y.astype(np.intp), clusters).value(ones) for y in labels])
 
 
 class ClusterSums(NamedTuple):
@@ -189,11 +226,6 @@ class Signed(Form):
     def squares(self) -> Array:
         """|S_g|², the size of what every cluster adds, (G,)."""
 
-    @property
-    def effective(self) -> float:
-        """Effective number of clusters, (Σ |S_g|²)² / Σ |S_g|⁴."""
-        return effective_number(self.squares / (float(self.squares.max(initial=0.0)) or 1.0))
-
     @abstractmethod
     def of_signs(self, signs: Signs) -> Array:
         """Return the (b,) values of some signs (b, G), bytes."""
@@ -222,7 +254,6 @@ class SignedSums(Signed):
     sizes: Array | None = None  #: |S_g|², (G,), where the sums do not tell.
     #: Effective clusters of a bin, on average, where every bin's sum counts by itself.
     of_a_bin: float = float("inf")
-    fewest_of_a_bin: float = 0.0  #: With fewer, signs would reject calibrated models too often.
 
     @property
     def width(self) -> int:
@@ -247,17 +278,6 @@ class SignedSums(Signed):
         # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
         values = np.where(np.isfinite(values), values, 0.0)
         return np.where((signs > 0).all(axis=1), self.impossible, values)
-
-
-def check_bins(names: Iterable[str], forms: Iterable[Form]) -> None:
-    """Raise where so few clusters meet in a bin that signs would reject calibrated models too often."""
-    for name, form in zip(names, forms, strict=True):
-        if isinstance(form, SignedSums) and form.of_a_bin < form.fewest_of_a_bin:
-            raise InputError(
-                f"a bin of {quoted(name)} holds {form.of_a_bin:.1f} clusters in effect, on average, "
-                "too few for signs of clusters; take fewer bins, 'ece_squared', or "
-                "null='one_per_cluster'."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,17 +382,19 @@ class SignedChain(Signed):
 
 
 def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
-    """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (G,), of rows along a line at ``positions``."""
+    """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
     from caltest import _loops
 
     order = np.lexsort((positions, codes))
     grouped, place = codes[order], positions[order]
-    first = np.diff(grouped, prepend=-1) > 0
     inside = np.exp(-np.diff(place, prepend=place[:1]).clip(min=0.0))
-    terms = np.empty(len(order))
-    _loops.chain_terms(np.where(first, 0.0, inside), residuals[order], terms)
-    own = 2.0 * terms + residuals[order] ** 2
-    return np.bincount(grouped, own, count).astype(np.float64)
+    decay = np.where(np.diff(grouped, prepend=-1) > 0, 0.0, inside)
+    found, terms = np.empty((len(residuals), count)), np.empty(len(order))
+    for own, each in zip(found, residuals, strict=True):
+        along = each[order]
+        _loops.chain_terms(decay, along, terms)
+        own[:] = np.bincount(grouped, 2.0 * terms + along**2, count)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

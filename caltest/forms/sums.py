@@ -127,6 +127,10 @@ class LinearSum(
     def finish(self, sums: Array) -> Array:
         return sums
 
+    @property
+    def row_scores(self) -> Array:
+        return self._finite
+
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         entries = self._finite[np.arange(self.n_samples), labels]
         means = np.einsum("ik,ik->i", self.probs, self._finite)
@@ -303,6 +307,10 @@ class Standardised(AddsByCluster, _TableSum):
     def _variance(self, rows: slice) -> float:
         return float(np.einsum("ik,ik,ik->", self.probs[rows], self.table[rows], self.table[rows]))
 
+    @property
+    def row_scores(self) -> Array:
+        return self.table
+
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         entries = self.table[np.arange(self.n_samples), labels]
         return ClusterSums(clusters.sums(entries)[:, None], np.array([self._variance(slice(None))]))
@@ -352,6 +360,11 @@ class Gridded(AddsByCluster, Additive):
 
     scores: Array  #: The probabilities p of class 1, (n,).
     weights: Array | None = field(default=None, kw_only=True)  #: w of w (y − p), (n,); None for ones.
+
+    @property
+    def probs(self) -> Array:  # type: ignore[override]
+        """The predictions, (n, 2)."""
+        return np.column_stack([1.0 - self.scores, self.scores])
 
     @property
     @abstractmethod

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log2
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ from caltest.kernels.radial import fourier_features
 # ------------------------------------------------------------------ features
 
 
+Places: TypeAlias = NDArray[np.intp]
+
+_FAR = 800.0  # distance at which exp(−x) is 0
+_GATHERED = 2**22  # numbers of predictions of pairs at a time
 # Sums of 2^10 numbers of 2^13 steps are exact in the 24 binary digits of single precision.
 _STEPS = 2**13
 _EVEN = 32.0  # times the mean of what rows count: with a larger one, features are not rounded
@@ -173,6 +177,10 @@ class Weights(Protocol):
         """Return the block of W at two slices, as a new array."""
         ...
 
+    def at(self, rows: Places, columns: Places) -> Array:
+        """Return the entries of W at pairs of rows, arrays of one shape."""
+        ...
+
     def diagonal(self) -> Array:
         """Return the diagonal of W, (n,)."""
         ...
@@ -195,6 +203,9 @@ class ConstantWeights:
     def __call__(self, rows: slice, columns: slice) -> Array:
         return np.full((rows.stop - rows.start, columns.stop - columns.start), self.value)
 
+    def at(self, rows: Places, columns: Places) -> Array:
+        return np.full(rows.shape, self.value)
+
     def diagonal(self) -> Array:
         return np.full(self.n, self.value)
 
@@ -209,6 +220,12 @@ class Chain:
     order: NDArray[np.intp]  #: The rows along the line.
     decay: Array  #: W of each, in that order, and the row before it; 0 for the first.
     steps: Array | None = None  #: In that order, s of s_i s_j W_ij; None for ones.
+
+    @property
+    def places(self) -> Array:
+        """Where rows are along the line, from row to row no farther than matters, (n,)."""
+        with np.errstate(divide="ignore"):
+            return np.cumsum(np.minimum(-np.log(self.decay), _FAR))
 
     @classmethod
     def of(cls, line: Array) -> Chain:
@@ -250,6 +267,12 @@ class KernelWeights:
     def __call__(self, rows: slice, columns: slice) -> Array:
         return self.tile(rows, columns)
 
+    def at(self, rows: Places, columns: Places) -> Array:
+        one, other = rows.ravel(), columns.ravel()
+        parts = blocks(len(one), max(1, _GATHERED // self.probs.shape[1]))
+        found = [self.kernel.paired(self.probs[one[p]], self.probs[other[p]]) for p in parts]
+        return np.concatenate(found).reshape(rows.shape)
+
     def diagonal(self) -> Array:
         return self.kernel.paired(self.probs, self.probs)
 
@@ -266,6 +289,9 @@ class ProductWeights:
         for factor in others:
             block *= factor(rows, columns)
         return block
+
+    def at(self, rows: Places, columns: Places) -> Array:
+        return np.asarray(np.prod([factor.at(rows, columns) for factor in self.factors], axis=0))
 
     def diagonal(self) -> Array:
         return np.asarray(np.prod([factor.diagonal() for factor in self.factors], axis=0))
@@ -290,6 +316,9 @@ class ScaledWeights:
         block *= self.by[columns]
         return block
 
+    def at(self, rows: Places, columns: Places) -> Array:
+        return self.weights.at(rows, columns) * self.by[rows] * self.by[columns]
+
     def diagonal(self) -> Array:
         return self.weights.diagonal() * self.by**2
 
@@ -308,6 +337,9 @@ class DenseWeights:
     def __call__(self, rows: slice, columns: slice) -> Array:
         return self.matrix[rows, columns].copy()
 
+    def at(self, rows: Places, columns: Places) -> Array:
+        return np.asarray(self.matrix[rows, columns])
+
     def diagonal(self) -> Array:
         return np.diagonal(self.matrix).copy()
 
@@ -321,11 +353,14 @@ class LowRankWeights:
     def __call__(self, rows: slice, columns: slice) -> Array:
         return np.asarray(self._of(rows) @ self._of(columns).T)
 
+    def at(self, rows: Places, columns: Places) -> Array:
+        return np.asarray(np.einsum("...f,...f->...", self._of(rows), self._of(columns)))
+
     def diagonal(self) -> Array:
         parts = (self._of(rows) for rows in blocks(self.features.shape[0], ROWS))
         return np.concatenate([np.einsum("if,if->i", part, part) for part in parts])
 
-    def _of(self, rows: slice) -> Array:
+    def _of(self, rows: Any) -> Array:
         return self.features[rows].astype(np.float64, copy=False)
 
 

@@ -4,6 +4,7 @@ from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
 from caltest.nulls.bootstrap import Bootstrap, Consistency, Spectral, WildBootstrap
 from caltest.nulls.cluster_signs import ClusterSigns
+from caltest.nulls.comonotone import ComonotoneLabels
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo, answer_of
 from caltest.nulls.one_per_cluster import OnePerCluster
@@ -22,6 +23,7 @@ NULLS: dict[str, type[Null]] = {
         Bound,
         Consistency,
         ClusterSigns,
+        ComonotoneLabels,
         OnePerCluster,
     )
 }
@@ -35,6 +37,7 @@ __all__ = [
     "Brownian",
     "Chi2",
     "ClusterSigns",
+    "ComonotoneLabels",
     "ConditionalMoments",
     "Consistency",
     "Guarantee",

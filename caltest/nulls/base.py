@@ -160,6 +160,8 @@ class Answer:
         What a reader of the p-value should know.
     parts
         The parts of a combined statistic, where their joint distribution was drawn.
+    guarantee
+        What the p-value is worth; None: as the null says.
     """
 
     pvalue: float
@@ -170,6 +172,7 @@ class Answer:
     null_distribution: Array | None = None
     notes: tuple[str, ...] = field(default=())
     parts: tuple[Part, ...] = ()
+    guarantee: Guarantee | None = None
 
 
 class Null(ABC):

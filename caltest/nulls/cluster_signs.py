@@ -8,24 +8,25 @@ clusters grows, none of them a large part of the whole. They are exact where the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest.data import Rows
-from caltest.data.clusters import expected_with
 from caltest.data.containers import listed
-from caltest.forms import Combined, Form, HasSigns, Signed, SignedSums, check_bins
+from caltest.forms import FEWEST_CLUSTERS, Combined, Form
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
+from caltest.nulls.comonotone import ComonotoneLabels, Confirmation
 from caltest.nulls.monte_carlo import parts_of
-from caltest.pvalues import evidence_of_draws
+from caltest.pvalues import Alternative, evidence_of_draws
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 
-FEWEST_CLUSTERS = 20  # effective clusters below which p-values may be too small
+Array: TypeAlias = NDArray[np.float64]
+
 _TIED = 1e-9  # evidence of one value, computed twice
 
 
@@ -73,78 +74,93 @@ class ClusterSigns(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit forms that know their values for signs."""
-        if isinstance(form, Combined):
-            return all(isinstance(part.form, HasSigns) for part in form.components)
-        return isinstance(form, HasSigns)
+        return ComonotoneLabels.fits(form)
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        clusters = question.clusters
-        weights = cast("Rows", question.rows).weights
-        columns = signed_columns(columns_of(question.form), question.labels, clusters, weights)
-        found = answer_of_signs(question, columns, int(clusters.max()) + 1)
-        probs = cast("Rows", question.rows).probs
-        expected = expected_with(probs[:, 1], clusters) if probs.shape[1] == 2 else np.inf
-        if expected >= FEWEST_CLUSTERS:
-            return found
-        note = (
-            f"Few clusters are expected to have an event, or none: about {expected:.0f} if all rows of "
-            f"a cluster agree. With fewer than {FEWEST_CLUSTERS} p-values may be too small; "
-            "null='one_per_cluster' is exact."
-        )
-        return replace(found, notes=(*found.notes, note))
+        rows, clusters = cast("Rows", question.rows), question.clusters
+        columns = columns_of(question.form)
+        signed = signed_columns(columns, question.labels, clusters, rows.weights)
+        names, sides = names_and_sides(question)
+
+        def confirm(values: Array) -> Confirmation:
+            return Confirmation.of(
+                names,
+                columns,
+                question.labels,
+                rows,
+                values,
+                sides,
+                question.n_resamples,
+                question.seed,
+                question.workers,
+            )
+
+        return answer_of_signs(question, signed, int(clusters.max()) + 1, confirm)
+
+
+def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:
+    """Return the names of a statistic's columns, and which of their values count."""
+    form = question.form
+    if isinstance(form, Combined):
+        return form.names, [part.alternative for part in form.components]
+    return (question.statistic.name,), [question.alternative]
 
 
 def answer_of_signs(
     question: Question,
     columns: Sequence[Column],
-    count: int,
-    rounding: NDArray[np.float64] | None = None,
+    n_clusters: int,
+    confirm: Callable[[Array], Confirmation],
+    rounding: Array | None = None,
 ) -> Answer:
-    """Rank a statistic, of which these are the columns of signs of ``count`` clusters.
+    """Rank a statistic, of which these are the columns of signs of so many clusters.
 
-    ``rounding`` says how far two evaluations of a column's value may differ. Default: as forms say.
+    ``confirm`` takes the values of its columns, those of the observed labels first, and says how many
+    clusters count; ``rounding``, how far two evaluations of a column's value may differ (default: as
+    forms say).
     """
     form = question.form
-    draws = sign_draws(columns, count, question.n_resamples, question.seed)
+    draws = sign_draws(columns, n_clusters, question.n_resamples, question.seed)
     values = table(columns, draws, question.workers)
     resolutions = [column.form.resolution for column in columns]
     if rounding is not None:
         resolutions = rounding.tolist()
+    names, sides = names_and_sides(question)
+    confirmed = confirm(values)
     if isinstance(form, Combined):
-        sides = [part.alternative for part in form.components]
         evidence = evidence_of_draws(values, sides, resolutions)
         whole = form.combine(evidence)
         found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
-        found = replace(found, parts=parts_of(form.names, values[0], evidence, _TIED))
+        parts = parts_of(form.names, values[0], evidence, _TIED)
+        if len(confirmed.places):
+            alone = confirmed.alone(np.array([part.pvalue for part in parts]), sides)
+            together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
+            parts = tuple(
+                replace(part, pvalue=float(own), adjusted=float(joint))
+                for part, own, joint in zip(parts, alone, together, strict=True)
+            )
+            found = replace(found, pvalue=float(together.min()))
+        found = replace(found, parts=parts)
     else:
-        value = float(values[0, 0])
-        found = ranked(values[1:, 0], value, question.alternative, resolutions[0])
+        found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
+        found = replace(found, pvalue=float(confirmed.alone(np.array([found.pvalue]), sides)[0]))
     notes = []
     if draws.sampler.every is not None:  # type: ignore[union-attr]
         sides_counted = 2 if question.alternative == "two-sided" else 1
         least = min(sides_counted / (1 + draws.count), 1.0)
         notes.append(
-            f"All {1 + draws.count} ways to flip the signs of {count} clusters were enumerated: no "
-            f"p-value can be below {least:.3g}."
+            f"All {1 + draws.count} ways to flip the signs of {n_clusters} clusters were enumerated: "
+            f"no p-value can be below {least:.3g}."
         )
         found = replace(found, pvalue_interval=(found.pvalue, found.pvalue))
-    forms = [cast("Signed", column.form) for column in columns]
-    names = form.names if isinstance(form, Combined) else (question.statistic.name,)
-    check_bins(names, forms)
-    of_a_bin = [each.of_a_bin if isinstance(each, SignedSums) else np.inf for each in forms]
-    if min(of_a_bin) < FEWEST_CLUSTERS:
-        few = listed(n for n, e in zip(names, of_a_bin, strict=True) if e < FEWEST_CLUSTERS)
-        notes.append(
-            f"Few clusters share a bin of {few}: {min(of_a_bin):.0f} of {count} in effect, on average. "
-            f"With fewer than {FEWEST_CLUSTERS} p-values may be too small: take fewer bins, or "
-            "null='one_per_cluster', which is exact."
-        )
-    effective = [each.effective for each in forms]
-    if min(effective) < FEWEST_CLUSTERS:
-        few = listed(n for n, e in zip(names, effective, strict=True) if e < FEWEST_CLUSTERS)
-        notes.append(
-            f"Few clusters make up {few}: {min(effective):.0f} of {count} in effect. With fewer "
-            f"than {FEWEST_CLUSTERS} p-values may be too small; null='one_per_cluster' is exact."
-        )
-    return replace(found, notes=tuple(notes))
+    if not confirmed.few.any():
+        return replace(found, notes=tuple(notes))
+    few = listed(name for name, weak in zip(names, confirmed.few, strict=True) if weak)
+    notes.append(
+        f"Few clusters carry {few}, by the predictions: about {confirmed.effective.min():.0f} of "
+        f"{n_clusters} in effect, with fewer than {FEWEST_CLUSTERS} signs alone may be wrong. The "
+        "p-value is the larger of that by signs and that by labels for which all rows of a cluster are "
+        "surprised together (null='comonotone'). It is approximate; null='one_per_cluster' is exact."
+    )
+    return replace(found, notes=tuple(notes), guarantee="approximate")

@@ -248,6 +248,15 @@ class MultiscaleBins(AddsByCluster, Additive):
             values[draws] = self._largest(self._of_draws(labels[draws]), self._known)
         return values
 
+    @property
+    def probs(self) -> Array:  # type: ignore[override]
+        """The predictions, (n, 2)."""
+        return np.column_stack([1.0 - self.scores, self.scores])
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return T of pairs of different clusters."""
+        return self.one_by_one(labels, clusters)
+
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         """Add up residuals by cluster and bin."""
         residuals = labels - self.scores

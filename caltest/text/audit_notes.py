@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from caltest._visible import shown_column
@@ -34,12 +35,19 @@ def few_clusters(few: int, views: int, needed: int, fewest: float) -> str:
     )
 
 
-def not_made(unmade: int, checks: int) -> str:
-    """Say how many checks were not made."""
-    return (
-        f"{unmade:,} of {checks:,} checks were not made, and have p = 1: fewer than ten "
-        "of their clusters are expected to have an event, or none."
+def few_carry(few: Sequence[bool], draws: int, level: float) -> str:
+    """Say in how many checks few clusters carry the statistic, and whether these can be found."""
+    n_few, n = sum(few), len(few)
+    said = (
+        f"In {n_few:,} of {n:,} checks few clusters carry the statistic, by the predictions. Their "
+        "p-values are the larger of two, by random signs of clusters and by labels for which all rows "
+        "of a cluster are surprised together, and are approximate; they share the level with the "
+        "other checks in proportion to their number."
     )
+    needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
+    if needed <= draws + 1:
+        return said
+    return f"{said} With so few draws the smaller share cannot be found: give n_resamples={needed:,}."
 
 
 def limit_too_large(limit: float, classes: Sequence[str]) -> str:

@@ -1,0 +1,131 @@
+"""Comonotone labels: all rows of a cluster are surprised together, as much as their chances allow.
+
+One uniform number u is drawn a cluster, and every row takes the label at that quantile, its classes in
+the order of the statistic's own scores: S_g, what a cluster adds, is then a function of u alone. Of all
+ways in which rows of a cluster may depend on each other it has the widest law in the convex order
+(Denuit et al. 2002, "The concept of comonotonicity in actuarial science and finance: theory"). Of what
+is no sum of one score a row, classes are in the order of their index, by convention.
+
+How many clusters count in effect, (Σ_g E|S_g|²)² / Σ_g E|S_g|⁴ of such labels, depends on predictions,
+weights and clusters alone: of rare events in large clusters few do, whatever was observed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caltest._sampling import LabelSampler, generator
+from caltest._tiles import blocks
+from caltest._visible import quoted
+from caltest.exceptions import InputError
+from caltest.forms.base import Array, Labels
+from caltest.forms.signs import Clusters, HasSigns, SignedSums
+
+FEWEST_CLUSTERS = 20  #: Effective ones; with fewer, signs reject calibrated models too often.
+
+_SEED = 20  # of the draws that decide: the same whatever is tested
+_MOST, _FEWEST, _NUMBERS = 256, 32, 2**31  # draws, and numbers that they may take
+_BLOCK = 16  # draws at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Comonotone:
+    """The labels of a form at given quantiles."""
+
+    sampler: LabelSampler
+    order: NDArray[np.intp] | None  #: The classes of every row by their scores, (n, m); None: by index.
+
+    @classmethod
+    def of(cls, form: HasSigns) -> Comonotone:
+        """Put the classes of every row in order."""
+        if form.row_scores is None:
+            return cls(LabelSampler.of(form.probs, 0), None)
+        order = np.argsort(form.row_scores, axis=1, kind="stable")
+        return cls(LabelSampler.of(np.take_along_axis(form.probs, order, axis=1), 0), order)
+
+    def labels(self, quantiles: Array) -> Labels:
+        """Return the labels (B, n) at quantiles (B, n)."""
+        found = self.sampler.at(quantiles)
+        return found if self.order is None else self.order[np.arange(found.shape[1]), found]
+
+
+class Atoms(NamedTuple):
+    """The laws of comonotone sums of clusters: atom by atom, those of a cluster in ascending order."""
+
+    clusters: NDArray[np.intp]
+    values: Array
+    chances: Array
+
+    @classmethod
+    def of(cls, scores: Array, probs: Array, codes: NDArray[np.intp], count: int) -> Atoms:
+        """Return the law of Σ_{i∈g} s_i(y_i) less its mean, from scores and chances (n, m)."""
+        order = np.argsort(scores, axis=1, kind="stable")
+        ascending, chances = (np.take_along_axis(each, order, axis=1) for each in (scores, probs))
+        quantiles = np.cumsum(chances, axis=1)[:, :-1].ravel().clip(max=1.0)
+        steps, own = np.diff(ascending, axis=1).ravel(), np.repeat(codes, scores.shape[1] - 1)
+        # A cluster starts at its lowest sum, and climbs by a row's step at a quantile of that row.
+        moves = np.flatnonzero((steps > 0.0) & (quantiles < 1.0))
+        places = np.lexsort((quantiles[moves], own[moves]))
+        own = np.concatenate([np.arange(count), own[moves][places]])
+        order = np.argsort(own, kind="stable")  # the start of each before its steps
+        own = own[order]
+        starts = np.concatenate([np.zeros(count), quantiles[moves][places]])[order]
+        climbed = np.concatenate([np.zeros(count), steps[moves][places]])[order]
+        first = np.flatnonzero(np.diff(own, prepend=-1))
+        total = np.cumsum(climbed)
+        values = total - np.repeat(total[first], np.diff(np.append(first, len(own))))
+        ends = np.append(starts[1:], 1.0)
+        ends[first[1:] - 1] = 1.0
+        share = ends - starts
+        means = np.bincount(own, share * values, count)
+        return cls(own, values - means[own], share)
+
+    @property
+    def effective(self) -> float:
+        """Effective number of clusters."""
+        squares = (self.values / (np.abs(self.values).max(initial=0.0) or 1.0)) ** 2
+        fourth = float(self.chances @ squares**2)
+        return float(self.chances @ squares) ** 2 / fourth if fourth > 0.0 else 0.0
+
+
+def effective_clusters(name: str, form: HasSigns, clusters: Clusters) -> float:
+    """Return how many clusters a statistic depends on in effect, by the predictions alone.
+
+    Raises
+    ------
+    InputError
+        If a bin that counts by itself holds too few clusters for signs to be of use.
+    """
+    if form.row_scores is not None:
+        return Atoms.of(form.row_scores, form.probs, clusters.codes, clusters.count).effective
+    n, m = form.probs.shape
+    count = int(np.clip(_NUMBERS // (n * m * form.features_of_a_class), _FEWEST, _MOST))
+    stream, drawn = generator(_SEED), Comonotone.of(form)
+    squares, fourth = np.zeros((2, clusters.count))
+    of_a_bin: list[float] = []
+    for part in blocks(count, _BLOCK):
+        # The quantiles of a cluster over all draws are one in each of as many equal intervals.
+        numbers = stream.random((part.stop - part.start, clusters.count))
+        numbers += np.arange(part.start, part.stop)[:, None]
+        labels = drawn.labels((numbers / count)[:, clusters.codes])
+        found = form.squares_of(labels, clusters)
+        squares += found.sum(axis=0)
+        fourth += (found * found).sum(axis=0)
+        if form.counts_bins and len(of_a_bin) < _BLOCK:
+            signed = form.signed(labels[0].astype(np.intp), clusters)
+            of_a_bin.append(signed.of_a_bin if isinstance(signed, SignedSums) else np.inf)
+    largest = float(squares.max(initial=0.0)) or 1.0
+    total = float((fourth / largest**2).sum())
+    effective = float((squares / largest).sum()) ** 2 / total / count if total > 0.0 else 0.0
+    here = float(np.mean(of_a_bin)) if of_a_bin else np.inf
+    if here < form.fewest_of_a_bin:
+        raise InputError(
+            f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, "
+            "too few for signs of clusters; take fewer bins, 'ece_squared', or "
+            "null='one_per_cluster'."
+        )
+    return min(effective, here)
