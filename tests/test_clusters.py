@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 from scipy.special import ndtr
 from support import binomial_limits, dirichlet, h_matrix, labels_from, residuals
 from typer.testing import CliRunner
@@ -21,12 +22,12 @@ from caltest._sampling import DRAWS, SignSampler
 from caltest.cli import app
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
-from caltest.forms import Clusters, HasSigns
+from caltest.forms import Clusters, Comonotone, HasSigns, effective_clusters
 from caltest.forms.signs import SignedFeatures
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
-from caltest.resampling import Column, LabelView, sign_draws, signed_columns, table
+from caltest.resampling import Column, LabelView, columns_of, sign_draws, signed_columns, table
 from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
 
@@ -71,11 +72,12 @@ def test_a_statistic_goes_with_signs_or_says_what_does(statistic):
             run(statistic)
         return
     found = run(statistic)
-    assert (found.null, found.guarantee) == ("cluster_signs", "asymptotic")
+    few = any("Few clusters carry" in note for note in found.warnings)
+    assert (found.null, found.guarantee) == ("cluster_signs", "approximate" if few else "asymptotic")
     assert 0.0 < found.pvalue <= 1.0
     assert found.parameters["clusters"] == 30
     assert len(found.null_distribution) == found.n_resamples == 199
-    assert "clusters grows" in found.summary()
+    assert few or "clusters grows" in found.summary()
     assert "in 30 clusters" in found.summary()
     if statistic == "omnibus":
         assert len(found.parts) == 4
@@ -161,8 +163,7 @@ def test_bins_of_few_clusters_are_said():
     assert exact.guarantee == "exact"
     two = clustered(200, 3, 2, 0.3, 1)
     found = caltest.test(two[0], two[1], "ece", clusters=two[2], n_resamples=19, rng=0)
-    assert any("share a bin of 'ece': 1" in note for note in found.warnings)
-    assert not any("make up" in note for note in found.warnings)
+    assert any("Few clusters carry 'ece'" in note for note in found.warnings)
     wide = ECE(caltest.binning.Uniform(2))
     quiet = caltest.test(probs, labels, wide, lens="top_label", clusters=codes, n_resamples=19, rng=0)
     squares = caltest.test(probs, labels, "ece_squared", clusters=codes, n_resamples=19, rng=0)
@@ -293,17 +294,18 @@ def test_all_signs_of_few_clusters(statistic, ways):
     rows = CODES < 6
     probs, labels, codes = PROBS[rows], LABELS[rows], CODES[rows]
     found = run(statistic, probs, labels, codes, alternative="greater")
-    assert found.n_resamples == ways - 1
-    assert found.pvalue_interval == (found.pvalue, found.pvalue)
     assert any(f"All {ways} ways" in note for note in found.warnings)
     lens = find_lens(STATISTICS[statistic].default_lens)
     view = lens.view(sample(probs, labels)) if lens else sample(probs, labels)
     form = STATISTICS[statistic]().given(view.rows)
     signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
     values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)
-    assert found.pvalue == np.mean(values >= values[0] - 1e-12)
-    again = run(statistic, probs, labels, codes, alternative="greater", rng=1)
-    assert again.pvalue == found.pvalue  # nothing is left to chance
+    assert found.pvalue >= np.mean(values >= values[0] - 1e-12)  # few clusters: the larger of two
+    signed = signed_columns(columns_of(form), view.labels, codes)
+    draws = sign_draws(signed, 6, 199, seed=1)
+    by_signs = table(signed, draws, Workers())[:, 0]  # nothing is left to chance
+    assert draws.count == ways - 1
+    assert np.mean(by_signs >= by_signs[0] - 1e-12) == np.mean(values >= values[0] - 1e-12)
 
 
 def test_levels_that_few_clusters_cannot_reach_are_said():
@@ -314,8 +316,8 @@ def test_levels_that_few_clusters_cannot_reach_are_said():
 
 
 def test_few_clusters_in_effect_are_said():
-    assert any("Few clusters make up 'skce_uq', 'ecd'" in note for note in run("omnibus").warnings)
-    assert any("Few clusters make up 'ecd': " in note for note in run("ecd").warnings)
+    assert any("'skce_uq', 'ecd'" in note for note in run("omnibus").warnings)
+    assert any("Few clusters carry 'ecd': " in note for note in run("ecd").warnings)
     probs, labels, codes = clustered(300, 2, 3, 0.3, 1)
     assert not any("Few clusters" in note for note in run("ks", probs, labels, codes).warnings)
 
@@ -417,18 +419,79 @@ def test_columns_that_are_none(column, says):
         caltest.test([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], "ecd", clusters=column)
 
 
-def test_few_clusters_with_an_event_are_said():
-    """Of rare events, whose sums may be those of many clusters in effect."""
-    rng = np.random.default_rng(0)
-    codes, p = np.repeat(np.arange(500), 4), rng.beta(1.0, 60.0, 2000)
-    for scale, few in ((1.0, True), (5.0, False)):
-        scores = scale * p
-        labels = (rng.random(2000) < scores).astype(int)
-        for probs, event in ((scores, labels), (1.0 - scores, 1 - labels)):
-            found = caltest.test(probs, event, "ecd", clusters=codes, n_resamples=19, rng=0)
-            notes = [note for note in found.warnings if "expected to have an event" in note]
-            assert len(notes) == few
-            assert not few or "about 8 if all rows of a cluster agree" in notes[0]
+def rare_in_large_clusters(seed, of="single"):
+    """Common rows beside rare events that all rows of a large cluster share."""
+    rng = np.random.default_rng(seed)
+    if of == "single":
+        p = np.r_[rng.uniform(0.05, 0.95, 4000), np.full(10_000, 0.01)]
+        codes = np.r_[np.arange(4000), 4000 + np.arange(10_000) // 50]
+    else:
+        p, codes = np.r_[np.full(6000, 0.004), np.full(1500, 0.5)], np.arange(7500) // 10
+    return p, (rng.random(codes.max() + 1)[codes] < p).astype(int), codes
+
+
+def test_clusters_are_counted_by_the_predictions():
+    """Of rare events in large clusters few count in effect, however many rows there are."""
+    p, labels, codes = rare_in_large_clusters(2)
+    for statistic, few in (("citl", 2.7), ("ks", 2.7), ("brier", None), ("ecd", None)):
+        found = caltest.test(p, labels, statistic, clusters=codes, rng=1, n_resamples=199)
+        (note,) = (each for each in found.warnings if "Few clusters carry" in each)
+        assert found.guarantee == "approximate"
+        assert few is None or f"about {few:.0f} of 4,200 in effect" in note
+        assert found.pvalue > 0.05  # by signs alone: 0.002 to 0.01
+        assert caltest.test(p, 1 - labels, statistic, clusters=codes, rng=1).warnings != ()
+    form = STATISTICS["citl"]().given(sample(p, labels).rows)
+    assert effective_clusters("citl", form, Clusters(codes, 4200)) == pytest.approx(2.7, abs=0.05)
+    p, labels, codes = rare_in_large_clusters(2, "ten")
+    form = STATISTICS["citl"]().given(sample(p, labels).rows)
+    assert effective_clusters("citl", form, Clusters(codes, 750)) == pytest.approx(136, abs=1)
+    found = caltest.test(p, labels, clusters=codes, rng=1, n_resamples=199)
+    assert found.guarantee == "approximate"  # 'ecd' is carried by few, 'kuiper' by many
+    assert "Few clusters carry 'ecd'" in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize("statistic", ["citl", "ks", "ecd", "skce_uq", "ece_squared"])
+def test_effective_clusters_by_definition(statistic):
+    """(Σ E|S_g|²)² / Σ E|S_g|⁴ of comonotone labels; in closed form or by draws, the same."""
+    probs, labels, codes = clustered(25, 4, 2, 0.3, 1)
+    form = STATISTICS[statistic]().given(sample(probs, labels).rows)
+    clusters = Clusters(codes, 25)
+    squares, drawn = [], Comonotone.of(form)
+    for u in (np.arange(4000) + 0.5) / 4000:
+        y = drawn.labels(np.full((1, 100), u))[0]
+        squares.append(form.signed(y.astype(np.intp), clusters).squares)
+    mean, fourth = np.mean(squares, axis=0), np.mean(np.square(squares), axis=0)
+    expected = mean.sum() ** 2 / fourth.sum()
+    assert effective_clusters(statistic, form, clusters) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "jkce", "t_cal", "skce_ul", "ckce", "ecd", "omnibus"])
+def test_the_null_of_labels_surprised_together(statistic):
+    """All rows of a cluster with one label each draw: of means over pairs, those of other clusters."""
+    found = run(statistic, null="comonotone")
+    assert (found.null, found.guarantee, found.n_resamples) == ("comonotone", "approximate", 199)
+    assert 0.0 < found.pvalue <= 1.0
+    if statistic != "omnibus":
+        value = caltest.estimate(PROBS, LABELS, statistic, clusters=CODES)
+        assert found.statistic == pytest.approx(value, rel=1e-9, abs=1e-14)
+        again = run(statistic)
+        assert again.pvalue >= found.pvalue or "Few clusters carry" not in " ".join(again.warnings)
+
+
+def test_a_guaranteed_p_value_of_a_comonotone_sum():
+    """By hand: three clusters that share an outcome of 0.0003; the mean of the largest share a is T."""
+    null = caltest.nulls.ComonotoneLabels(guaranteed=True)
+    codes = np.repeat(np.arange(3), 100)
+    p, labels = np.full(300, 0.0003), (codes == 1).astype(int)
+    found = caltest.test(p, labels, "citl", null=null, clusters=codes, alternative="greater")
+    assert found.guarantee == "bound"
+    # Of k clusters with the event: P(k >= 1), and the share of k = 0 that lowers the mean to 1.
+    tail = stats.binom.pmf([3, 2, 1], 3, 0.0003)
+    above = float(tail @ [2.0, 1.0, 0.0])
+    assert found.pvalue == pytest.approx(tail.sum() + above / 1.0, rel=1e-2)
+    with pytest.raises(InputError, match="guaranteed=True is for sums over rows, and 'ks' is none"):
+        caltest.test(p, labels, "ks", null=null, clusters=codes)
+    assert caltest.test(p, np.zeros(300, int), "citl", null=null, clusters=codes).pvalue == 1.0
 
 
 def test_clusters_stay_with_their_rows():

@@ -57,7 +57,10 @@ def test_every_row_a_cluster_is_no_clusters(statistic):
         quick(statistic, clusters=np.arange(len(LABELS)), size=80),
         quick(statistic, clusters=None, size=80),
     )
-    for name in ("values", "standard_errors", "pvalues", "pair_proportions", "intervals"):
+    few = any("Few clusters carry" in note for note in alone.warnings)  # what is rare is allowed for
+    more = () if few else ("pvalues", "intervals")
+    names = ("values", "standard_errors", "pair_proportions", *more)
+    for name in names:
         assert getattr(alone, name) == pytest.approx(getattr(rows, name), rel=1e-9, abs=1e-14), name
     assert (alone.n_clusters, rows.n_clusters) == (len(LABELS), None)
 

@@ -292,7 +292,7 @@ def compare(
                 [each.rows.sampler(label_seed).at(quantiles) for each in wholes.values()]
             )
             candidates = _candidates(wholes, labels_drawn, *asked)
-        effective = min(effective, carrying)
+            effective = min(effective, carrying)
         drawn = plan.values(candidates, workers)
         tiles = [each.gram for each in candidates if each.gram is not None]
         if tiles:

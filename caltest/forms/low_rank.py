@@ -138,12 +138,14 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
         m, f = self.probs.shape[1], self.features.shape[1]
         found = np.empty((len(labels), clusters.count))
         for own, rows in clusters.of_equal_size(max(len(labels) * m, f)):
-            if rows.shape[1] <= f or self.matrix is not None:
-                found[:, own] = self.pairs.squares_within(labels, rows)
-                continue
-            features = self.features[rows].astype(np.float64)
-            sums = residuals_within(self.probs, labels, rows).swapaxes(2, 3) @ features
-            found[:, own] = np.einsum("bcmf,bcmf->bc", sums, sums)
+            features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
+            residuals = residuals_within(self.probs, labels, rows)
+            images = residuals if self.matrix is None else residuals @ self.matrix
+            if rows.shape[1] <= f:
+                images = features @ features.swapaxes(1, 2) @ images
+            else:
+                images = features @ (features.swapaxes(1, 2) @ images)
+            found[:, own] = np.einsum("bckm,bckm->bc", residuals, images)
         return found
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:

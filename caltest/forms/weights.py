@@ -354,7 +354,8 @@ class LowRankWeights:
         return np.asarray(self._of(rows) @ self._of(columns).T)
 
     def at(self, rows: Places, columns: Places) -> Array:
-        return np.asarray(np.einsum("...f,...f->...", self._of(rows), self._of(columns)))
+        one, other = self._of(rows.ravel()), self._of(columns.ravel())
+        return np.asarray(np.einsum("if,if->i", one, other)).reshape(rows.shape)
 
     def diagonal(self) -> Array:
         parts = (self._of(rows) for rows in blocks(self.features.shape[0], ROWS))

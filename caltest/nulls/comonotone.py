@@ -157,8 +157,9 @@ class Confirmation(NamedTuple):
         effective = np.array(
             [effective_clusters(name, cast("HasSigns", c.form), g) for name, c, g in pairs]
         )
-        resolutions = np.array([column.form.resolution for column in columns])
-        clear = [_alone(*each) < _FAR for each in zip(by_signs.T, sides, resolutions, strict=True)]
+        resolutions = np.array([column.form.resolution for column in columns], dtype=np.float64)
+        by_column = zip(by_signs.T, sides, resolutions, strict=True)
+        clear = np.array([_alone(*each) < _FAR for each in by_column], dtype=bool)
         places = np.flatnonzero((effective < FEWEST_CLUSTERS) | ((effective < _MANY) & clear))
         if not len(places):
             return cls(effective, places, np.empty((1, 0)), np.empty(0))
@@ -180,6 +181,15 @@ class Confirmation(NamedTuple):
     def few(self) -> NDArray[np.bool_]:
         """Where few clusters count, (H,)."""
         return self.effective < FEWEST_CLUSTERS
+
+    def larger(self, found: Answer, side: Alternative) -> Answer:
+        """Return the answer with the larger p-value: that of the only column by signs, or this one."""
+        if not len(self.places):
+            return found
+        other = ranked(self.values[1:, 0], float(self.values[0, 0]), side, float(self.resolutions[0]))
+        if not self.few[0]:
+            other = replace(other, pvalue=min(other.pvalue, _FAR))
+        return other if other.pvalue > found.pvalue else found
 
     def alone(self, pvalues: Array, sides: Sequence[Alternative]) -> Array:
         """Return the p-values of columns, each alone, from those by signs, (H,)."""
