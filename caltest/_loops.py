@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
@@ -23,24 +24,26 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 class _Announced(event.Listener):
-    """Says once, on a terminal, what takes seconds."""
+    """Says once, on a terminal, what takes seconds.
+
+    It hears of all that the process compiles, and whatever that is, nothing is raised here. It stays
+    registered: Numba would pass over the next listener while one leaves.
+    """
+
+    said = False
 
     def on_start(self, event: Any) -> None:
-        module = event.data["dispatcher"].py_func.__module__
-        if module.startswith("caltest.") and sys.stderr.isatty():
-            sys.stderr.write("caltest compiles its loops for this machine, once; a few seconds.\n")
-            _stop_listening()
+        with suppress(Exception):
+            module = event.data["dispatcher"].py_func.__module__
+            if not self.said and module.startswith("caltest.") and sys.stderr.isatty():
+                sys.stderr.write("caltest compiles its loops for this machine, once; a few seconds.\n")
+                self.said = True
 
     def on_end(self, event: Any) -> None:
         """Say nothing."""
 
 
-_listener = _Announced()
-event.register("numba:compile", _listener)
-
-
-def _stop_listening() -> None:
-    event.unregister("numba:compile", _listener)
+event.register("numba:compile", _Announced())
 
 
 def loop(function: Loop) -> Loop:

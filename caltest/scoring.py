@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from caltest._arguments import anything, arguments
+from caltest._visible import quoted
 from caltest.data.models import predicted_by
+from caltest.exceptions import InputError
 from caltest.lenses import Lens, find_lens
 from caltest.named import StatisticLike, find_statistic
 from caltest.testing import estimate
@@ -22,6 +24,8 @@ class Scorer:
     ----------
     statistic, lens
         As in :func:`caltest.estimate`.
+    sample_weight
+        What :meth:`set_score_request` asked for.
 
     Examples
     --------
@@ -32,6 +36,7 @@ class Scorer:
 
     statistic: Any
     lens: Any = None
+    sample_weight: bool | str | None = field(default=None, repr=False)
 
     @arguments(estimator=anything)
     def __call__(self, estimator: Any, X: object, y: object, sample_weight: object = None) -> float:
@@ -54,6 +59,51 @@ class Scorer:
         value = estimate(probs, labels, self.statistic, lens=self.lens, weights=sample_weight)
         signed = find_statistic(self.statistic).alternatives[0] == "two-sided"
         return float(-np.abs(value) if signed else -value)
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Scorer:
+        """Say whether scikit-learn's metadata routing passes weights on, as of its own scorers.
+
+        Parameters
+        ----------
+        sample_weight
+            True: they are passed on, and the score is weighted. False: they are not. None:
+            scikit-learn raises if it is given any, as it does where nothing was asked for. A text: the
+            name under which they are given.
+
+        Returns
+        -------
+        Scorer
+            This one.
+
+        Raises
+        ------
+        InputError
+            If metadata routing is not enabled.
+        """
+        from sklearn import get_config
+
+        if not get_config().get("enable_metadata_routing"):
+            raise InputError(
+                "without metadata routing scikit-learn passes on no weights that are asked for; call "
+                "sklearn.set_config(enable_metadata_routing=True) first."
+            )
+        if not (sample_weight is None or isinstance(sample_weight, bool | str)):
+            do = "give True, False, None or a name"
+            raise InputError(argument="sample_weight", found=quoted(sample_weight), do=do)
+        object.__setattr__(self, "sample_weight", sample_weight)  # in place, as scikit-learn's are
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return what scikit-learn's metadata routing asks a scorer for."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        asked = MetadataRequest(owner=repr(self))
+        asked.score.add_request(param="sample_weight", alias=self.sample_weight)
+        return asked
+
+    def _accept_sample_weight(self) -> bool:
+        """Answer scikit-learn, which passes on the weights of a fit where routing is not enabled."""
+        return True
 
 
 #: What to do in the place of arguments that belong to rows, which a scorer is not made with.

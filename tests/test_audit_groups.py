@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,16 @@ import pytest
 import caltest
 from caltest import InputError
 from caltest.auditing import Group
-from caltest.auditing.groups import MISSING, MOST_NUMBERS, crossed, large_enough, notes_on, read_groups
+from caltest.auditing.groups import (
+    MISSING,
+    MOST_NUMBERS,
+    NO_NUMBER,
+    crossed,
+    large_enough,
+    notes_on,
+    read_groups,
+)
+from caltest.files import read_with_groups
 
 
 @pytest.fixture(autouse=True)
@@ -188,18 +198,103 @@ def test_text_that_is_numbers_is_cut(write):
         lambda k: f"{k}-{k}",
         lambda k: f"2024-01-{k}",
         lambda k: f"{k},5",
-        lambda k: "." if k == 3 else str(k),
-        lambda k: "nan" if k == 3 else str(k),
-        lambda k: "inf" if k == 3 else str(k),
-        lambda k: math.inf if k == 3 else float(k),
+        lambda k: "007" if k == 7 else str(k),  # codes too
+        lambda k: f"{k}a" if k % 7 == 0 else str(k),  # of which more than one in ten is none
         lambda k: 10**400 + k,
-        lambda k: str(k) if k % 2 else k,  # of two kinds
         lambda k: pd.Timestamp("2024-01-01") + pd.Timedelta(days=k),
     ],
 )
 def test_what_is_no_number_is_not_cut(write):
     found = cut([write(k) for k in range(30)])
     assert (len(found.values), found.cut) == (30, 0)
+
+
+ODD = {
+    "NA": ("NA", MISSING),
+    "null": (" Null", MISSING),
+    "blank": ("", MISSING),
+    "None": (None, MISSING),
+    "nan": (math.nan, MISSING),
+    "inf": (math.inf, NO_NUMBER),
+    "inf as text": ("inf", NO_NUMBER),
+    "True": (True, NO_NUMBER),
+    "a dot": (".", NO_NUMBER),
+    "5o": ("5o", NO_NUMBER),
+}
+
+
+@pytest.mark.parametrize("write", [int, float, str, Decimal, np.float32])
+@pytest.mark.parametrize(("odd", "group"), ODD.values(), ids=ODD)
+def test_a_few_entries_that_are_no_numbers_leave_the_others_numbers(odd, group, write):
+    ages = [write(20 + k % 60) for k in range(600)]
+    plain = cut(ages)
+    assert plain.cut == 60
+    found = cut([*ages[:17], odd, *ages[17:399], odd, *ages[399:]])
+    assert found.values == (*plain.values, group)
+    assert found.rows()[-1].tolist() == [17, 400]
+    assert np.array_equal(np.delete(found.member, [17, 400]), plain.member)
+    said = notes_on([found], np.arange(602) % 2)[1:]
+    if odd is None or odd == "" or odd != odd:
+        assert said == ()
+    else:
+        assert said == (
+            f"Column 'x' holds 2 entries that are no numbers (the first is {odd!r} in row 17 (counting "
+            f"from 0)), in a group of their own, '{group}'.",
+        )
+
+
+def test_text_that_is_a_number_is_that_number_beside_numbers():
+    ages = [20 + k % 60 for k in range(600)]
+    for odd in ("35.0", "35", " 35 ", Decimal("35.0"), np.int8(35), 35.0):
+        found = cut([odd if age == 35 else age for age in ages])
+        assert found.values == cut(ages).values
+        assert np.array_equal(found.member, cut(ages).member)
+    mixed = cut([str(age) if k % 2 else age for k, age in enumerate(ages)])
+    assert np.array_equal(mixed.member, cut(ages).member)
+    few = cut([1, "1", 1.0, "1.0", Decimal("1.00"), np.float32(1), "2", "x", "007", "7", True, "True"])
+    assert sizes(few) == {"1": 6, "2": 1, "007": 1, "7": 1, "True": 2, "x": 1}
+    (note,) = few.notes
+    assert note == "Column 'x' holds 1, and '1' as text: they count as one value."
+    assert cut(["1", "1.0", "2"]).notes == ()  # as a CSV file has them
+    assert cut([2.5, "2.5", 2.5]).values == ("2.5",)
+    assert cut(["1.10", "1.1"]).values == ("1.1", "1.10")  # versions
+
+
+@pytest.mark.parametrize("bad", ["", "NA", "5o"])
+def test_a_bad_cell_does_not_open_the_gate(bad, tmp_path):
+    """Ages of which the oldest are 23 points wrong, and of which a few cells are no numbers."""
+    rng = np.random.default_rng(0)
+    ages, p = rng.integers(20, 80, 3000), rng.uniform(0.2, 0.7, 3000)
+    y = (rng.random(3000) < p + 0.23 * (ages > 67)).astype(int)
+    frame = pd.DataFrame({"p": p, "label": y, "age": ages.astype(object)})
+    frame.loc[[5, 8], "age"] = bad
+    options = {"statistics": "citl", "n_resamples": 99, "rng": 0}
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    read, groups = read_with_groups(tmp_path / "a.csv", groups="age")
+    for audit in (
+        caltest.audit(p, y, groups=frame[["age"]], **options),
+        caltest.audit(read.rows, read.labels, groups=groups, **options),
+    ):
+        assert audit.worst.group.label in ("age = 68 to 79", "age = 69 to 79")
+        assert audit.unseen == {}
+
+
+def test_columns_that_are_hardly_looked_at_are_said_first():
+    rng = np.random.default_rng(0)
+    p, y = np.tile([0.3, 0.6], 200), rng.integers(0, 2, 400)
+    codes = [f"n{k % 60}" if k < 300 else "rest" for k in range(400)]
+    audit = caltest.audit(p, y, groups={"site": codes, "one": ["x"] * 400}, n_resamples=99, rng=0)
+    assert audit.unseen == {"site": 300}
+    said = (
+        "Column 'site': 300 of 400 rows are in groups too small to check; merge its values, or lower "
+        "min_rows."
+    )
+    assert said in " ".join(audit.summary().split("What to do next")[0].split())
+    assert said in caltest.report.to_markdown(audit).partition("###")[0].replace("\\", "")
+    assert said in caltest.report.to_html(audit).partition("<section")[0].replace("&#39;", "'")
+    assert audit.to_dict()["unseen"] == {"site": 300}
+    half = caltest.audit(p, y, groups={"site": codes}, min_rows=5, n_resamples=99, rng=0)
+    assert half.unseen == {}
 
 
 def test_truths_are_two_values():

@@ -244,9 +244,10 @@ def test_options_from_pyproject_toml(here):
     typed = run("wrong.csv", *columns, "--group", "age", *SMALL, "--config", "/dev/null")
     summary = typed.stdout.partition("\n\nError found")[0]
     assert result.stdout == (
-        "Less strict than the default, by pyproject.toml [tool.caltest]: lens is top_label (by default "
-        "several), statistic is ks (by default several), resamples is 99 (by default "
-        f"999).\n{summary}\n\nOptions from pyproject.toml [tool.caltest]: columns, lens, statistic, "
+        "Set by pyproject.toml [tool.caltest], which may change the exit status: columns is ant, bee, "
+        "cat (by default all others); lens is top_label (by default several); statistic is ks (by "
+        "default several); resamples is 99 (by default 999); seed is 1 (by default random).\n"
+        f"{summary}\n\nOptions from pyproject.toml [tool.caltest]: columns, lens, statistic, "
         "resamples, report, seed.\nWritten: report.html.\nError found, p = 0.01 (exit status 1).\n"
     )
     command = "caltest audit wrong.csv --columns ant,bee,cat --group age --lens top_label --statistic"

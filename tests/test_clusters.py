@@ -111,7 +111,7 @@ def test_pairs_add_up_by_cluster_in_any_order_of_rows(mixed, most):
     """More rows than a tile has, and clusters that lie in several tiles."""
     rng = np.random.default_rng(most)
     codes = np.repeat(np.arange(1300), rng.integers(1, most + 1, 1300))[:1300]
-    codes = cluster_codes(rng.permutation(codes) if mixed else codes, len(codes))
+    codes = cluster_codes(rng.permutation(codes) if mixed else codes, len(codes))[0]
     count, half = codes.max() + 1, rng.normal(size=(len(codes),) * 2)
     members = np.eye(count)[:, codes]
     found = Clusters(codes, count).pairs(lambda rows, columns: (half + half.T)[rows, columns])
@@ -392,7 +392,7 @@ def test_signs_live_on_a_grid():
     ids=lambda column: type(column).__name__,
 )
 def test_containers(column):
-    assert cluster_codes(column, 4).tolist() == [0, 1, 0, 2]
+    assert cluster_codes(column, 4)[0].tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -402,6 +402,10 @@ def test_containers(column):
         ([1, None, 2, 2], r"missing values, the first in row 1 .* a cluster of its own"),
         (np.array([1.0, 2.0, np.nan, 2.0]), "missing values, the first in row 2"),
         (pd.Series(["a", "b", None, "b"]), "missing values, the first in row 2"),
+        (["a", "b", "NA", "b"], r"missing values, the first, 'NA', in row 2 .* a name that no other"),
+        (np.array(["a", np.nan, "b", "b"]), "missing values, the first, 'nan', in row 1"),
+        (pl.Series(["a", "b", "b", " Null "]), "missing values, the first, ' Null ', in row 3"),
+        (["None", "a", "b", "n/a"], "missing values, the first, 'None', in row 0"),
         (np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), "missing values, the first in row 1"),
         ([np.float32("nan"), 1, 2, 2], "missing values, the first in row 0"),
         ([1, Decimal("nan"), 2, 2], "missing values, the first in row 1"),
@@ -417,6 +421,26 @@ def test_containers(column):
 def test_columns_that_are_none(column, says):
     with pytest.raises(InputError, match=says):
         caltest.test([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], "ecd", clusters=column)
+
+
+@pytest.mark.parametrize(
+    ("column", "codes", "pair"),
+    [
+        ([1, "1", 2, "2.0"], [0, 0, 1, 1], "1, and '1' as text"),
+        (["2.50", 2.5, "2.5", "x"], [0, 1, 1, 2], "2.5, and '2.5' as text"),
+        ([Decimal(7), "8", "7.0", 9], [0, 1, 0, 2], "Decimal('7'), and '7.0' as text"),
+        ([True, "True", 1, "x"], [0, 0, 1, 2], "True, and 'True' as text"),
+        (["1", "1.0", "2", "x"], [0, 0, 1, 2], None),
+        (["1.10", "1.1", "007", "7"], [0, 1, 2, 3], None),
+        ([True, 1, 2, 1.0], [0, 1, 2, 1], None),
+    ],
+)
+def test_text_that_is_a_number_is_that_number(column, codes, pair):
+    found, notes = cluster_codes(column, 4)
+    assert found.tolist() == codes
+    assert notes == (() if pair is None else (f"Clusters holds {pair}: they count as one cluster.",))
+    result = caltest.test([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], "ecd", clusters=column, rng=0)
+    assert set(notes) <= set(result.warnings)
 
 
 def rare_in_large_clusters(seed, of="single"):

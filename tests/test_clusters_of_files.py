@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import caltest
 from caltest import InputError, cluster_sums, resampling, testing
+from caltest.auditing.groups import read_groups
 from caltest.cli import app
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
@@ -246,6 +247,34 @@ def test_wrong_entries_are_found_where_they_are(tmp_path):
     path = written(tmp_path, patients=np.where(CODES == 7, "a", "b"))
     with pytest.raises(InputError, match="one cluster alone have weights above 0"):
         scan(path, columns=NAMES, weights="survey", clusters="patient")
+
+
+@pytest.mark.parametrize("word", ["NA", "nan", "None", "null", "<NA>", "N/A"])
+def test_words_for_nothing_are_missing(word, tmp_path):
+    patients = PATIENTS[:60].astype(object)
+    patients[41] = word
+    path = written(tmp_path, 60, kind="csv", patients=patients)
+    for reader in (read, scan):
+        with pytest.raises(InputError, match=rf"missing values, the first, '{word}', in row 41 "):
+            reader(path, columns=NAMES, clusters="patient")
+
+
+def test_whole_numbers_of_two_types_are_one_cluster(tmp_path):
+    """As pandas writes them: where a cell is missing further down, 1 is 1.0."""
+    (tmp_path / "rows").mkdir()
+    frame = pd.DataFrame(PROBS[:80], columns=NAMES).assign(label=np.array(NAMES)[LABELS[:80]])
+    numbers = np.arange(80) % 20
+    for part, kind in enumerate((int, float)):
+        rows = frame.iloc[40 * part : 40 * (part + 1)]
+        rows = rows.assign(patient=numbers[:40].astype(kind), site=numbers[:40].astype(kind) % 3)
+        rows.to_csv(tmp_path / "rows" / f"{part}.csv", index=False)
+    scanned = scan(tmp_path / "rows", columns=NAMES, clusters="patient", groups="site")
+    assert scanned.clusters == 20
+    found, groups = read_with_groups(tmp_path / "rows", groups="site", clusters="patient")
+    assert found.rows.clusters.tolist() == numbers.tolist()
+    (sites,) = read_groups(groups, 80)
+    assert sites.values == ("0", "1", "2")
+    assert sites.member.tolist() == (numbers % 3).tolist()
 
 
 def test_arrays_have_no_names(tmp_path):

@@ -24,7 +24,10 @@ from typer.testing import CliRunner
 import caltest
 from caltest._writing import write_whole
 from caltest.cli import app
+from caltest.cli._audit import _HARMLESS, OPTIONS, _configured
+from caltest.cli._config import Config
 from caltest.exceptions import InputError
+from caltest.report.first import sentence
 from caltest.report.formats import SUFFIXES, is_report, markdown
 
 CALTEST = [sys.executable, "-m", "caltest"]
@@ -459,25 +462,29 @@ def test_a_named_configuration_may_lie_elsewhere(here):
     assert "which is not below" in refused("--config", "ci/caltest.toml")
 
 
-WEAKER = {
+SET = {
     "fail-on = 'never'": "fail-on is never (by default found)",
     "alpha = 0.001": "alpha is 0.001 (by default 0.05)",
     "tolerance = 0.3": "tolerance is 0.3 (by default none)",
     "min-rows = 500": "min-rows is 500 (by default 50)",
     "resamples = 99": "resamples is 99 (by default 999)",
+    "sampling-rate = '0=0.5'": "sampling-rate is 0=0.5 (by default none)",
+    "correction = 'holm'": "correction is holm (by default westfall_young)",
+    "min-rows = 10": "min-rows is 10 (by default 50)",
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "said"), WEAKER.items(), ids=WEAKER)
-def test_what_is_less_strict_is_said_first_and_in_every_report(text, said):
+@pytest.mark.parametrize(("text", "said"), SET.items(), ids=SET)
+def test_what_a_configuration_sets_is_said_first_and_in_every_report(text, said):
     configured(text)
     arguments = ["audit", "d.csv", "--seed", "1", "--statistic", "ks"]
     if "alpha" in text:
         arguments += ["--resamples", "1999"]
     if "tolerance" in text:
         arguments = ["audit", "d.csv", "--seed", "1"]
-    sentence = f"Less strict than the default, by pyproject.toml [tool.caltest]: {said}."
+    place = "pyproject.toml [tool.caltest]"
+    sentence = f"Set by {place}, which may change the exit status: {said}."
     written = [word for option, suffix in OUTPUTS.items() for word in (option, f"out{suffix}")]
     result = run(*arguments, *written)
     assert result.stdout.startswith(f"{sentence}\n")
@@ -489,9 +496,49 @@ def test_what_is_less_strict_is_said_first_and_in_every_report(text, said):
     assert data.stderr.startswith(f"{sentence}\n")
     name, _, value = text.partition(" = ")
     typed = run(*arguments, f"--{name}", value.strip("'"))
-    assert "Less strict" not in typed.stdout
+    assert "Set by" not in typed.stdout
 
 
-def test_what_is_as_strict_or_more_is_not_mentioned():
-    configured("alpha = 0.1\nmin-rows = 10\nresamples = 999\nfail-on = 'reject'\ntolerance = 0.0")
-    assert "Less strict" not in run("audit", "d.csv", "--seed", "1", "--lens", "top_label").stdout
+def test_what_is_the_default_is_not_mentioned():
+    configured(
+        "alpha = 0.05\nmin-rows = 50\nresamples = 999\nfail-on = 'found'\nintersections = 2\njobs = 1\n"
+        "title = 't'\ndate = 'd'\ncorrection = 'westfall_young'\njson = 'a.json'\nmarkdown = 'a.md'\n"
+        "report = 'a.html'\njunit = 'a.xml'\nevent = 'cat'"
+    )
+    result = run("audit", "d.csv", "--seed", "1", "--lens", "top_label")
+    assert result.stdout.startswith("Calibration audit\n"), result.output
+
+
+@pytest.mark.parametrize("option", set(OPTIONS) - set(_HARMLESS))
+def test_any_other_option_of_a_parent_folder_is_said_first(option, monkeypatch):
+    """A weight of 0 in the rows that are wrong, other labels, …: all move exit status 1 to 0."""
+    several = option in ("group", "columns", "lens", "statistic", "sampling-rate")
+    value = ("a" * 3000,) if several else "b" * 3000
+    loaded = Config(Path("pyproject.toml"), "p" * 3000, {"columns": ("a" * 3000,), option: value})
+    said = sentence(_configured(loaded, {}))
+    assert f"{option} is " in said
+    assert said.endswith(").")
+    assert "Set by ppp" in said
+    assert option not in (_configured(loaded, {option: 1, "columns": 1}) or "")
+    every = _configured(Config(None, "p" * 3000, dict.fromkeys(OPTIONS, "x" * 99)), {})
+    assert all(f"{each} is " in sentence(every) for each in set(OPTIONS) - set(_HARMLESS))
+
+
+def test_weights_of_a_parent_folder_do_not_open_the_gate_unseen(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    p = np.tile([0.3, 0.6], 300)
+    y = (rng.random(600) < np.where(np.arange(600) < 200, 0.95, p)).astype(int)
+    (tmp_path / "data").mkdir()
+    frame = pd.DataFrame({"p": p, "label": y, "w": (np.arange(600) >= 200).astype(int)})
+    frame.to_csv(tmp_path / "data" / "d.csv", index=False)
+    monkeypatch.chdir(tmp_path / "data")
+    options = ["audit", "d.csv", "--columns", "p", "--seed", "1", "--statistic", "citl"]
+    options += ["--resamples", "99"]
+    assert run(*options).exit_code == 1
+    (tmp_path / "pyproject.toml").write_text("[tool.caltest]\nweights = 'w'\n")
+    result = run(*options)
+    assert result.exit_code == 0
+    place = f"{tmp_path / 'pyproject.toml'} [tool.caltest]"
+    assert result.stdout.startswith(
+        f"Set by {place}, which may change the exit status: weights is w (by default none).\n"
+    )

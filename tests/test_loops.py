@@ -225,6 +225,19 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 # ------------------------------------------------------------------ shifted scans
 
 
+def test_what_others_compile_is_not_disturbed():
+    code = (
+        "import numba, caltest._loops, caltest._kernel_loops\n"
+        "def twice(x): return 2 * x\n"
+        "twice.__module__ = None\n"
+        "assert numba.njit(twice)(3) == 6\n"
+        "import sys; sys.stderr = None\n"
+        "twice.__module__ = 'caltest.x'\n"
+        "assert numba.njit(twice)(3j) == 6j\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_shifted_scans():
     rng = np.random.default_rng(5)
     cells = rng.integers(0, 4, (3, 8, 10)).astype(np.uint16)

@@ -10,12 +10,14 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -401,6 +403,58 @@ def test_searches_take_a_scorer():
     values = {"logisticregression__C": [1e-3, 1.0]}
     search = GridSearchCV(model, values, scoring=scoring, cv=3, n_jobs=2)
     assert search.fit(X, y).best_params_ == {"logisticregression__C": 1.0}
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_weights_are_routed_to_a_scorer(routing):
+    y, weights = CLASSES["text"][Y], np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
+    folds = list(StratifiedKFold(3).split(X, y))
+    options = {"cv": folds, "params": {"sample_weight": weights}, "error_score": "raise"}
+    model = GaussianNB().set_fit_request(sample_weight=False)
+
+    def scores(scoring, **more):
+        return cross_val_score(model, X, y, scoring=scoring, **(options | more))
+
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        scores(caltest.scorer("brier"))
+    asked = caltest.scorer("brier")
+    assert asked.set_score_request(sample_weight=True) is asked
+    expected = []
+    for train, test in folds:
+        fitted_to = GaussianNB().fit(X[train], y[train])
+        expected.append(asked(fitted_to, X[test], y[test], sample_weight=weights[test]))
+    assert scores(asked).tolist() == expected
+    assert scores(pickle.loads(pickle.dumps(asked))).tolist() == expected
+    plain = scores(caltest.scorer("brier"), params=None).tolist()
+    assert plain != expected
+    ignored = caltest.scorer("brier").set_score_request(sample_weight=False)
+    assert ignored.get_metadata_routing().score.requests == {"sample_weight": False}
+    named = caltest.scorer("brier").set_score_request(sample_weight="mass")
+    assert scores(named, params={"mass": weights}).tolist() == expected
+    several = cross_validate(model, X, y, scoring={"own": asked, "nll": "accuracy"}, cv=folds)
+    assert several["test_own"].tolist() == plain
+    search = GridSearchCV(model, {"var_smoothing": [1e-9]}, scoring=asked, cv=folds)
+    found = search.fit(X, y, sample_weight=weights).cv_results_["mean_test_score"]
+    assert found[0] == pytest.approx(np.mean(expected))
+    with pytest.raises(InputError, match="give True, False, None or a name"):
+        asked.set_score_request(sample_weight=3)
+
+
+def test_weights_without_routing():
+    with pytest.raises(InputError, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
+        caltest.scorer().set_score_request(sample_weight=True)
+    y, weights = CLASSES["text"][Y], np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
+    scoring = {"own": caltest.scorer("brier"), "nll": "neg_log_loss"}
+    for given in (scoring, scoring["own"]):
+        search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, scoring=given, cv=3, refit=False)
+        name = "mean_test_own" if given is scoring else "mean_test_score"
+        one, other = (search.fit(X, y, sample_weight=w).cv_results_[name][0] for w in (None, weights))
+        assert one != other
 
 
 @pytest.mark.parametrize("given", [{"statistic": "brierr"}, {"lens": "top"}, {"statistic": 3}])

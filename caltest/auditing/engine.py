@@ -112,8 +112,10 @@ def audit(
     groups
         Columns that group the rows, such as age or region: a data frame, a dict of columns, or one
         series or list, each with n entries. Use only what was known before the outcome. Values are
-        compared as text, and missing values are a group of their own. A column with more than 20
-        different numbers is cut at its quantiles into five ranges. Default None: no groups.
+        compared as text, but text that is written as a number is that number, and missing values
+        are a group of their own. A column with more than 20 different numbers is cut at its
+        quantiles into five ranges; up to 10% of its entries may be no numbers, and are a group of
+        their own. Default None: no groups.
     intersections
         How many group columns may be crossed. 2 (default) checks women over 65 besides women and
         people over 65; 1 checks every column by itself; 3 is the maximum.
@@ -389,6 +391,7 @@ def audit(
         views=tuple(views[look] for look in plan.looks),
         rests=left,
         skipped=plan.skipped,
+        unseen=plan.unseen,
         tolerance=error,
         rounding=None if rounding is None else float(rounding),
         correction=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,17 +13,25 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import has
+from caltest._arguments import as_float, has
 from caltest._visible import quoted, shown_column, shown_group, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
-from caltest.data.containers import check_named, listed, native_of
+from caltest.data.containers import (
+    as_entry,
+    check_named,
+    is_missing,
+    listed,
+    native_of,
+    one_as_text,
+)
 from caltest.data.sample import check_index
 from caltest.exceptions import InputError
-from caltest.text.audit_notes import cut_column, like_the_labels
+from caltest.text.audit_notes import cut_column, like_the_labels, no_numbers
 
 Places: TypeAlias = NDArray[np.intp]
 
 MISSING = "(missing)"
+NO_NUMBER = "(not a number)"
 EMPTY = "(empty)"
 MOST_VALUES = 1000
 FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
@@ -32,7 +41,9 @@ _NAMED = 20  # of the groups of a column that are too small
 _ONLY_NAME = "group"  # of a column that came without one
 _MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
 # Text that is a number, and no code such as "00501".
-_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})?(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,17})?(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?", re.A)
+_CODE = re.compile(r"0\d+")
+_FEW = 0.1  # of the entries, that may be no numbers in a column of numbers
 
 
 class Grouping(NamedTuple):
@@ -42,6 +53,7 @@ class Grouping(NamedTuple):
     values: tuple[str, ...]
     member: Places
     cut: int = 0  # the distinct numbers that were cut into ranges, if they were
+    notes: tuple[str, ...] = ()  # on entries of another kind than most
 
     def rows(self) -> list[Places]:
         """Return the places of the rows of each value."""
@@ -116,43 +128,31 @@ def _parts(member: Places, count: int) -> list[Places]:
     return np.split(places, np.cumsum(np.bincount(member, minlength=count))[:-1])
 
 
-def _numbers(cells: list[Any]) -> NDArray[np.float64] | None:
-    """Return cells as numbers, NaN where one is missing; None if they are not all numbers.
+def _number(cell: Any) -> float:
+    """Return a cell as a number; NaN for what is none."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        return float(text) if _NUMBER.fullmatch(text) else np.nan
+    if isinstance(cell, Decimal):
+        return np.nan if cell.is_nan() else float(cell)
+    found = as_float(cell)
+    return np.nan if found is None else found
 
-    Text that looks like numbers is a column of numbers too, but for codes with leading zeros.
+
+def _ranges(column: str, cells: list[Any], distinct: list[Any], codes: Places) -> Grouping | None:
+    """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
+
+    A few entries may be no numbers: they are a group of their own. Codes with leading zeros are text.
     """
-    kinds = {type(cell) for cell in cells}
-    found = np.full(len(cells), np.nan)
-    if kinds <= {str, type(None)}:
-        for row, cell in enumerate(cells):
-            if cell and not _NUMBER.fullmatch(cell):
-                return None
-            if cell:
-                try:
-                    found[row] = float(cell)
-                except ValueError:  # "-", "."
-                    return None
-        return found
-    for kind in kinds:
-        number = issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
-        missing = kind is type(None) or kind.__name__ in ("NAType", "NaTType")
-        if not (number or missing):
-            return None
-    try:
-        for row, cell in enumerate(cells):
-            if isinstance(cell, int | float | np.integer | np.floating):
-                found[row] = cell
-    except OverflowError:
+    if any(isinstance(cell, str) and _CODE.fullmatch(cell.strip()) for cell in distinct):
         return None
-    return found
-
-
-def _ranges(column: str, cells: list[Any]) -> Grouping | None:
-    """Cut many different numbers at their own quantiles, equal ones together; None if there are few."""
-    numbers = _numbers(cells)
-    if numbers is None or np.isinf(numbers).any():
+    each, rows = np.array([_number(cell) for cell in distinct]), np.bincount(codes)
+    is_number = np.isfinite(each)
+    other = ~is_number & ~np.array([is_missing(cell) for cell in distinct])
+    if rows[other].sum() > _FEW * rows[is_number | other].sum():
         return None
-    known = np.sort(numbers[~np.isnan(numbers)])
+    numbers = np.where(is_number, each, np.nan)[codes]
+    known = np.sort(numbers[is_number[codes]])
     values, counts = np.unique(known, return_counts=True)
     if len(values) <= MOST_NUMBERS:
         return None
@@ -173,10 +173,16 @@ def _ranges(column: str, cells: list[Any]) -> Grouping | None:
         if len(set(limits)) == len(limits):
             break
     member = np.searchsorted(values[last], numbers, side="left").astype(np.intp)
-    if np.isnan(numbers).any():
-        member[np.isnan(numbers)] = len(names)
-        names.append(MISSING)
-    return Grouping(column, tuple(names), member, len(values))
+    notes: list[str] = []
+    written = other | np.array([isinstance(cell, str) and cell != "" for cell in distinct])
+    for name, those in ((NO_NUMBER, other), (MISSING, ~is_number & ~other)):
+        if those.any():
+            member[those[codes]] = len(names)
+            names.append(name)
+        if (said := (those & written)[codes]).any():
+            row = int(np.argmax(said))
+            notes.append(no_numbers(column, int(said.sum()), quoted(cells[row]), row, name))
+    return Grouping(column, tuple(names), member, len(values), tuple(notes))
 
 
 def _written(value: float, digits: int) -> str:
@@ -194,27 +200,27 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
             f"column {quoted(column)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
             "give one for every row."
         )
-    ranges = _ranges(column, cells)
-    if ranges is not None:
-        return ranges
-    codes: dict[Any, int] = {}
-    texts: dict[str | None, int] = {}
-    member = np.empty(n_rows, dtype=np.intp)
+    places: dict[Any, int] = {}
+    distinct: list[Any] = []
+    codes = np.empty(n_rows, dtype=np.intp)
     for row, cell in enumerate(cells):
-        key = (type(cell), cell)
         try:
-            member[row] = codes[key]
-            continue
-        except (KeyError, TypeError):
-            member[row] = texts.setdefault(_text(cell), len(texts))
-        with contextlib.suppress(TypeError):  # a value that cannot be looked up
-            codes[key] = int(member[row])
-        if len(texts) > MOST_VALUES:
-            distinct = len({_text(cell) for cell in cells})
-            raise InputError(
-                f"column {quoted(column)} of groups has {distinct:,} different values, more than the "
-                f"{MOST_VALUES:,} that are possible; leave it out, or merge values."
-            )
+            code = places.setdefault((type(cell), cell), len(distinct))
+        except TypeError:  # a value that cannot be looked up
+            code = len(distinct)
+        if code == len(distinct):
+            distinct.append(cell)
+        codes[row] = code
+    merged = one_as_text(f"column {shown_column(column)!r}", "value", distinct, _text)
+    if ranges := _ranges(column, cells, distinct, codes):
+        return ranges._replace(notes=(*ranges.notes, *merged))
+    texts: dict[str | None, int] = {}
+    member = np.array([texts.setdefault(_text(cell), len(texts)) for cell in distinct], np.intp)[codes]
+    if len(texts) > MOST_VALUES:
+        raise InputError(
+            f"column {quoted(column)} of groups has {len(texts):,} different values, more than the "
+            f"{MOST_VALUES:,} that are possible; leave it out, or merge values."
+        )
     names = []  # what is missing, and what is empty, is named as no other value is
     for text in texts:
         name = text or (MISSING if text is None else EMPTY)
@@ -234,19 +240,18 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
         return (0, number, name) if number == number else (1, 0.0, name)
 
     order = sorted(range(len(names)), key=place)
-    places = np.empty(len(names), dtype=np.intp)
-    places[order] = np.arange(len(names))
-    return Grouping(column, tuple(names[c] for c in order), places[member])
+    rank = np.empty(len(names), dtype=np.intp)
+    rank[order] = np.arange(len(names))
+    return Grouping(column, tuple(names[c] for c in order), rank[member], notes=merged)
 
 
 def _text(cell: Any) -> str | None:
-    """Return a value as text, None for a missing one; whole numbers alike, stored as floats or not."""
-    if cell is None or (isinstance(cell, float) and cell != cell):
+    """Return a value as text, None for a missing one; whole numbers alike, however they are stored."""
+    if not isinstance(cell, str) and is_missing(cell):
         return None
-    if type(cell).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(cell, np.datetime64 | np.timedelta64) and np.isnat(cell):
-        return None
+    cell = as_entry(cell)
+    if isinstance(cell, Decimal) and abs(cell) < 1e15:
+        cell = float(cell)
     if isinstance(cell, float | np.floating) and float(cell).is_integer() and abs(float(cell)) < 1e15:
         return str(int(cell))
     try:
@@ -256,12 +261,13 @@ def _text(cell: Any) -> str | None:
 
 
 def notes_on(groupings: Iterable[Grouping], labels: Places) -> tuple[str, ...]:
-    """Say which columns were cut into ranges, and warn of those that group rows as the labels do."""
+    """Say how columns were read, and warn of those that group rows as the labels do."""
     found = [
-        cut_column(each.column, each.cut, len(each.values) - (each.values[-1] == MISSING))
+        cut_column(each.column, each.cut, sum(v not in (NO_NUMBER, MISSING) for v in each.values))
         for each in groupings
         if each.cut
     ]
+    found += [note for each in groupings for note in each.notes]
     n_labels = len(np.unique(labels))
     found += [
         like_the_labels(each.column)

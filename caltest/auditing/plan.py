@@ -271,6 +271,7 @@ class Plan(NamedTuple):
     hypotheses: tuple[Hypothesis, ...]
     skipped: tuple[Skipped, ...]
     columns: tuple[str, ...]
+    unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
 
 
 def make_plan(
@@ -340,8 +341,11 @@ def make_plan(
             skip(f"{long:,} {what}", reason)
 
     groups: list[tuple[Group, Places]] = []
+    unseen: dict[str, int] = {}
     for grouping in groupings:
         large, small = large_enough(grouping, min_rows)
+        if 2 * (few := sum(each.rows or 0 for each in small)) > len(grouping.member):
+            unseen[grouping.column] = few
         groups += large
         skipped += small
     cells_of, small = crossed(groupings, intersections, min_rows)
@@ -388,6 +392,7 @@ def make_plan(
         hypotheses=tuple((look, statistic) for look in looks for statistic in found[look]),
         skipped=tuple(skipped),
         columns=tuple(grouping.column for grouping in groupings),
+        unseen=unseen,
     )
 
 

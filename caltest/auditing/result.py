@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -53,6 +54,9 @@ class Audit(Result):
         are among the checks that p-values are adjusted for.
     skipped
         What was not checked, and why.
+    unseen
+        Of group columns most of whose rows are in groups with too few rows to be checked: how many
+        rows are, by column.
     tolerance
         The error that is allowed, in units of probability; None if not given.
     rounding
@@ -149,6 +153,7 @@ class Audit(Result):
     clusters: int | None = None
     effective_n: float | None = None
     sampled: bool = False
+    unseen: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exact_intervals(self) -> bool:
@@ -356,7 +361,7 @@ _PLAIN = (
     "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "impossible", "clusters", "effective_n", "sampled",
+    "impossible", "clusters", "effective_n", "sampled", "unseen",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

@@ -64,6 +64,7 @@ _FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--j
 
 
 _PATH = 200  # characters of a path
+_VALUE = 24  # characters of an option: in a report no long one is to push the others out
 
 
 def _columns(name: str, value: object) -> tuple[str, ...]:
@@ -281,7 +282,7 @@ def _run(
         raise InputError(
             "--fail-on material needs a limit; give --materiality 0.02, say, or --fail-on found."
         )
-    weaker = _weaker(loaded, said, fail_on)
+    weaker = _configured(loaded, said)
     sample, groups, column = Input(
         file,
         asked.get("label"),
@@ -349,35 +350,41 @@ def _run(
     raise typer.Exit(status)
 
 
-def _weaker(loaded: Config, typed: Mapping[str, Any], fail_on: str) -> str | None:
-    """Say what in a configuration lets more pass than the defaults: who reads the result is to know.
+#: Of a configuration: what cannot change the exit status.
+_HARMLESS = ("event", "report", "markdown", "json", "junit", "title", "date", "jobs")
 
-    A configuration may come with a folder that someone else wrote, and change what its reader expects.
+
+def _configured(loaded: Config, typed: Mapping[str, Any]) -> str | None:
+    """Say what a configuration sets that may change the exit status: who reads the result is to know.
+
+    It may come with a folder that someone else wrote, and change what its reader expects.
     """
     from caltest.auditing.engine import ALPHA, INTERSECTIONS, MIN_ROWS, N_RESAMPLES
 
-    given = {name: value for name, value in loaded.values.items() if name not in typed}
-    limits = fail_on == "material"
-    blinded = {name: (name in given, "several") for name in ("lens", "statistic")}
-    tests = {
-        **blinded,
-        "fail-on": (given.get("fail-on") in ("never", "material"), "found"),
-        "materiality": (limits and "materiality" in given, "none"),
-        "materiality-ratio": (limits and "materiality-ratio" in given, "none"),
-        "intersections": (given.get("intersections", INTERSECTIONS) < INTERSECTIONS, INTERSECTIONS),
-        "alpha": (given.get("alpha", ALPHA) < ALPHA, ALPHA),
-        "tolerance": (given.get("tolerance", 0.0) > 0.0, "none"),
-        "rounding": (given.get("rounding", 0.0) > 0.0, "none"),
-        "min-rows": (given.get("min-rows", MIN_ROWS) > MIN_ROWS, MIN_ROWS),
-        "resamples": (given.get("resamples", N_RESAMPLES) < N_RESAMPLES, N_RESAMPLES),
+    defaults = {
+        "label": "found by its name",
+        "columns": "all others",
+        "intersections": INTERSECTIONS,
+        "lens": "several",
+        "statistic": "several",
+        "alpha": ALPHA,
+        "correction": "westfall_young",
+        "min-rows": MIN_ROWS,
+        "resamples": N_RESAMPLES,
+        "seed": "random",
+        "fail-on": "found",
     }
     found = [
-        f"{name} is {', '.join(each) if isinstance(each := given[name], tuple) else each} "
-        f"(by default {default})"
-        for name, (weaker, default) in tests.items()
-        if weaker
+        f"{name} is {shown(text, _VALUE)} (by default {default})"
+        for name, each in loaded.values.items()
+        for text in [", ".join(each) if isinstance(each, tuple) else str(each)]
+        for default in [defaults.get(name, "none")]
+        if not (name in typed or name in _HARMLESS or each == default)
     ]
-    return f"Less strict than the default, by {loaded.place}: {', '.join(found)}." if found else None
+    if not found:
+        return None
+    place = shown(loaded.place or "", _PATH // 2)
+    return f"Set by {place}, which may change the exit status: {'; '.join(found)}."
 
 
 def command_line(file: str | Path | None, example: str | None, asked: Mapping[str, Any]) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._visible import quoted
-from caltest.data.containers import native_of
+from caltest.data.containers import as_entry, is_missing, native_of, one_as_text
 from caltest.exceptions import InputError
 
 
@@ -38,16 +36,20 @@ class Clustering:
     def codes(self, cells: Sequence[Any]) -> NDArray[np.intp]:
         """Return the numbers of the clusters of some rows, of which new ones are taken in."""
         known, codes = self.known, np.empty(len(cells), dtype=np.intp)
+        here: dict[Hashable, int] = {}  # by type too: True is not 1
         for row, cell in enumerate(cells):
-            if _is_missing(cell):
+            if is_missing(cell):
                 raise InputError(
-                    "clusters has missing values, the first in {row}; a row that depends on no other "
-                    "is a cluster of its own, so give it a name that no other row has.",
+                    "clusters has missing values, the first{found} in {row}; a row that depends on no "
+                    "other is a cluster of its own, so give it a name that no other row has.",
                     argument="clusters",
+                    found=f", {quoted(cell)}," if isinstance(cell, str) and cell else "",
                     row=row,
                 )
             try:
-                codes[row] = known.setdefault(cell, len(known))
+                if (kind := (type(cell), cell)) not in here:
+                    here[kind] = known.setdefault(as_entry(cell), len(known))
+                codes[row] = here[kind]
             except TypeError:
                 raise InputError(
                     "clusters holds {found} in {row}; give a name or a number for every row.",
@@ -103,13 +105,14 @@ def one_cluster_counts() -> InputError:
     )
 
 
-def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
-    """Return the cluster of every row, (n,) of 0..G−1 in the order in which clusters come.
+def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Return the cluster of every row, (n,) of 0..G−1 in the order in which clusters come, and notes.
 
     Parameters
     ----------
     clusters
-        A column of n names or numbers, in any container: rows of equal entries are one cluster.
+        A column of n names or numbers, in any container: rows of equal entries are one cluster. Text
+        that is written as a number is, as 1 or 1.0, is that number.
     n_rows
         Number of rows n.
 
@@ -120,7 +123,8 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> cluster_codes(["b", "a", "b"], 3).tolist()
+    >>> codes, notes = cluster_codes(["b", "a", "b"], 3)
+    >>> codes.tolist()
     [0, 1, 0]
     """
     cells = _cells(clusters)
@@ -131,7 +135,7 @@ def cluster_codes(clusters: object, n_rows: int) -> NDArray[np.intp]:
     found = Clustering()
     codes = found.codes(cells)
     check_several(found.known)
-    return codes
+    return codes, one_as_text("clusters", "cluster", cells, as_entry)
 
 
 def expected_with(scores: NDArray[np.float64], clusters: NDArray[np.intp]) -> float:
@@ -144,17 +148,6 @@ def expected_with(scores: NDArray[np.float64], clusters: NDArray[np.intp]) -> fl
     codes = codes.reshape(-1)
     means = np.bincount(codes, scores, len(here)) / np.bincount(codes, minlength=len(here))
     return min(float(means.sum()), float((1.0 - means).sum()))
-
-
-def _is_missing(cell: Any) -> bool:
-    """Say whether an entry is no name: of nothing, not a number, or an empty text."""
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(cell, str):
-        return cell == ""
-    if isinstance(cell, Decimal):
-        return cell.is_nan()
-    return isinstance(cell, Number | np.generic) and bool(cell != cell)
 
 
 def _cells(clusters: Any) -> list[Any]:

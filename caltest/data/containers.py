@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Number
 from typing import Any
 
@@ -100,6 +101,8 @@ def read_table(data: object, what: str) -> Table:
 def native_of(data: Any, what: str) -> Any:
     """Return a frame or a series as narwhals wraps it, if names are unique; other data unchanged."""
     try:
+        if is_xarray(data):
+            data = _of_xarray(data)
         if type(data).__name__ == "RecordBatch":
             data = nw.from_arrow(data, backend="pyarrow")
         elif has(data, "null_count", "to_pylist", "buffers"):  # one chunk of pyarrow
@@ -134,7 +137,38 @@ def is_framed(data: object) -> bool:
     except Exception:  # it says what is wrong when it is read
         return False
     framed = isinstance(known, nw.DataFrame | nw.LazyFrame | nw.Series)
-    return framed or type(data).__name__ in ("RecordBatch", "DataArray")
+    return framed or type(data).__name__ == "RecordBatch" or is_xarray(data)
+
+
+def is_xarray(data: Any) -> bool:
+    """Whether data are an array whose dimensions have names and may have coordinates, as xarray's."""
+    return has(data, "dims", "coords", "values") and not callable(data.values)
+
+
+def _of_xarray(data: Any) -> Any:
+    """Return such an array as pandas makes one of it: coordinates of columns are their names."""
+    import pandas as pd
+
+    values, dims = np.asarray(data.values), data.dims
+    if len(dims) == 1:
+        return pd.Series(values, name=getattr(data, "name", None))
+    if len(dims) == 2 and dims[1] in data.coords:
+        return pd.DataFrame(values, columns=np.asarray(data.coords[dims[1]]).tolist())
+    return values
+
+
+def row_index(data: Any) -> Any:
+    """Return the index of a frame or series of pandas, or the coordinates of xarray's rows; or None."""
+    if isinstance(data, np.ndarray | list):  # as most are; to ask narwhals takes its time
+        return None
+    data = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data):
+        return data.index
+    if not is_xarray(data) or not data.dims or data.dims[0] not in data.coords:
+        return None
+    import pandas as pd
+
+    return pd.Index(np.asarray(data.coords[data.dims[0]]))
 
 
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
@@ -303,6 +337,54 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
     raise InputError(
         f"{what} is an array of Python objects ({listed(types, 4)}), not of numbers; {do}."
     )
+
+
+# ------------------------------------------------------------------ entries of a column
+
+
+#: What text says that an entry is missing, in small letters.
+_NOTHING = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
+_WHOLE = re.compile(r"\s*([+-]?(?:0|[1-9]\d{0,39}))(?:\.0*)?\s*", re.A)
+
+
+def is_missing(cell: Any) -> bool:
+    """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(cell, str):
+        return cell.strip().lower() in _NOTHING
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    return isinstance(cell, Number | np.generic) and bool(cell != cell)
+
+
+def as_entry(cell: Any) -> Any:
+    """Return what an entry is compared by: text that is written as a number is, is that number.
+
+    >>> [as_entry(cell) for cell in ("1", "1.0", "2.5", "007", "1.10", "x", True)]
+    [1, 1, 2.5, '007', '1.10', 'x', 'True']
+    """
+    if isinstance(cell, bool | np.bool_):
+        return str(cell)
+    if not isinstance(cell, str):
+        return cell
+    if whole := _WHOLE.fullmatch(cell):
+        return int(whole[1])
+    return float(cell) if is_number(cell) and str(float(cell)) == cell else cell
+
+
+def one_as_text(
+    what: str, kind: str, cells: Sequence[Any], key: Callable[[Any], Any]
+) -> tuple[str, ...]:
+    """Return a note if an entry, and a text, are one as ``key`` compares them."""
+    if not 0 < sum(isinstance(cell, str) for cell in cells) < len(cells):
+        return ()
+    others = {key(cell): cell for cell in reversed(cells) if not isinstance(cell, str)}
+    for cell in cells:
+        if isinstance(cell, str) and key(cell) in others:
+            pair = f"{quoted(others[key(cell)])}, and {quoted(cell)} as text"
+            return (f"{what[:1].upper()}{what[1:]} holds {pair}: they count as one {kind}.",)
+    return ()
 
 
 # ------------------------------------------------------------------ columns

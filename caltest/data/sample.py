@@ -13,7 +13,15 @@ from caltest._arguments import arguments, as_float, flag, has
 from caltest._narrow import over_columns
 from caltest._visible import quoted
 from caltest.data.clusters import cluster_codes
-from caltest.data.containers import Table, listed, native_of, read_table, shape_of
+from caltest.data.containers import (
+    Table,
+    is_xarray,
+    listed,
+    native_of,
+    read_table,
+    row_index,
+    shape_of,
+)
 from caltest.data.counting import row_weights
 from caltest.data.diagnose import Suspect, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
@@ -133,8 +141,8 @@ def sample(
     ----------
     probs
         Probabilities of shape (n, m), n ≥ 2 rows that sum to 1; or (n,) or (n, 1), read as P(class
-        1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), or a torch
-        tensor. Rows may sum to 1 within 1e-6·m in float64, and within 1e-3 in float32 or half
+        1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), an array of
+        xarray, or a torch tensor. Rows may sum to 1 within 1e-6·m in float64, and within 1e-3 in float32 or half
         precision; they are then divided by their sum, in float64. So are rows of two to five
         decimals if rounding explains why they do not sum to 1: each is off by at most half a unit
         of the last decimal per entry and 0.02 in all, and by hardly anything on average. Entries
@@ -163,7 +171,7 @@ def sample(
         Default None: all rows have equal weight, as they do if all weights are equal.
     clusters
         Which rows belong together, a column of n names or numbers: rows with the same entry may
-        depend on each other. Default None: those of ``probs``, if it is a :class:`Rows`; otherwise
+        depend on each other, and text that is written as a number is that number. Default None: those of ``probs``, if it is a :class:`Rows`; otherwise
         all rows are independent.
     sampling_rates
         If rows were sampled by their label: for each class (its name or column), the share of its
@@ -202,7 +210,8 @@ def sample(
         if weights is not None:
             own["weights"] = row_weights(weights, found.rows.n_samples)
         if clusters is not None:
-            own["clusters"] = cluster_codes(clusters, found.rows.n_samples)
+            own["clusters"], notes = cluster_codes(clusters, found.rows.n_samples)
+            own["notes"] = (*found.rows.notes, *notes)
         found = Sample(replace(found.rows, **own), found.labels)
         if sampling_rates is None:
             return found
@@ -406,17 +415,9 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
 
 
 def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
-    """Raise if two pandas indexes show that rows do not correspond."""
-    indices = []
-    for given in (probs, labels):
-        if isinstance(given, np.ndarray | list):  # as most are; to ask narwhals takes its time
-            return
-        data = nw.to_native(given, pass_through=True)
-        if not (nw.dependencies.is_pandas_dataframe(data) or nw.dependencies.is_pandas_series(data)):
-            return
-        indices.append(data.index)
-    first, second = indices
-    if len(first) != len(second) or first.equals(second):
+    """Raise if two indexes, of pandas or xarray, show that rows do not correspond."""
+    first, second = row_index(probs), row_index(labels)
+    if first is None or second is None or len(first) != len(second) or first.equals(second):
         return
     count = list(range(len(first)))
     one, other = first.tolist(), second.tolist()
@@ -434,18 +435,22 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         ):
             return
     row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
+    framed = not (is_xarray(probs) or is_xarray(labels))
+    kind = "pandas indexes" if framed else "coordinates of the rows"
     align = (
         f"give {second_name}.loc[{first_name}.index], as the rows are the same"
-        if same
+        if same and framed
         else "align them"
     )
-    advice = f"{align}, or call .reset_index(drop=True) on both if rows correspond by position"
+    by_place = "call .reset_index(drop=True) on" if framed else "give .values of"
+    advice = f"{align}, or {by_place} both if rows correspond by position"
     raise InputError(
-        "the pandas indexes of {first} and {second} differ: {row} is {found} in {first} and {other} in "
+        "the {kind} of {first} and {second} differ: {row} is {found} in {first} and {other} in "
         "{second}; {do}.",
         row=row,
         found=quoted(one[row]),
         do=advice,
+        kind=kind,
         first=first_name,
         second=second_name,
         other=quoted(other[row]),

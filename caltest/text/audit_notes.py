@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from caltest._visible import shown_column
-from caltest.text.numbers import points
+from caltest.exceptions import Row
+from caltest.text.numbers import counted, points
 
 
 def cut_column(column: str, different: int, ranges: int) -> str:
@@ -14,6 +15,16 @@ def cut_column(column: str, different: int, ranges: int) -> str:
     return (
         f"Column {shown_column(column)!r} has {different:,} different numbers, and was cut at its "
         f"own quantiles into {ranges} ranges of about equally many rows; equal numbers stay together."
+    )
+
+
+def no_numbers(column: str, count: int, first: str, row: int, group: str) -> str:
+    """Say that some entries of a column that was cut into ranges are no numbers."""
+    one = count == 1
+    return (
+        f"Column {shown_column(column)!r} holds {counted(count, 'entry', 'entries')} that "
+        f"{'is no number' if one else 'are no numbers'} ({'' if one else 'the first is '}{first} in "
+        f"{Row(row)}), in a group of {'its' if one else 'their'} own, {group!r}."
     )
 
 

@@ -126,7 +126,7 @@ def times(view: View, confidence: float) -> str:
 
 def size(audit: Audit) -> str:
     """Return the paragraph below the headline: the size, and where else."""
-    texts: list[str] = []
+    texts = [_unseen(column, rows, audit) for column, rows in audit.unseen.items()]
     view = audit.worst
     if audit.rejected and audit.impossible and audit.found:
         texts.append(f"{impossible_rows(audit)}.")
@@ -156,6 +156,14 @@ def size(audit: Audit) -> str:
     if audit.verdict == "found" and limit(audit):
         texts += _undecided(audit)
     return " ".join(texts)
+
+
+def _unseen(column: str, rows: int, audit: Audit) -> str:
+    """Say that most rows of a column are in groups that were not checked."""
+    return (
+        f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
+        "small to check; merge its values, or lower min_rows."
+    )
 
 
 def _sizes(view: View, audit: Audit, counts: bool = True, named: bool = False) -> str:
