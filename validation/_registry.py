@@ -59,6 +59,11 @@ _CLUSTERS = of_module(
     "2 hours of one core",
     "clusters.csv", "clusters_summary.csv", "clusters_power.csv", "clusters_audits.csv", "copies.csv",
 )  # fmt: skip
+_RARE_CLUSTERS = of_module(
+    "rare_clusters", "size where few clusters carry all variance: rare events that rows share; audits",
+    "2 hours of one core",
+    "rare_clusters.csv", "rare_clusters_summary.csv", "rare_clusters_audits.csv",
+)  # fmt: skip
 _WEIGHTS = of_module(
     "weights", "size where rows count differently or were sampled by their label",
     "30 minutes of one core", "weights.csv", "weights_summary.csv",
@@ -169,6 +174,7 @@ STUDIES: dict[str, Study] = {
     "omnibus": _OMNIBUS,
     "bounds": _BOUNDS,
     "clusters": _CLUSTERS,
+    "rare_clusters": _RARE_CLUSTERS,
     "weights": _WEIGHTS,
     "audit": _AUDIT,
     "planning": _PLANNING,
