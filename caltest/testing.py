@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import ROWS, Rng, generator, seed_of
+from caltest._sampling import Rng, seed_of
 from caltest._work import Work, announce, together
 from caltest.cluster_sums import SignedBlocks, add_by_cluster, signed_columns_of_blocks
 from caltest.data import (
@@ -22,7 +22,6 @@ from caltest.data import (
     impossible_labels,
     impossible_rows,
 )
-from caltest.data.containers import listed
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
@@ -45,8 +44,8 @@ from caltest.nulls import (
     answer_of,
     observed_value,
 )
-from caltest.nulls.cluster_signs import answer_of_signs, names_and_sides
-from caltest.nulls.comonotone import Confirmation
+from caltest.nulls.cluster_signs import answer_of_signs
+from caltest.nulls.comonotone import Confirmation, Trial, names_and_sides
 from caltest.predictive import Predictive, PredictiveSample
 from caltest.pvalues import Alternative
 from caltest.resampling import (
@@ -71,9 +70,6 @@ from caltest.tolerance import (
 )
 
 Array: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.intp]
-
-_HELD = 2**28  # numbers of predictions that are held to see how many clusters carry a statistic
 
 
 class _Default(str):
@@ -536,7 +532,7 @@ def _of_stored(
             )
             rest = (first.rows, first.labels, side, n_resamples, seed, workers)
             question = Question(partwise.statistic, form, *rest)
-            confirm = partial(_confirmed, partwise, rows, stored.clusters, question)
+            confirm = partial(_confirmed, partwise, stored, lens, question)
             answer = answer_of_signs(question, found.columns, stored.clusters, confirm, found.rounding)
         else:
             found = table_of_blocks(columns, rows, n_resamples, seed, workers)
@@ -568,33 +564,13 @@ def _of_stored(
 
 
 def _confirmed(
-    partwise: Partwise, rows: _SeenRows, n_clusters: int, question: Question, by_signs: Array
+    partwise: Partwise, stored: Stored, lens: str | Lens | None, question: Question, by_signs: Array
 ) -> Confirmation:
-    """Say how many clusters of stored rows carry a statistic: of all, or of as many as can be held."""
-    names, sides = names_and_sides(question)
-    share = min(1.0, _HELD / (rows.n_samples * cast("Rows", question.rows).n_classes))
-    kept = generator(question.seed, n_clusters).random(n_clusters) <= share
-    parts = []
-    for each in rows.samples(0, -(-rows.n_samples // ROWS)):
-        some = kept[cast("Places", each.rows.clusters)]
-        parts.append(Sample(each.rows.take(some), each.labels[some]))
-    weights = [each.rows.weights for each in parts]
-    held = Rows(
-        np.concatenate([each.rows.probs for each in parts]),
-        weights=None if weights[0] is None else np.concatenate(cast("list[Array]", weights)),
-        clusters=np.concatenate([cast("Places", each.rows.clusters) for each in parts]),
-    )
-    labels = np.concatenate([each.labels for each in parts])
-    columns = columns_of(partwise.given(held))
-    asked = question.n_resamples, question.seed, question.workers
-    found = Confirmation.of(names, columns, labels, held, by_signs, sides, *asked)
-    if share < 1.0 and len(found.places):
-        raise InputError(
-            f"few clusters carry {listed(names)}, by the predictions: about "
-            f"{found.effective.min() / share:.0f} in effect, so that all rows are needed at once, "
-            "which do not fit into memory; test fewer clusters, or one row of each without clusters."
-        )
-    return found
+    """Say how many clusters of stored rows carry a statistic: all rows are held for that."""
+    view, _ = seen(stored.load(), lens, partwise.statistic.default_lens)
+    asked = replace(question, rows=view.rows, labels=view.labels)
+    columns = columns_of(partwise.given(view.rows))
+    return Confirmation.of(Trial.of(asked), *names_and_sides(asked), columns, by_signs)
 
 
 def _columns_of_rows(partwise: Partwise, rows: Rows) -> tuple[Column, ...]:

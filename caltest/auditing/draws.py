@@ -26,7 +26,7 @@ from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
 from caltest.lenses import Reducer
 from caltest.nulls import MonteCarlo
-from caltest.nulls.comonotone import Confirmation
+from caltest.nulls.comonotone import Confirmation, Trial
 from caltest.pvalues import (
     Alternative,
     StepDown,
@@ -81,18 +81,14 @@ def key_of(*names: str) -> list[int]:
 
 
 def draw_all(
-    source: Source,
-    labels: NDArray[np.intp],
-    hypotheses: Sequence[Hypothesis],
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
+    source: Source, hypotheses: Sequence[Hypothesis], trial: Trial
 ) -> tuple[Array, Array, Confirmation | None]:
     """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
 
     Return (1 + B, H) values, how far two evaluations of one may differ by rounding, (H,), and with
     clusters what confirms the hypotheses that few of them carry.
     """
+    _, labels, n_resamples, seed, workers = trial
     check_fits(
         _TABLES * 8.0 * n_resamples * len(hypotheses),
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
@@ -134,7 +130,9 @@ def draw_all(
         values[:, here] = table(drawn, draws, workers)
         resolutions[here] = [form.resolution for _, form in drawn]
         if clusters is not None:
-            found = confirm(source, labels, some, columns, values[:, here], n_resamples, seed, workers)
+            names = [statistic.name for _, statistic in some]
+            sides = [statistic.alternatives[0] for _, statistic in some]
+            found = Confirmation.of(trial, names, sides, columns, values[:, here])
             confirmed = found if confirmed is None else confirmed.beside(found)
         for (view, form), h in zip(drawn, here, strict=True):
             if isinstance(form, LabelFunction):
@@ -157,23 +155,6 @@ def columns_of_looks(source: Source, hypotheses: Sequence[Hypothesis], seed: int
             views[look] = LabelView(look.rows, reduced[scope], scope.column, share)
         columns.append(Column(views[look], form_of(look, statistic.shuffled(seed), predictions)))
     return columns
-
-
-def confirm(
-    source: Source,
-    labels: NDArray[np.intp],
-    hypotheses: Sequence[Hypothesis],
-    columns: Sequence[Column],
-    by_signs: Array,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
-) -> Confirmation:
-    """Say how many clusters carry hypotheses, and draw comonotone labels where these are few."""
-    names = [statistic.name for _, statistic in hypotheses]
-    sides = [statistic.alternatives[0] for _, statistic in hypotheses]
-    rows = source.predictions
-    return Confirmation.of(names, columns, labels, rows, by_signs, sides, n_resamples, seed, workers)
 
 
 def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> None:

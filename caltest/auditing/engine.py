@@ -13,14 +13,7 @@ from caltest._arguments import Number, Whole, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sampling import Rng, child_seed, seed_of
 from caltest._visible import quoted
-from caltest.auditing.draws import (
-    answers,
-    columns_of_looks,
-    confirm,
-    draw_all,
-    key_of,
-    tolerated,
-)
+from caltest.auditing.draws import answers, columns_of_looks, draw_all, key_of, tolerated
 from caltest.auditing.groups import notes_on, read_groups
 from caltest.auditing.plan import (
     LENSES,
@@ -47,6 +40,7 @@ from caltest.data.copies import copied_rows
 from caltest.data.zeros import why_zero
 from caltest.exceptions import InputError
 from caltest.lenses import event as event_of
+from caltest.nulls.comonotone import Confirmation, Trial
 from caltest.pvalues import check_correction
 from caltest.resampling import draws_of_signs
 from caltest.text.audit_notes import few_carry, limit_too_large
@@ -329,17 +323,15 @@ def audit(
     few: NDArray[np.bool_] | None = None
     with single_threaded_blas():
         if error is None:
-            values, resolutions, confirmed = draw_all(
-                source, whole.labels, plan.hypotheses, int(n_resamples), seed, workers
-            )
+            trial = Trial(whole.rows, whole.labels, int(n_resamples), seed, workers)
+            values, resolutions, confirmed = draw_all(source, plan.hypotheses, trial)
             values, resolutions = with_rests(values, resolutions, rests)
             if confirmed is not None:
-                left_over = [(each.remaining, MEAN) for each in rests]
-                columns = columns_of_looks(source, left_over, seed)
-                beside = values[:, len(plan.hypotheses) :]
-                asked = source, whole.labels, left_over, columns, beside
-                more = confirm(*asked, int(n_resamples), seed, workers)
-                confirmed = confirmed.beside(more)
+                count = len(rests)
+                columns = columns_of_looks(source, [(each.remaining, MEAN) for each in rests], seed)
+                named = [MEAN.name] * count, sides[len(sides) - count :]
+                beside = values[:, len(sides) - count :]
+                confirmed = confirmed.beside(Confirmation.of(trial, *named, columns, beside))
                 few = confirmed.few
             found = answers(values, resolutions, sides, name, level, confirmed)
         else:

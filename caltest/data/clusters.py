@@ -138,18 +138,6 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
     return codes, one_as_text("clusters", "cluster", cells, as_entry)
 
 
-def expected_with(scores: NDArray[np.float64], clusters: NDArray[np.intp]) -> float:
-    """Return how many clusters are expected to have an event, or none if these are fewer.
-
-    By the predictions alone, (n,), as if all rows of a cluster had the same label: where no cluster
-    happens to have an event, all errors point one way, and no draw of signs is as extreme.
-    """
-    here, codes = np.unique(clusters, return_inverse=True)
-    codes = codes.reshape(-1)
-    means = np.bincount(codes, scores, len(here)) / np.bincount(codes, minlength=len(here))
-    return min(float(means.sum()), float((1.0 - means).sum()))
-
-
 def _cells(clusters: Any) -> list[Any]:
     """Return the entries of a column of any container."""
     native = native_of(clusters, "clusters")

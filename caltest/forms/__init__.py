@@ -35,6 +35,7 @@ from caltest.forms.signs import (
     Clusters,
     ClusterSums,
     HasSigns,
+    OfOneEvent,
     Signed,
     SignedSums,
 )
@@ -117,6 +118,7 @@ __all__ = [
     "MeanSquare",
     "MeanSurprise",
     "Moments",
+    "OfOneEvent",
     "PairMean",
     "Pairwise",
     "PearsonGroups",

@@ -22,13 +22,13 @@ from caltest.forms.pairs import (
     fixed_residuals,
     leading_sum,
     residuals_of,
-    residuals_within,
     usual_classes,
 )
 from caltest.forms.signs import (
     AddsByCluster,
     Clusters,
     ClusterSums,
+    OverPairs,
     Signed,
     SignedFeatures,
     SignedSums,
@@ -55,7 +55,7 @@ _MOST_HELD = 2**25  # numbers of clusters: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
+class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additive):
     """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
@@ -134,30 +134,13 @@ class FeatureSquares(AddsByCluster, HasMoments, HasLeadingSum, Additive):
         """As many as there are."""
         return int(self.features.shape[1])
 
-    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
-        m, f = self.probs.shape[1], self.features.shape[1]
-        found = np.empty((len(labels), clusters.count))
-        for own, rows in clusters.of_equal_size(max(len(labels) * m, f)):
-            features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
-            residuals = residuals_within(self.probs, labels, rows)
-            images = residuals if self.matrix is None else residuals @ self.matrix
-            if rows.shape[1] <= f:
-                images = features @ features.swapaxes(1, 2) @ images
-            else:
-                images = features @ (features.swapaxes(1, 2) @ images)
-            found[:, own] = np.einsum("bckm,bckm->bc", residuals, images)
-        return found
-
-    def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        if self.diagonal:  # every pair counts
-            return self.of_labels(labels)
-        between = self._with_own.of_labels(labels) - self.squares_of(labels, clusters).sum(axis=1)
-        return np.asarray(self.scale * clusters.share_between * between)
-
-    @cached_property
-    def _with_own(self) -> FeatureSquares:
-        """The sum over all pairs, those with i = j among them."""
-        return FeatureSquares(self.probs, self.features, self.matrix)
+    def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+        f = self.features.shape[1]
+        features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
+        seen = residuals if self.matrix is None else residuals @ self.matrix
+        if rows.shape[1] <= f:
+            return np.asarray(features @ features.swapaxes(1, 2) @ seen)
+        return np.asarray(features @ (features.swapaxes(1, 2) @ seen))
 
     def _in_metric(self, labels: Labels) -> Array:
         """Return residuals in the metric of the classes, (n, m)."""

@@ -51,7 +51,7 @@ from caltest.forms.base import (
 )
 from caltest.forms.signs import (
     Clusters,
-    HasSigns,
+    OverPairs,
     Signed,
     SignedChain,
     SignedPairs,
@@ -157,14 +157,6 @@ def residuals_of(probs: Array, labels: Labels) -> Array:
     return found
 
 
-def residuals_within(probs: Array, labels: Labels, rows: NDArray[np.intp]) -> Array:
-    """Return the residuals (B, c, k, m) of some rows (c, k) for labels (B, n)."""
-    found = np.tile(-probs[rows], (len(labels), 1, 1, 1))
-    some = labels[:, rows, None].astype(np.intp)
-    np.put_along_axis(found, some, np.take_along_axis(found, some, axis=3) + 1.0, axis=3)
-    return found
-
-
 _ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
 _FEW = 64  # classes, up to which products with residuals take less time than looking labels up
 _ROUNDS = 4  # of the power method
@@ -175,7 +167,7 @@ _OF_ROWS, _OF_PAIRS = 1.6, 0.33
 
 
 @dataclass(frozen=True, eq=False)
-class Pairwise(HasSigns, HasMoments, HasLeadingSum):
+class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     """T = scale · Σ_ij D_iᵀ M_ij D_j with M_ij = Σ_l W_l,ij A_l, over i ≠ j or over all pairs."""
 
     probs: Array  #: The predictions, (n, m).
@@ -236,37 +228,19 @@ class Pairwise(HasSigns, HasMoments, HasLeadingSum):
         return SignedChain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
-        if self._chain is not None:
-            d, codes = self._along(self._chain, labels), clusters.codes[self._chain.order]
-            return 2.0 * chained(d, self._chain.places, codes, clusters.count).clip(min=0.0)
-        found = np.empty((len(labels), clusters.count))
-        for own, rows in clusters.of_equal_size(len(labels) * self.probs.shape[1]):
-            found[:, own] = self.squares_within(labels, rows)
-        return found.clip(min=0.0)
+        if self._chain is None:
+            return super().squares_of(labels, clusters)
+        d, codes = self._along(self._chain, labels), clusters.codes[self._chain.order]
+        return 2.0 * chained(d, self._chain.places, codes, clusters.count).clip(min=0.0)
 
-    def squares_within(self, labels: Labels, rows: NDArray[np.intp]) -> Array:
-        """Return |S_g|² of clusters of the rows (c, k), (B, c)."""
-        residuals, total = (
-            residuals_within(self.probs, labels, rows),
-            np.zeros((len(labels), len(rows))),
-        )
+    def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+        found = np.zeros(residuals.shape)
         for some in blocks(rows.shape[1], max(1, _SORTED // rows.size)):
             pairs = np.broadcast_arrays(rows[:, some, None], rows[:, None, :])
             for weights, matrix in self.kernel_terms:
-                images = weights.at(*pairs) @ (residuals if matrix is None else residuals @ matrix)
-                total += np.einsum("bckm,bckm->bc", residuals[:, :, some], images)
-        return total
-
-    def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        if self.diagonal:  # every pair counts
-            return self.of_labels(labels)
-        between = self._with_own.of_labels(labels) - self.squares_of(labels, clusters).sum(axis=1)
-        return np.asarray(self.scale * clusters.share_between * between)
-
-    @cached_property
-    def _with_own(self) -> Pairwise:
-        """The sum over all pairs, those with i = j among them."""
-        return Pairwise(self.probs, self.kernel_terms, 1.0, diagonal=True)
+                seen = residuals if matrix is None else residuals @ matrix
+                found[:, :, some] += weights.at(*pairs) @ seen
+        return found
 
     def _along(self, chain: Chain, labels: Labels) -> Array:
         """Return residuals along the line, as rows count, (B, n)."""

@@ -18,7 +18,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest._work import Work
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
-from caltest.forms.signs import Clusters, HasSigns, SignedPath, SignedSums
+from caltest.forms.signs import Clusters, HasSigns, OfOneEvent, SignedPath, SignedSums
 
 # ------------------------------------------------------------------ brownian
 
@@ -86,7 +86,7 @@ def apart(lowest: Array, highest: Array, functional: BrownianFunctional) -> Arra
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeDifference(HasSigns, HasBrownianLimit):
+class CumulativeDifference(OfOneEvent, HasBrownianLimit):
     """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
 
     All rows of one score are one step of C, so their order cannot matter. Given the predictions and
@@ -96,11 +96,6 @@ class CumulativeDifference(HasSigns, HasBrownianLimit):
     scores: Array  #: The probabilities p of class 1, (n,).
     functional: BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
     weights: Array | None = None  #: w of w (y − p), (n,), and n their sum; None for ones.
-
-    @property
-    def probs(self) -> Array:  # type: ignore[override]
-        """The predictions, (n, 2)."""
-        return np.column_stack([1.0 - self.scores, self.scores])
 
     @property
     def row_scores(self) -> Array:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -187,6 +187,49 @@ class HasSigns(Form):
         """Return the same of a form whose values are known for one label vector at a time."""
         ones = np.ones(clusters.count, dtype=np.int8)
         return np.array([self.signed(y.astype(np.intp), clusters).value(ones) for y in labels])
+
+
+class OfOneEvent(HasSigns):
+    """A form of two classes that looks at the probability of one."""
+
+    scores: Array  #: The probabilities p of class 1, (n,).
+
+    @property
+    def probs(self) -> Array:  # type: ignore[override]
+        """The predictions, (n, 2)."""
+        return np.column_stack([1.0 - self.scores, self.scores])
+
+
+class OverPairs(HasSigns):
+    """T = scale · Σ_ij W_ij D_iᵀ A D_j: a dataclass with these fields."""
+
+    scale: float
+    diagonal: bool  #: Count the pairs i = j.
+
+    @abstractmethod
+    def images(self, rows: NDArray[np.intp], residuals: Array) -> Array:
+        """Return Σ_j W_ij A D_j within clusters of the rows (c, k), for D (B, c, k, m)."""
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        found, draws = np.empty((len(labels), clusters.count)), labels.astype(np.intp)
+        for own, rows in clusters.of_equal_size(len(labels) * self.probs.shape[1]):
+            residuals = np.tile(-self.probs[rows], (len(labels), 1, 1, 1))
+            there = draws[:, rows, None]
+            ones = np.take_along_axis(residuals, there, axis=3) + 1.0
+            np.put_along_axis(residuals, there, ones, axis=3)
+            found[:, own] = np.einsum("bckm,bckm->bc", residuals, self.images(rows, residuals))
+        return found.clip(min=0.0)
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        if self.diagonal:  # every pair counts
+            return self.of_labels(labels)
+        between = self._of_all.of_labels(labels) - self.squares_of(labels, clusters).sum(axis=1)
+        return np.asarray(self.scale * clusters.share_between * between)
+
+    @cached_property
+    def _of_all(self) -> Form:
+        """The sum over all pairs, those with i = j among them."""
+        return replace(self, scale=1.0, diagonal=True)  # type: ignore[type-var]
 
 
 class ClusterSums(NamedTuple):

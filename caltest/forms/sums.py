@@ -40,7 +40,7 @@ from caltest.forms.base import (
     repeats,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, strayed
-from caltest.forms.signs import AddsByCluster, Clusters, ClusterSums, SignedSums
+from caltest.forms.signs import AddsByCluster, Clusters, ClusterSums, OfOneEvent, SignedSums
 from caltest.predictive import GaussianPredictions, Predictive
 
 # ------------------------------------------------------------------ additive
@@ -355,16 +355,11 @@ Cells: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Gridded(AddsByCluster, Additive):
+class Gridded(OfOneEvent, AddsByCluster, Additive):
     """T = finish(R), R_c = Σ (y_i − p_i) over the rows whose score p lies in cell c of a grid."""
 
     scores: Array  #: The probabilities p of class 1, (n,).
     weights: Array | None = field(default=None, kw_only=True)  #: w of w (y − p), (n,); None for ones.
-
-    @property
-    def probs(self) -> Array:  # type: ignore[override]
-        """The predictions, (n, 2)."""
-        return np.column_stack([1.0 - self.scores, self.scores])
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
@@ -18,16 +19,12 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest.data import Rows
 from caltest.data.containers import listed
-from caltest.forms import FEWEST_CLUSTERS, Combined, Form
-from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
-from caltest.nulls.comonotone import ComonotoneLabels, Confirmation
-from caltest.nulls.monte_carlo import parts_of
-from caltest.pvalues import Alternative, evidence_of_draws
+from caltest.forms import FEWEST_CLUSTERS, Form
+from caltest.nulls.base import Answer, Guarantee, Null, Question
+from caltest.nulls.comonotone import ComonotoneLabels, Confirmation, Trial, names_and_sides, rank
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 
 Array: TypeAlias = NDArray[np.float64]
-
-_TIED = 1e-9  # evidence of one value, computed twice
 
 
 @arguments()
@@ -85,33 +82,12 @@ class ClusterSigns(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        rows, clusters = cast("Rows", question.rows), question.clusters
+        codes = question.clusters  # numbered anew, if some rows count nothing
+        trial = Trial.of(question)._replace(rows=replace(cast("Rows", question.rows), clusters=codes))
         columns = columns_of(question.form)
-        signed = signed_columns(columns, question.labels, clusters, rows.weights)
-        names, sides = names_and_sides(question)
-
-        def confirm(values: Array) -> Confirmation:
-            return Confirmation.of(
-                names,
-                columns,
-                question.labels,
-                rows,
-                values,
-                sides,
-                question.n_resamples,
-                question.seed,
-                question.workers,
-            )
-
-        return answer_of_signs(question, signed, int(clusters.max()) + 1, confirm)
-
-
-def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:
-    """Return the names of a statistic's columns, and which of their values count."""
-    form = question.form
-    if isinstance(form, Combined):
-        return form.names, [part.alternative for part in form.components]
-    return (question.statistic.name,), [question.alternative]
+        signed = signed_columns(columns, question.labels, codes, trial.rows.weights)
+        confirm = partial(Confirmation.of, trial, *names_and_sides(question), columns)
+        return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)
 
 
 def answer_of_signs(
@@ -127,49 +103,28 @@ def answer_of_signs(
     clusters count; ``rounding``, how far two evaluations of a column's value may differ (default: as
     forms say).
     """
-    form = question.form
     draws = sign_draws(columns, n_clusters, question.n_resamples, question.seed)
     values = table(columns, draws, question.workers)
-    resolutions = [column.form.resolution for column in columns]
-    if rounding is not None:
-        resolutions = rounding.tolist()
-    names, sides = names_and_sides(question)
+    resolutions = [column.form.resolution for column in columns] if rounding is None else rounding
     confirmed = confirm(values)
-    if isinstance(form, Combined):
-        evidence = evidence_of_draws(values, sides, resolutions)
-        whole = form.combine(evidence)
-        found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
-        parts = parts_of(form.names, values[0], evidence, _TIED)
-        if len(confirmed.places):
-            alone = confirmed.alone(np.array([part.pvalue for part in parts]), sides)
-            together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
-            parts = tuple(
-                replace(part, pvalue=float(own), adjusted=float(joint))
-                for part, own, joint in zip(parts, alone, together, strict=True)
-            )
-            found = replace(found, pvalue=float(together.min()))
-        found = replace(found, parts=parts)
-    else:
-        found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
-    notes, every = [], draws.sampler.every is not None  # type: ignore[union-attr]
-    if not isinstance(form, Combined):
-        larger = confirmed.larger(found, sides[0])
-        found = replace(found, pvalue=larger.pvalue) if every else larger
-    if every:
+    found, notes = rank(question, values, list(resolutions), confirmed), []
+    if draws.sampler.every is not None:  # type: ignore[union-attr]
         sides_counted = 2 if question.alternative == "two-sided" else 1
         least = min(sides_counted / (1 + draws.count), 1.0)
         notes.append(
             f"All {1 + draws.count} ways to flip the signs of {n_clusters} clusters were enumerated: "
             f"no p-value can be below {least:.3g}."
         )
-        found = replace(found, pvalue_interval=(found.pvalue, found.pvalue))
-    if not confirmed.few.any():
-        return replace(found, notes=tuple(notes))
-    few = listed(name for name, weak in zip(names, confirmed.few, strict=True) if weak)
-    notes.append(
-        f"Few clusters carry {few}: about {confirmed.effective.min():.0f} of {n_clusters:,} in effect, "
-        f"judged by the predictions. With fewer than {FEWEST_CLUSTERS} random signs may reject too "
-        "often, so the p-value is the larger of two: by signs, and by labels for which all rows of a "
-        "cluster are surprised together. It is approximate; null='one_per_cluster' is exact."
-    )
-    return replace(found, notes=tuple(notes), guarantee="approximate")
+        found = replace(found, n_resamples=draws.count, pvalue_interval=(found.pvalue, found.pvalue))
+    if confirmed.few.any():
+        names, _ = names_and_sides(question)
+        few = listed(name for name, weak in zip(names, confirmed.few, strict=True) if weak)
+        notes.append(
+            f"Few clusters carry {few}: about {confirmed.effective.min():.0f} of {n_clusters:,} in "
+            f"effect, judged by the predictions. With fewer than {FEWEST_CLUSTERS} random signs may "
+            "reject too often, so the p-value is the larger of two: by signs, and by labels for which "
+            "all rows of a cluster are surprised together. It is approximate; null='one_per_cluster' "
+            "is exact."
+        )
+        found = replace(found, guarantee="approximate")
+    return replace(found, notes=tuple(notes))

@@ -55,71 +55,68 @@ _SEED = 3  # key of the draws
 _TIED = 1e-9  # evidence of one value, computed twice
 _FINE = 40.0  # steps of the grid in a standard deviation, times the root of the number of clusters
 _LONGEST = 2**23  # points of the grid
-_DIRECT = 512  # points up to which sums are convolved one by one
 _ROUNDING = 1e-11  # of probabilities that were convolved
 
 
 # ------------------------------------------------------------------ draws
 
 
-class _OfColumn(NamedTuple):
-    """What a column takes to be drawn."""
+class Trial(NamedTuple):
+    """Rows with their observed labels, and how labels are drawn in place of these."""
+
+    rows: Rows
+    labels: NDArray[np.intp]
+    n_resamples: int
+    seed: int
+    workers: Workers
+
+    @classmethod
+    def of(cls, question: Question) -> Trial:
+        """Take a test as it is asked."""
+        rows = cast("Rows", question.rows)
+        return cls(rows, question.labels, question.n_resamples, question.seed, question.workers)
+
+
+class _Carried(NamedTuple):
+    """A column, and the clusters of its rows."""
 
     form: HasSigns
-    drawn: Comonotone
     places: NDArray[np.intp]  # of its clusters among all
     clusters: Clusters
+    observed: NDArray[np.intp]  # its labels, (1, n)
+
+    @classmethod
+    def all_of(cls, columns: Sequence[Column], trial: Trial) -> list[_Carried]:
+        """Take columns of which all forms are `HasSigns`."""
+        codes, weights = cast("NDArray[np.intp]", trial.rows.clusters), trial.rows.weights
+        found = []
+        for view, form in columns:
+            rows = slice(None) if view.rows is None else view.rows
+            places, own = np.unique(codes[rows], return_inverse=True)
+            clusters = Clusters(own, len(places), None if weights is None else weights[rows])
+            observed = view.labels(trial.labels[None])
+            found.append(cls(cast("HasSigns", form), places, clusters, observed))
+        return found
 
 
-def of_clusters(
-    columns: Sequence[Column], codes: NDArray[np.intp], weights: Array | None
-) -> list[Clusters]:
-    """Return the clusters of the rows of every column, numbered anew."""
-    found = []
-    for view, _ in columns:
-        places = slice(None) if view.rows is None else view.rows
-        here, own = np.unique(codes[places], return_inverse=True)
-        found.append(Clusters(own, len(here), None if weights is None else weights[places]))
-    return found
+def _table(columns: Sequence[_Carried], trial: Trial) -> Array:
+    """Return (1 + B, H) values, of the observed labels and of comonotone ones; draws are shared."""
+    first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in columns])
+    drawn = [Comonotone.of(each.form) for each in columns]
+    draw = partial(_drawn, tuple(columns), drawn, child_seed(trial.seed, _SEED))
+    tasks = [(part.start, part.stop) for part in blocks(trial.n_resamples, DRAWS)]
+    return np.concatenate([first, *trial.workers.map(draw, tasks, "comonotone labels")])
 
 
-def comonotone_table(
-    columns: Sequence[Column],
-    labels: NDArray[np.intp],
-    codes: NDArray[np.intp],
-    weights: Array | None,
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
+def _drawn(
+    columns: Sequence[_Carried], drawn: Sequence[Comonotone], seed: int, start: int, stop: int
 ) -> Array:
-    """Return (1 + B, H) values: of the observed labels, and of comonotone ones.
-
-    Parameters
-    ----------
-    columns
-        Views with their statistics; all forms are `HasSigns`.
-    labels, codes, weights
-        Observed labels, clusters 0..G−1 and weights of all rows, (n,).
-    n_resamples, seed, workers
-        Number of draws B, their seed, and who does the work.
-    """
-    prepared, first = [], []
-    for (view, form), clusters in zip(columns, of_clusters(columns, codes, weights), strict=True):
-        signed = cast("HasSigns", form)
-        places = np.unique(codes if view.rows is None else codes[view.rows])
-        prepared.append(_OfColumn(signed, Comonotone.of(signed), places, clusters))
-        first.append(signed.apart(view.labels(labels[None]), clusters))
-    draw = partial(_drawn, tuple(prepared), int(codes.max()) + 1, child_seed(seed, _SEED))
-    tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
-    return np.concatenate([np.column_stack(first), *workers.map(draw, tasks, "comonotone labels")])
-
-
-def _drawn(columns: tuple[_OfColumn, ...], n_clusters: int, seed: int, start: int, stop: int) -> Array:
-    numbers = generator(seed, start // DRAWS).random((DRAWS, n_clusters))[: stop - start]
-    found = []
-    for form, drawn, places, clusters in columns:
-        labels = drawn.labels(numbers[:, places][:, clusters.codes])
-        found.append(form.apart(labels, clusters))
+    count = 1 + max(int(each.places[-1]) for each in columns)
+    stream = generator(seed, start // DRAWS)
+    numbers, found = stream.random((count, DRAWS)).T[: stop - start], []
+    for (form, places, clusters, _), labels in zip(columns, drawn, strict=True):
+        quantiles = numbers[:, places[clusters.codes]]
+        found.append(form.apart(labels.labels(quantiles), clusters))
     return np.column_stack(found)
 
 
@@ -137,34 +134,26 @@ class Confirmation(NamedTuple):
     @classmethod
     def of(
         cls,
+        trial: Trial,
         names: Sequence[str],
-        columns: Sequence[Column],
-        labels: NDArray[np.intp],
-        rows: Rows,
-        by_signs: Array,
         sides: Sequence[Alternative],
-        n_resamples: int,
-        seed: int,
-        workers: Workers,
+        columns: Sequence[Column],
+        by_signs: Array,
     ) -> Confirmation:
         """Draw for columns of which few clusters count, or not many if signs reject clearly.
 
         ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
         """
-        codes = np.unique(cast("NDArray[np.intp]", rows.clusters), return_inverse=True)[1]
-        own = of_clusters(columns, codes, rows.weights)
-        pairs = zip(names, columns, own, strict=True)
-        effective = np.array(
-            [effective_clusters(name, cast("HasSigns", c.form), g) for name, c, g in pairs]
-        )
-        resolutions = np.array([column.form.resolution for column in columns], dtype=np.float64)
+        carried = _Carried.all_of(columns, trial)
+        pairs = zip(names, carried, strict=True)
+        effective = np.array([effective_clusters(name, c.form, c.clusters) for name, c in pairs])
+        resolutions = np.array([each.form.resolution for each in carried], dtype=np.float64)
         by_column = zip(by_signs.T, sides, resolutions, strict=True)
         clear = np.array([_alone(*each) < _FAR for each in by_column], dtype=bool)
         places = np.flatnonzero((effective < FEWEST_CLUSTERS) | ((effective < _MANY) & clear))
         if not len(places):
             return cls(effective, places, np.empty((1, 0)), np.empty(0))
-        some = [columns[h] for h in places.tolist()]
-        values = comonotone_table(some, labels, codes, rows.weights, n_resamples, seed, workers)
+        values = _table([carried[h] for h in places.tolist()], trial)
         return cls(effective, places, values, resolutions[places])
 
     def beside(self, other: Confirmation) -> Confirmation:
@@ -228,6 +217,38 @@ def _alone(values: Array, side: Alternative, resolution: float) -> float:
 def _step_down(evidence: Array, tied: float) -> Array:
     test = StepDown.of(evidence[0] - tied)
     return test.pvalues(test.count(evidence[1:]), len(evidence) - 1)
+
+
+def rank(
+    question: Question,
+    values: Array,
+    resolutions: Sequence[float],
+    confirmed: Confirmation | None = None,
+) -> Answer:
+    """Rank a statistic by the values (1 + B, H) of its columns, the observed ones first."""
+    form, sides = question.form, names_and_sides(question)[1]
+    if not isinstance(form, Combined):
+        found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
+        return found if confirmed is None else confirmed.larger(found, sides[0])
+    evidence = evidence_of_draws(values, sides, resolutions)
+    whole = form.combine(evidence)
+    found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
+    parts = parts_of(form.names, values[0], evidence, _TIED)
+    if confirmed is None or not len(confirmed.places):
+        return replace(found, parts=parts)
+    alone = confirmed.alone(np.array([part.pvalue for part in parts]), sides)
+    together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
+    both = zip(parts, alone.tolist(), together.tolist(), strict=True)
+    parts = tuple(replace(part, pvalue=own, adjusted=joint) for part, own, joint in both)
+    return replace(found, parts=parts, pvalue=float(together.min()))
+
+
+def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:
+    """Return the names of a statistic's columns, and which of their values count."""
+    form = question.form
+    if isinstance(form, Combined):
+        return form.names, [part.alternative for part in form.components]
+    return (question.statistic.name,), [question.alternative]
 
 
 # ------------------------------------------------------------------ the null
@@ -298,25 +319,14 @@ class ComonotoneLabels(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
-        form, rows, codes = question.form, cast("Rows", question.rows), question.clusters
         if self.guaranteed:
             return self._guaranteed(question)
-        values = comonotone_table(
-            columns_of(form),
-            question.labels,
-            codes,
-            rows.weights,
-            question.n_resamples,
-            question.seed,
-            question.workers,
+        trial = Trial.of(question)._replace(
+            rows=replace(cast("Rows", question.rows), clusters=question.clusters)
         )
-        if not isinstance(form, Combined):
-            return ranked(values[1:, 0], float(values[0, 0]), question.alternative, form.resolution)
-        sides = [part.alternative for part in form.components]
-        evidence = evidence_of_draws(values, sides, [part.form.resolution for part in form.components])
-        whole = form.combine(evidence)
-        found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
-        return replace(found, parts=parts_of(form.names, values[0], evidence, _TIED))
+        columns = columns_of(question.form)
+        values = _table(_Carried.all_of(columns, trial), trial)
+        return rank(question, values, [column.form.resolution for column in columns])
 
     def _guaranteed(self, question: Question) -> Answer:
         form, codes = question.form, question.clusters
@@ -339,6 +349,8 @@ def superquantile(atoms: Atoms, excess: float, sign: float) -> float:
     The law of the sum is convolved on a grid: an atom between two points is split between these so that
     its mean stays, which makes the law larger in the convex order, never smaller.
     """
+    from scipy.signal import convolve  # slow to import
+
     values, target = sign * atoms.values, sign * excess
     first = np.flatnonzero(np.diff(atoms.clusters, prepend=-1))
     deviation = float(np.sqrt(atoms.chances @ values**2))
@@ -357,7 +369,7 @@ def superquantile(atoms: Atoms, excess: float, sign: float) -> float:
         np.add.at(masses, below + 1, atoms.chances[cut] * (place - below))
         laws.append(masses)
     while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
-        merged = [_convolved(*pair) for pair in zip(laws[::2], laws[1::2], strict=False)]
+        merged = [convolve(*pair).clip(min=0.0) for pair in zip(laws[::2], laws[1::2], strict=False)]
         laws = merged if len(laws) % 2 == 0 else [*merged, laws[-1]]
     masses = laws[0][::-1]
     points = float(least.sum()) + step * np.arange(len(masses))[::-1]
@@ -369,11 +381,3 @@ def superquantile(atoms: Atoms, excess: float, sign: float) -> float:
         return _ROUNDING
     share = float(masses[: last + 1].sum()) + float(gained[last]) / (target - float(points[last + 1]))
     return min(share + _ROUNDING, 1.0)
-
-
-def _convolved(one: Array, other: Array) -> Array:
-    if min(len(one), len(other)) <= _DIRECT:
-        return np.convolve(one, other)
-    from scipy.signal import fftconvolve
-
-    return np.asarray(fftconvolve(one, other)).clip(min=0.0)

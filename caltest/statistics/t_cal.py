@@ -16,7 +16,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest.binning import EqualMass
 from caltest.data import Extent, Rows
-from caltest.forms import Additive, AddsByCluster, Clusters, ClusterSums, SignedSums
+from caltest.forms import Additive, AddsByCluster, Clusters, ClusterSums, OfOneEvent, SignedSums
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.statistics.base import Partwise, Statistic
 from caltest.statistics.ece import two_classes
@@ -118,7 +118,7 @@ class TCal(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
-class MultiscaleBins(AddsByCluster, Additive):
+class MultiscaleBins(OfOneEvent, AddsByCluster, Additive):
     """The largest standardised debiased squared error, from the sums of the bins of the finest scale.
 
     Bins of a coarser scale are unions of those of the next finer one, so that all scales together cost
@@ -247,11 +247,6 @@ class MultiscaleBins(AddsByCluster, Additive):
         for draws in blocks(len(labels), max(1, _ENTRIES // self.n_samples)):
             values[draws] = self._largest(self._of_draws(labels[draws]), self._known)
         return values
-
-    @property
-    def probs(self) -> Array:  # type: ignore[override]
-        """The predictions, (n, 2)."""
-        return np.column_stack([1.0 - self.scores, self.scores])
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         """Return T of pairs of different clusters."""
