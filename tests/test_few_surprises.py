@@ -57,6 +57,10 @@ CASES = {
         lambda r: np.tile([0.83, 0.17, 0.0], (31, 1)),
         "ecd",
     ),
+    "ties but for noise": (
+        lambda r: binary(np.r_[np.full(30, 0.5), np.full(30, 0.9)] + 1e-9 * r.standard_normal(60)),
+        "skce_uq",
+    ),
     "one class counts": (
         lambda r: np.tile([0.003, 0.497, 0.5], (100, 1)),
         BiasedSKCE(MatrixKernel([(Exponential(0.5), np.diag([1.0, 0.0, 0.0]))])),
@@ -85,6 +89,24 @@ def test_falling_back_is_said():
     result = caltest.test(few, [0] * 100, "brier", null="moments", n_resamples=49, rng=0)
     assert result.n_resamples == 49
     assert any("labels were drawn instead" in note for note in result.warnings)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
+@pytest.mark.parametrize("statistic", ["skce_uq", "skce_b", "skce_ul", "mmce", "ckce", "ece_squared"])
+def test_noise_unties_no_predictions(statistic, noise):
+    """A curve through these few atoms rejects up to 1.36 times too often, by enumeration."""
+    rng = np.random.default_rng(2)
+    p = np.repeat([0.5, 0.9], 30) + noise * rng.standard_normal(60)
+    result = caltest.test(p, rng.random(60) < p, statistic, null="moments", n_resamples=19, rng=0)
+    assert result.n_resamples == 19
+
+
+@pytest.mark.parametrize("statistic", ["skce_uq", "skce_b", "skce_ul", "brier"])
+def test_predictions_apart_keep_the_curve(statistic):
+    rng = np.random.default_rng(3)
+    p = rng.random(300)
+    result = caltest.test(p, rng.random(300) < p, statistic, null="moments", rng=0)
+    assert result.n_resamples is None
 
 
 def test_a_variance_lost_to_rounding_still_knows_its_surprises():

@@ -142,12 +142,12 @@ def sample(
     probs
         Probabilities of shape (n, m), n ≥ 2 rows that sum to 1; or (n,) or (n, 1), read as P(class
         1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), an array of
-        xarray, or a torch tensor. Rows may sum to 1 within 1e-6·m in float64, and within 1e-3 in float32 or half
-        precision; they are then divided by their sum, in float64. So are rows of two to five
-        decimals if rounding explains why they do not sum to 1: each is off by at most half a unit
-        of the last decimal per entry and 0.02 in all, and by hardly anything on average. Entries
-        as far outside [0, 1] are clipped. A :class:`Rows` object is checked too, but kept as it
-        is.
+        xarray, or a torch tensor. Rows may sum to 1 within 1e-6·m in float64, and within 1e-3 in
+        float32 or half precision; they are then divided by their sum, in float64. So are rows of
+        two to five decimals if rounding explains why they do not sum to 1: each is off by at most
+        half a unit of the last decimal per entry and 0.02 in all, and by hardly anything on
+        average. Entries as far outside [0, 1] are clipped. A :class:`Rows` object is checked too,
+        but kept as it is.
     labels
         The observed classes, of shape (n,): whole numbers 0..m−1; booleans if m = 2; or, for
         ``probs`` with column names or ``class_names``, class names. Names match a column's name, or its
@@ -171,8 +171,8 @@ def sample(
         Default None: all rows have equal weight, as they do if all weights are equal.
     clusters
         Which rows belong together, a column of n names or numbers: rows with the same entry may
-        depend on each other, and text that is written as a number is that number. Default None: those of ``probs``, if it is a :class:`Rows`; otherwise
-        all rows are independent.
+        depend on each other, and text that is written as a number is that number. Default None:
+        those of ``probs``, if it is a :class:`Rows`; otherwise all rows are independent.
     sampling_rates
         If rows were sampled by their label: for each class (its name or column), the share of its
         rows that was kept; 1 for classes not listed. Predictions are transformed to what they mean

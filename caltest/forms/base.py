@@ -129,16 +129,20 @@ def effective_surprises(shares: Array, chances: Array) -> float:
         return float(s.sum() ** 2 / np.sum(s**2 / u))
 
 
-def repeats(probs: Array, shares: Array | None = None) -> float:
-    """Return how many rows share their predictions, Σ S² / Σ s² for shares s of the variance.
+_ALIKE = 0.002  # predictions that differ by less count as the same; noise of 1e-9 unties nothing
+_START = 0.618  # where cells start, in cells: no round number lies on their borders
 
-    S is the share of all rows with the same predictions. 1 if no two rows are alike; n if all are.
-    Default shares: of the labels' own variance.
+
+def repeats(probs: Array) -> float:
+    """Return how many rows share their predictions, or nearly, Σ S² / Σ s².
+
+    s is the variance of a row's label, S the sum over the rows of a cell of predictions. 1 if no two
+    rows are alike; n if all are.
     """
-    if shares is None:
-        shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
-    order = fixed_order(probs)
-    new = np.append(True, np.any(probs[order[1:]] != probs[order[:-1]], axis=1))
+    shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
+    cells = np.floor(probs / _ALIKE + _START)
+    order = fixed_order(cells)
+    new = np.append(True, np.any(cells[order[1:]] != cells[order[:-1]], axis=1))
     sums = np.bincount(np.cumsum(new) - 1, weights=shares[order])
     alone = float(shares @ shares)
     return float(sums @ sums) / alone if alone > 0.0 else 1.0
@@ -191,11 +195,6 @@ class HasMoments(Form):
 class HasLeadingSum(Form):
     """A quadratic statistic, of which is known how close it is to the square of one sum."""
 
-    @property
-    @abstractmethod
-    def repeats(self) -> float:
-        """How many rows share what they add, on average; see :func:`repeats`."""
-
     @abstractmethod
     def leading(self, workers: Workers = ALONE) -> HasCumulantGenerator:
         """Return the sum over rows whose square carries most of the variance, up to a factor."""
@@ -217,7 +216,7 @@ class HasCumulantGenerator(Form):
     @property
     @abstractmethod
     def repeats(self) -> float:
-        """How many rows share their predictions, see :func:`repeats`."""
+        """How many rows share their predictions, or nearly, see :func:`repeats`."""
 
     @abstractmethod
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:

@@ -100,11 +100,6 @@ class Binned(HasSigns, HasLeadingSum, Additive):
         """Predictions summed over every bin, (K, m)."""
         return np.stack([self._per_bin(column) for column in self.probs.T], axis=1)
 
-    @property
-    def repeats(self) -> float:
-        """All rows of a bin add the same: labels are only counted."""
-        return float(self.n_samples)
-
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         """Return the count of one class in one bin, that of the largest variance."""
         uncertain = np.stack([self._per_bin(v) for v in (self.probs * (1 - self.probs)).T])

@@ -103,10 +103,6 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
         cumulants = low_rank_moments(self.probs, self.features[:].astype(np.float64), linear, workers)
         return Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
-    @property
-    def repeats(self) -> float:
-        return self.pairs.repeats
-
     def leading(self, workers: Workers = ALONE) -> LinearSum:
         features, matrix = self.features[:].astype(np.float64), self.matrix
 

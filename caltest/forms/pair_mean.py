@@ -156,7 +156,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
 
     @property
     def repeats(self) -> float:
-        """How many rows share their predictions, on average over the uncertainty."""
+        """How many rows share their predictions, or nearly, on average over the uncertainty."""
         return repeats(self.probs)
 
     def _central_moments(self) -> tuple[Array, Array]:

@@ -47,7 +47,6 @@ from caltest.forms.base import (
     Moments,
     TailBound,
     effective_surprises,
-    repeats,
 )
 from caltest.forms.signs import (
     Clusters,
@@ -339,11 +338,6 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             return np.asarray(sum(products))
 
         return leading_sum(self.probs, images)
-
-    @property
-    def repeats(self) -> float:
-        rows, shares, _, stands_for = self._shares
-        return repeats(self.probs[rows], stands_for * shares)
 
     @cached_property
     def surprises(self) -> float:

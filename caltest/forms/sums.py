@@ -251,7 +251,7 @@ class LinearSum(
 
     @property
     def repeats(self) -> float:
-        """How many rows share their predictions, on average over the uncertainty."""
+        """How many rows share their predictions, or nearly, on average over the uncertainty."""
         return repeats(self.probs)
 
     @property

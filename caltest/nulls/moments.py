@@ -175,10 +175,10 @@ def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
 # The gates were set by enumeration of all counts of random designs of up to four distinct rows, and by
 # draws of untied ones (python -m validation nulls --only moments_small).
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
-_TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
-_TIED_SUMS = 20.0  # the same of sums, whose atoms lie in one dimension only
+_FEW_DIMENSIONS = 40.0  # the same of quadratic statistics of few dimensions
+_TIED_SUMS = 20.0  # the same of sums where rows share their predictions: labels are only counted then
 _TIED_PAIRS = 60.0  # the same of means over pairs, of which each takes few values, far apart
-_SHARED = 2.0  # rows with the same predictions, on average, from where they count as tied
+_SHARED = 2.0  # rows with nearly the same predictions, on average, from where they count as tied
 _MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
 _NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
 _SEVERAL = 1.3  # skewness of a sum of nearly five equal χ²₁; in so many dimensions atoms crowd
@@ -296,7 +296,8 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
         return True
     if not isinstance(form, HasLeadingSum):
         return False
-    if moments.surprises < _TIED_SURPRISES and skewness > _SEVERAL and form.repeats >= _SHARED:
+    # In so few dimensions there are more rows than these, so that some add the same, or nearly.
+    if moments.surprises < _FEW_DIMENSIONS and skewness > _SEVERAL:
         return True
     if moments.surprises >= _MANY_STEPS or skewness < _ONE_DIMENSION:
         return False
