@@ -106,7 +106,7 @@ def test_what_is_not_known_is_not_advised_on():
     p = rng.uniform(0.02, 0.98, 6000)
     truth = p - 0.1 * np.sin(6.0 * np.pi * p) * np.sin(np.pi * p)
     labels = (rng.random(6000) < truth).astype(int)
-    audit, text = advised(p, labels, statistics="kuiper")
+    audit, text = advised(p, labels, statistics="kuiper", n_resamples=999)
     line = audit.recalibration
     assert abs(line.slope - 1.0) < 3.0 * line.slope_se
     assert text.startswith(OTHER)
@@ -186,7 +186,9 @@ def test_all_classes_are_too_sure_alike():
 def test_too_sure_and_a_class_off():
     audit, _ = advised(*_sharp(900, 3), lenses="top_label")
     check = audit.found[0]
-    off = View("class:0", "the label is class 0", None, 900, 0.5, 0.3, 0.1, 0.3, "over")
+    off = View(
+        "class:0", "the label is class 0", None, 900, 0.5, 0.3, 0.1, 0.3, "over", adjusted_pvalue=0.01
+    )
     classes = [replace(off, lens=f"class:{k}", event=f"the label is class {k}") for k in range(10, 15)]
     found = tuple(replace(check, view=view, statistic="ks", found=True) for view in classes)
     text = for_maintainers(replace(audit, checks=(*audit.checks, *found)))
@@ -194,6 +196,58 @@ def test_too_sure_and_a_class_off():
         f"{RECALIBRATE} class by class (class 10, class 11, class 12 and 2 more: too high on average): "
         "an intercept for every class and a temperature, "
     )
+
+
+def test_a_small_error_of_one_class_does_not_decide():
+    """The top class is 14 points off, one class of a hundred .4 points: temperature comes first."""
+    audit, _ = advised(*_sharp(900, 3), lenses="top_label")
+    check, top = audit.found[0], audit.views[0]
+    off = replace(
+        top, lens="class:42", event="the label is class 42", predicted=0.014, observed=0.010,
+        low=0.001, high=0.007, direction="over", parts=(),
+    )  # fmt: skip
+    found = replace(check, view=off, statistic="citl")
+    small = replace(audit, views=(top, off), checks=(*audit.checks, found))
+    assert "temperature scaling is the first thing to try" in for_maintainers(small)
+    large = replace(off, predicted=0.15, low=0.1, high=0.17)
+    other = replace(small, views=(top, large), checks=(*audit.checks, replace(found, view=large)))
+    assert "class by class (class 42: too high on average)" in for_maintainers(other)
+    limited = replace(other, materiality=0.2)
+    assert "temperature scaling is the first thing to try" in for_maintainers(limited)
+
+
+def test_what_a_group_s_own_interval_shows_outranks_its_fifths():
+    """Its mean is within the limit, a fifth may be beyond: the mean is no open question."""
+    audit, _ = advised(*two_classes(3000, -0.4, 1.0, seed=2))
+    parts = tuple(replace(part, low=-0.01, high=0.05) for part in audit.views[0].parts)
+    own = replace(audit.views[0], low=0.01, high=0.03, predicted=0.52, observed=0.5, parts=parts)
+    checks = tuple(replace(each, view=own) for each in audit.checks)
+    judged = replace(audit, views=(own,), checks=checks, rests=(), materiality=0.04)
+    assert judged.verdict == "found"
+    assert "is not settled" not in " ".join(advice(judged))
+    assert "the average error is within your limit of 4 points" in advice(judged)[0]
+
+
+def test_a_p_value_close_to_the_level_asks_for_more_resamples():
+    audit, _ = advised(*two_classes(3000, -0.4, 1.0, seed=2), n_resamples=999)
+    close = "p = {} is close to 0.05: another seed could change the verdict. Use more resamples, "
+    for p, said in ((0.046, True), (0.053, True), (0.03, False), (0.08, False), (0.001, False)):
+        text = " ".join(advice(replace(audit, pvalue=p)))
+        assert (close.format(p) + "n_resamples=9999." in text) == said
+    signs = replace(audit, pvalue=0.047, n_resamples=1023, clusters=10)  # all of them: no draws
+    assert "another seed" not in " ".join(advice(signs))
+
+
+def test_rounding_is_not_advised_where_it_is_refused():
+    """Stated confidences in steps of 5%, some of them certain and wrong."""
+    rng = np.random.default_rng(0)
+    stated = np.round(rng.beta(4, 1, 900) * 20) / 20
+    labels = (rng.random(900) < 0.9 * stated).astype(int)
+    whole = caltest.audit(stated, labels, n_resamples=99, rng=0)
+    assert "rounding=" in str(whole)
+    one_third = caltest.audit(stated, labels, clusters=np.arange(900) // 3, n_resamples=99, rng=0)
+    assert one_third.impossible
+    assert "rounding=" not in str(one_third)
 
 
 def _sharp(n, power):

@@ -148,12 +148,50 @@ def test_words_follow_the_findings(wrong):
     assert both.headline == loud.headline  # and no numbers below it that are of another view
     assert "Predicted" not in told_sizes.size(both)
     assert advice(both)[1] == advice(loud)[1]
-    low = replace(top, observed=0.95, low=-0.17, high=-0.12, direction="under")
+    ends = {"low": -0.17, "high": -0.12, "direction": "under", "adjusted_pvalue": 0.01}
+    low = replace(top, observed=0.95, **ends)
     told = replace(noise, checks=(replace(noise.checks[0], view=low),), views=(low,))
     assert told.headline == (
         "The model's confidence in its top class is about 15 percentage points too low."
     )
     assert "It is underconfident in its top class" in advice(told)[1]
+
+
+def test_classes_that_are_listed_are_named(wrong):
+    """The strongest evidence is the kernel's, and the means of two classes are shown by others."""
+    check, alone = wrong.checks[0], {"rests": (), "recalibration": None}
+    whole = View("canonical", None, None, 100, adjusted_pvalue=0.01)
+    ends = {"low": -0.17, "high": -0.12, "direction": "under", "adjusted_pvalue": 0.01}
+    off = [View(f"class:{k}", f"the label is class {k}", None, 1000, 0.3, 0.45, **ends) for k in (1, 2)]
+    found = (
+        replace(check, view=whole, statistic="skce_uq", found=True),
+        *(replace(check, view=each, statistic="ks", found=True) for each in off),
+        *(replace(check, view=each, statistic="citl", found=False) for each in off),
+    )
+    audit = replace(wrong, checks=found, views=(whole, *off), **alone)
+    assert audit.worst is None
+    assert audit.headline == (
+        "The predicted probabilities are wrong; on average, those of class 1 and class 2."
+    )
+    assert "stands out" not in str(audit)
+
+
+def test_small_groups_are_called_too_small():
+    probs, labels = calibrated(400, 4, 0)
+    audit = caltest.audit(probs, labels, groups=np.arange(400) % 6, n_resamples=99, rng=0)
+    assert audit.at_most > 0.1
+    text = " ".join(str(audit).split())
+    assert "points (95% confidence) over all rows; some groups are too small to judge." in text
+    assert "These rows cannot rule out large errors in small groups." in text
+
+
+def test_all_rows_are_wrong_because_of_a_group():
+    text = words.size(audits.binary(materiality=0.02))
+    assert re.search(
+        r"All rows together are \S+ points too low, partly because of these\. "
+        r"(Sex = F; and age|Age = old; and sex) = \w+ are too low too, partly because of these\.",
+        text,
+    )
 
 
 def test_where_a_group_is_right_and_its_rest_is_not(right):
@@ -186,9 +224,8 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
     [
         (
             lambda: audits.binary(-0.05, materiality=0.06),
-            r"your limit of 6 points, but larger ones cannot be ruled out: up to \d+\.\d points too "
-            r"low in sex = ., age = \w+, and up to \d+\.\d points too low in one fifth "
-            r"of sex = ., age = \w+\.$",
+            r"Could be above 6 points; not proved: up to \d+\.\d points too low in sex = ., age = \w+, "
+            r"and up to \d+\.\d points too low in one fifth of sex = ., age = \w+\.$",
         ),
         (
             lambda: audits.audit(materiality=0.2),
@@ -197,7 +234,7 @@ def test_where_a_group_is_right_and_its_rest_is_not(right):
         ),
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.25),
-            r"your limit of a factor of 1\.25, but larger ones cannot be ruled out: a factor of up to "
+            r"Could be above a factor of 1\.25; not proved: a factor of up to "
             r"\d+\.\d\d in one tenth of all rows\.$",
         ),
     ],
@@ -362,4 +399,4 @@ def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
     undecided = replace(audit, rests=(rest,))
     (text,) = told_sizes._undecided(undecided)
-    assert "cannot be ruled out: up to 37.0 points too low in rows where " in text
+    assert "not proved: up to 37.0 points too low in rows where " in text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
+import re
+from dataclasses import FrozenInstanceError, replace
 
 import joblib
 import numpy as np
@@ -286,13 +287,13 @@ Comparison of calibration
   errors     from the variance of a U-statistic, of both orders
 
        model      skce_uq        95% interval         first in
-    1  true      0.007631    -0.004354 to 0.01962           95%
-    2  sharp      0.01522    0.0005843 to 0.02985            5%
+    1  true         0.008       -0.004 to 0.020             95%
+    2  sharp        0.015        0.001 to 0.030              5%
 
-true has the smallest error on all rows. It ranked first in 95% of 20 subsamples of 60 rows (95%
-interval 76% to 99.1%), and the whole ranking was the same in 95% (76% to 99.1%). These shares
-show how stable the ranking is over random choices of 60 rows; they are not probabilities that
-it is right.
+true has the smallest error on all rows; no difference shown. “First in”: the share of 20
+subsamples of 60 rows in which a model comes first, 76% to 99.1% for true (95% interval). The
+whole ranking was the same in 95% (76% to 99.1%). These shares are not the probability that the
+ranking is right.
 
 Tests of equal error, two-sided at level 0.05 (one pair): no difference found: true and sharp (p
 = 0.096). A difference that is not found may still exist.
@@ -315,6 +316,24 @@ def test_summary_of_many_models():
     text = quick(many, statistic="skce_uq").summary()
     assert "and 9 more" in text.replace("\n", " ")
     assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_numbers_have_the_decimals_that_their_intervals_justify():
+    found = quick(statistic="skce_uq")
+    small = replace(
+        found,
+        values=found.values / 25.0,
+        intervals=np.column_stack([found.values / 25.0 - 2e-4, found.values / 25.0 + 2e-4]),
+    )
+    row = next(line for line in small.summary().splitlines() if line.startswith("    1  "))
+    assert re.fullmatch(r"    1  \w+ +-?0\.\d{5} +-?0\.\d{5} to -?0\.\d{5} +.*%", row)
+    huge = replace(found, values=found.values * 1e5, intervals=found.intervals * 1e5)
+    assert re.search(r"    1  \w+ +-?\d+\.\d +-?\d+\.\d to -?\d+\.\d ", huge.summary())
+
+
+def test_a_lens_says_what_the_rows_are_of():
+    found = quick(statistic="ece", lens="top_label")
+    assert " models on 120 rows, lens top_label\n" in found.summary()
 
 
 def test_what_cannot_be_resampled_is_said():

@@ -12,7 +12,9 @@ import audits
 import jsonschema
 import pytest
 
+import caltest
 from caltest import report
+from caltest.auditing.result import shows
 from caltest.auditing.views import Check, Part, Skipped, View
 from caltest.report.first import first_screen
 from caltest.report.summary import summarise
@@ -121,6 +123,73 @@ def test_a_group_that_explains_leads_the_table_and_has_the_picture():
     assert len({drawing.size.name for drawing in first.figure.drawings}) == 2
 
 
+def test_no_mark_without_a_finding():
+    """An interval that excludes 0 beside an adjusted p-value above alpha: shown nowhere."""
+    made = audits.binary()
+    view = next(each for each in made.views if each.group == audits.group(("age", "old")))
+    assert shows(made, view) == "under"
+    close = replace(view, adjusted_pvalue=0.054)
+    views = tuple(close if each is view else each for each in made.views)
+    checks = tuple(
+        replace(each, view=close, adjusted=0.054, found=False) if each.view == view else each
+        for each in made.checks
+    )
+    audit = replace(made, views=views, checks=checks)
+    assert shows(audit, close) is None
+    page = summarise(audit)
+    (row,) = (row for row in page.first.slices.rows if row.name.short == "age = old")
+    assert not row.bad
+    (row,) = (row for row in page.views if row.name.short == "age = old")
+    assert row.side is None
+    assert "age = old" not in words.size(audit)
+
+
+def test_a_group_that_is_shown_is_in_the_picture_whatever_its_column():
+    """Twelve siblings of the group that explains, none shown, and one of another column, shown."""
+    made = audits.binary()
+    worst = replace(made.worst, group=audits.group(("region", "r0")))
+    right = next(each for each in made.views if each.group and not shows(made, each))
+    siblings = [replace(right, group=audits.group(("region", f"r{k}"))) for k in range(1, 13)]
+    other = replace(worst, group=audits.group(("age", "old")), rows=worst.rows - 1)
+    views = (made.views[0], worst, *siblings, other)
+    checks = tuple(replace(made.checks[0], view=each, found=True) for each in (worst, other))
+    first = first_screen(replace(made, views=views, checks=checks, rests=()))
+    assert [row.name.short for row in first.slices.rows if row.bad][:2] == ["region = r0", "age = old"]
+    assert first.slices.more == 15 - 9
+
+
+def test_a_tenth_row_is_shown_rather_than_counted():
+    page = report.to_html(audits.audit([f"c{k}" for k in range(10)], (), wrong=False))
+    assert not re.search(r"\b1 more", Page(page).text())
+
+
+def test_a_bar_that_goes_on_has_an_arrow():
+    made = audits.binary()
+    wide = replace(made.views[2], low=-0.9, high=0.9)
+    cut = replace(made, views=(*made.views[:2], wide, *made.views[3:]))
+    bars = [row.bar.cut for row in first_screen(cut).slices.rows]
+    assert bars.count((True, True)) == 1
+    assert bars.count((False, False)) == len(bars) - 1
+    arrows = report.to_html(cut).count('d="M5-5L0 0L5 5"')
+    assert arrows == 1
+    assert 'd="M5-5L0 0L5 5"' not in report.to_html(made)
+
+
+def test_a_notebook_names_no_table_that_is_not_there():
+    many = audits.audit([f"c{k}" for k in range(60)], ())
+    assert "52 more classes in to_frame() ." in Page(report.to_fragment(many)).text()
+    assert "52 more classes in the table below" in Page(report.to_html(many)).text()
+
+
+def test_the_value_of_a_mean_has_the_sign_of_its_error():
+    audit = caltest.audit([0.3] * 200, [1] * 100 + [0] * 100, statistics="citl", n_resamples=99, rng=0)
+    (row,) = summarise(audit).checks
+    assert row.value.startswith("−")
+    assert summarise(audit).views[0].error.startswith("−")
+    assert audit.checks[0].value > 0.0
+    assert "predicted less observed" in summarise(audit).measures[0][1]
+
+
 def test_a_pass_is_never_shown_as_a_finding():
     for audit in (audits.binary(0.0), audits.audit(wrong=False), audits.binary(0.0, materiality=0.3)):
         page = report.to_html(audit)
@@ -143,8 +212,12 @@ def test_a_pass_is_never_shown_as_a_finding():
             "sex = F, age = old: too low in all five fifths",
             "Dots: observed",
         ),
-        (lambda: audits.slope(materiality=0.05), "Every tenth of the predictions is ins", "shows the"),
-        (lambda: audits.slope(bend=0.001), "No single tenth of the predictions is sh", "Dots: tenths"),
+        (
+            lambda: audits.slope(materiality=0.05),
+            "Every tenth of the predictions is ins",
+            "one lies above",
+        ),
+        (lambda: audits.slope(bend=0.001), "Each tenth alone has too few rows to tell", "Dots: tenths"),
         (lambda: audits.binary(0.0), "No tenth of the predictions is shown to be wrong", "Dots"),
         (
             lambda: audits.binary(0.0, materiality=0.3),
@@ -177,7 +250,7 @@ def test_titles_count_by_hand():
         ((high,) * 5, "Too high in all five fifths of the predictions."),
         ((high, none, none, none, low), "Shown too high in one, too low in one of five fifths"),
         ((high, high), "Too high in both halves of the predictions."),
-        ((none,) * 10, "No single tenth of the predictions is shown to be wrong by itself."),
+        ((none,) * 10, "Too low overall; each tenth alone has too few rows to tell."),
         ((none,) * 10, "The lower half too low, the upper half too high, on average."),
     ):
         halves = parts(low, high) if "half" in title else ()
@@ -221,11 +294,11 @@ def test_the_cumulative_difference_is_drawn_only_where_no_interval_tells():
     audit = audits.slope(bend=0.001)
     view = audits.path(audit.views[0], 0.02)
     figure = first_screen(replace(audit, views=(view,))).figure
-    assert figure.title == "The surplus leaves the band of chance."
+    assert figure.title == "Predicted too often."
     assert any(mark.kind == "band" for mark in figure.drawings[0].marks)
     told = audits.slope()
     figure = first_screen(replace(told, views=(audits.path(told.views[0], 0.02),))).figure
-    assert "band of chance" not in figure.title
+    assert "often" not in figure.title
 
 
 def test_of_many_classes_the_worst_are_shown_and_the_others_counted():
@@ -317,7 +390,7 @@ def test_intervals_are_rounded_outwards_and_no_zero_has_a_sign():
     assert row.interval == "−9.8 to −5.9"
     check = replace(made.checks[0], view=view, value=-0.0, expected=(-0.0, 0.03167))
     row = summarise(replace(made, views=(view,), checks=(check,), rests=())).checks[0]
-    assert (row.value, row.expected) == ("0", "0 to 0.03167")
+    assert (row.value, row.expected) == ("0", "−0.03167 to 0")
     for audit in (made, audits.slope(), audits.rare(), audits.binary(0.0)):
         text = Page(report.to_html(audit)).text("main")
         assert not re.search(r"[−-]0(\.0+)?(?![\d.,])", text)
@@ -335,8 +408,17 @@ def test_rests_tell_what_a_group_explains():
 def test_bounds_that_were_not_sought_are_not_called_unshown():
     audit = audits.slope()
     unsought = replace(audit.views[0], at_least_over=None, at_least_under=None)
-    audit = replace(audit, views=(unsought,), checks=(replace(audit.checks[0], view=unsought),))
-    assert summarise(audit).views[0].at_least == "not sought"
+    without = replace(audit, views=(unsought,), checks=(replace(audit.checks[0], view=unsought),))
+    page = Page(report.to_html(without)).text()
+    assert page.count("not computed") == 1
+    assert "Some predictions, at least, points" not in page
+    other = replace(unsought, lens="top_label")
+    some = replace(audit, views=(audit.views[0], other))
+    assert summarise(some).views[1].at_least == "–"
+    page = Page(report.to_html(some)).text()
+    assert page.count("“–”: not computed.") == 1
+    assert "Some predictions, at least, points" in page
+    assert "not computed" not in Page(report.to_html(audit)).text()
 
 
 @pytest.mark.parametrize(
@@ -516,6 +598,6 @@ def test_a_single_view_without_an_event_has_no_picture_and_no_table_of_slices():
     assert "How large the errors are" not in page.text()
     first = first_screen(audit)
     assert first.slices is None
-    assert first.figure.title.endswith("disagree with the predictions as much as yours.")
+    assert first.figure.title.endswith(" simulations gave evidence this strong.")
     assert first_screen(replace(audit, null_distribution=None)).figure is None
     jsonschema.validate(json.loads(report.to_json(audit)), report.schema())

@@ -59,7 +59,7 @@ def test_summary_of_a_bound_through_a_lens():
     kernel = Exponential(0.5)
     result = caltest.test(P6, Y6, LinearSKCE(kernel), null="bound", lens="top_label")
     lines = result.summary().splitlines()
-    assert lines[1] == "  data       6 predictions of 2 classes, lens top_label"
+    assert lines[1] == "  data       6 predictions, lens top_label"
     (null,) = [line for line in lines if line.startswith("  null")]
     assert (
         null == "  null       bound, bound: valid for any sample size, but much larger than necessary"

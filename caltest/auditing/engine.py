@@ -38,7 +38,7 @@ from caltest.cox import recalibration_of
 from caltest.data import impossible_labels, named_sample, without_zeros
 from caltest.data.copies import copied_rows
 from caltest.data.zeros import why_zero
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.lenses import event as event_of
 from caltest.nulls.comonotone import Confirmation, Trial
 from caltest.pvalues import check_correction
@@ -221,9 +221,9 @@ def audit(
 
     *Sizes of errors.* Every view of one probability (an event, on all rows or in a group) has its
     mean error, predicted − observed, with an exact interval. So do tenths and halves of all rows,
-    and fifths of every group. All intervals hold together with confidence 1 − alpha, whatever is
-    found and shown (see :class:`caltest.Audit`). A direction is stated only if the interval
-    excludes 0.
+    and fifths of every group. All intervals are correct together with confidence 1 − alpha, whatever
+    is found and shown (see :class:`caltest.Audit`). A direction is stated only if a check found an
+    error there and the interval excludes 0.
 
     *Which group explains an error.* For every group inside a larger one, the remaining rows of the
     larger one are checked too (:class:`caltest.auditing.views.Rest`). ``worst`` is the smallest
@@ -233,9 +233,9 @@ def audit(
     *Bounds* prove that some predictions are wrong by at least a given amount
     (:func:`caltest.miscalibration_bounds`). They are computed for all rows, the 30 largest groups,
     and the ten classes with the most events; for fewer if there are so many rows that it would
-    take long. All hold together with confidence 1 − alpha, whatever was found (Bonferroni). Where
-    no check of a view found an error, its bounds are lowered to 0, so that checks and bounds,
-    which use different statistics, agree. They remain valid bounds.
+    take long. All are correct together with confidence 1 − alpha, whatever was found (Bonferroni).
+    Where no check of a view found an error, its bounds are lowered to 0, so that checks and
+    bounds, which use different statistics, agree. They remain valid bounds.
 
     *Reliability diagrams* have bands that hold, with probability at least 1 − alpha, for all bins
     of all views of one probability at once, drawn or not. The diagrams that are always drawn,
@@ -302,9 +302,13 @@ def audit(
         groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
     design = Design.of(whole, sampling_rates)
     if error is not None and (design.clusters is not None or sampling_rates is not None):
+        leave = "tolerance" if rounding is None else "rounding"
+        keep = "sampling_rates" if design.clusters is None else "clusters"
         raise InputError(
-            "a tolerance, or rounding, goes with independent rows that were not sampled by their "
-            "label: no valid form is known; leave out the one or the other."
+            "a tolerance, or rounding, needs independent rows that were not sampled by their label: no "
+            "valid test is known otherwise; leave out {leave}; keep {keep}.",
+            leave=Argument(leave, ...),
+            keep=Argument(keep, ...),
         )
     n_clusters = None if design.clusters is None else int(design.clusters.max()) + 1
     if n_clusters is not None:

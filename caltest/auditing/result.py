@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, flag
 from caltest._version import __version__
 from caltest._visible import visible
-from caltest.auditing.views import Check, Group, Rest, Sensitivity, Skipped, View
+from caltest.auditing.views import Check, Group, Part, Rest, Sensitivity, Skipped, View
 from caltest.exceptions import InputError
+from caltest.forms import Side
 from caltest.results import Result, plain
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Audit(Result):
     correction
         How p-values are adjusted: "westfall_young", or a name of statsmodels' ("holm", "fdr_bh").
     confidence
-        Confidence with which all intervals of errors hold together, and all bounds: 1 − alpha.
+        Confidence with which all intervals of errors are correct together, and all bounds: 1 − alpha.
     n_samples, n_classes, classes
         Rows, classes and their names.
     event
@@ -107,7 +108,7 @@ class Audit(Result):
     all views and all their parts form one family, which is determined by predictions and groups
     before any label is used. The V views share four fifths of alpha and the parts one fifth, half
     of each on either side. Each interval is Clopper and Pearson's for the observed rate, valid
-    whatever the true probabilities of the rows (Hoeffding 1956). Because all hold together, you
+    whatever the true probabilities of the rows (Hoeffding 1956). Because all are correct together, you
     may freely choose which to show.
 
     Examples
@@ -184,7 +185,7 @@ class Audit(Result):
         is no limit; "within": none was found, and all intervals lie within the limit; "not found":
         none was found, which does not prove that there is none.
         """
-        limited = [against_limit(self, *each) for each in self._intervals()]
+        limited = [against_limit(self, part or whole) for whole, part in intervals(self)]
         within = bool(limited) and all(side == "inside" for side in limited)
         if not self.rejected:
             return "within" if within else "not found"
@@ -195,16 +196,8 @@ class Audit(Result):
     @property
     def at_most(self) -> float | None:
         """How large the mean error of any view or part is at most; None without an event."""
-        return max((max(-low, high) for _, low, high in self._intervals()), default=None)
-
-    def _intervals(self) -> list[tuple[float, float, float]]:
-        """Return what is predicted, and the ends of the error, of all views, parts and rests."""
-        found: list[tuple[float, float, float]] = []
-        for view in self.views:
-            if view.predicted is not None and view.low is not None and view.high is not None:
-                found.append((view.predicted, view.low, view.high))
-                found += [(part.predicted, part.low, part.high) for part in view.parts]
-        return found + [(rest.predicted, rest.low, rest.high) for rest in self.rests]
+        every = [part or whole for whole, part in intervals(self)]
+        return max((max(-(of.low or 0.0), of.high or 0.0) for of in every), default=None)
 
     @cached_property
     def worst(self) -> View | None:
@@ -224,7 +217,7 @@ class Audit(Result):
         for rest in self.rests:
             rests.setdefault((rest.lens, rest.group), []).append(rest)
         by_lens: dict[str, list[View]] = {}
-        wrong = [view for view in self.views if view.key in found and view.direction]
+        wrong = [view for view in self.views if view.key in found and shows(self, view)]
         for view in wrong:
             size, others = abs(view.error or 0.0), rests.get(view.key, [])
             known = view.group is None or bool(others)  # without them nothing tells it from its parents
@@ -342,8 +335,31 @@ class Audit(Result):
         return found
 
 
-def against_limit(audit: Audit, predicted: float, low: float, high: float) -> str:
+def intervals(audit: Audit) -> list[tuple[View | Rest, Part | None]]:
+    """List all that has an interval: views, their parts, and what groups leave."""
+    found: list[tuple[View | Rest, Part | None]] = []
+    for view in audit.views:
+        if view.low is not None:
+            found += [(view, None), *((view, part) for part in view.parts)]
+    return [*found, *((rest, None) for rest in audit.rests)]
+
+
+def shows(audit: Audit, of: View | Part | Rest) -> Side | None:
+    """Return which way an error is shown: checks found it, and its interval lies on one side of 0.
+
+    A part has no check of its own: there it is the audit that has to find an error.
+    """
+    pvalue = audit.pvalue if isinstance(of, Part) else max(audit.pvalue, of.adjusted_pvalue)
+    if pvalue > audit.alpha or of.low is None or of.high is None or of.low <= 0.0 <= of.high:
+        return None
+    return "over" if of.low > 0.0 else "under"
+
+
+def against_limit(audit: Audit, of: View | Part | Rest) -> str:
     """Say where an error's interval lies: "beyond" the limit, "inside" it, or "across"."""
+    if of.predicted is None or of.low is None or of.high is None:
+        return "across"
+    predicted, low, high = of.predicted, of.low, of.high
     if audit.materiality is not None:
         limit = audit.materiality
         if low > limit or high < -limit:

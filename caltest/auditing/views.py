@@ -182,9 +182,9 @@ class View:
         Whether the model is overconfident ("over") or underconfident ("under") in this view: only
         where the check by "ecd" found an error and a simultaneous t interval of its mean excludes 0.
     at_least_over, at_least_under
-        Some predictions are at least this much too high, or too low; all of these bounds hold together
-        with the audit's confidence. 0 (nothing is proved) where no check of the view found an error,
-        so that bounds and checks agree. None where no bound was sought.
+        Some predictions are at least this much too high, or too low; all of these bounds are correct
+        together, with the audit's confidence. 0 (nothing is proved) where no check of the view found
+        an error, so that bounds and checks agree. None where no bound was sought.
     adjusted_pvalue
         The smallest of its checks.
     class_index

@@ -85,8 +85,8 @@ class Certificate(Result):
 
     Arrays have one entry per bin or cell, and are read-only.
 
-    All statements hold together with the stated confidence, so you may pick ranges and bins after
-    seeing them.
+    All statements are correct together with the stated confidence, so you may pick ranges and bins
+    after seeing them.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ class MiscalibrationBounds(Result):
     views
         What is proved for each probability: one, or one for each class.
     confidence
-        Confidence with which all bounds hold together.
+        Confidence with which all bounds are correct together.
     level
         The largest probability with which a single bound exceeds the truth.
     n_samples, n_classes, lens, n_resamples, seed, warnings

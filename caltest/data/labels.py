@@ -282,7 +282,7 @@ def impossible_labels(
         return impossible_rows(broken, len(view.labels), "the outcome")
     zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
     broken = broken if places is None else places[broken]
-    why = () if zeros is None else (advice(zeros, view.rows.n_classes),)
+    why = () if zeros is None else (advice(zeros, view.rows.n_classes, view.rows.clusters is not None),)
     return impossible_rows(broken, len(view.labels)) + why
 
 

@@ -130,8 +130,8 @@ def _grid(values: Array) -> tuple[int, bool]:
     return per_one, bool(filled or len(counts) >= _MANY or (len(small) >= 5 and (in_a_row or percents)))
 
 
-def advice(zeros: Zeros, n_classes: int) -> str:
-    """Return why probabilities are 0 and what to do, in a sentence or two."""
+def advice(zeros: Zeros, n_classes: int, clustered: bool = False) -> str:
+    """Return why probabilities are 0 and what to do: no rounding for rows in clusters."""
     if zeros.cause == "decisions":
         return (
             "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: give "
@@ -161,7 +161,8 @@ def advice(zeros: Zeros, n_classes: int) -> str:
         return f"Every probability is a multiple of 1/{per_one}, a share of {per_one} votes: {votes}."
     lens = "" if n_classes == 2 else "lens='top_label', "
     step = f"{zeros.step:.6g}"
-    save = f"save more digits, or ask about one probability: caltest.test(..., {lens}rounding={step})"
+    ask = f", or ask about one probability: caltest.test(..., {lens}rounding={step})"
+    save = f"save more digits{'' if clustered else ask}"
     if zeros.rounded or per_one > _MOST_VOTES:
         return f"Zeros are rounded, to multiples of {step}: {save}."
     return (

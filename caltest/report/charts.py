@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Size(NamedTuple):
 #: Of the first screen: where there is room, and on a phone or on paper.
 FIRST = (Size("wide", 540, 332, 46, 520, 22, 244, 296), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
 _SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
+
+Shown: TypeAlias = Sequence[View | Part]  # views and parts of which an error is shown
 
 _BARS = 46.0  # height of the tallest
 _SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
@@ -161,47 +163,44 @@ def _rows_beneath(drawing: Drawing, x: Axis, h: Histogram | None, parts: Sequenc
     drawing.text(drawing.size.right - 4, drawing.size.bottom + 16, "rows", "end", "lab")
 
 
-def curve(view: View, label: str, said: bool, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
-    """Draw observed against predicted, a dot a part; ``said``: whether what excludes 0 is a finding."""
+def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
+    """Draw observed against predicted, a dot a part; ``shown``: of which an error is."""
     parts, _ = parts_of(view)
     h = view.histogram
     rare = is_rare(parts, view)
     lows = [max(part.predicted - part.high, 0.0) for part in parts]
     highs = [min(part.predicted - part.low, 1.0) for part in parts]
-    shown = [value for part in parts for value in (part.predicted, part.observed)]
+    rates = [value for part in parts for value in (part.predicted, part.observed)]
     if rare:
-        axis = axes.per_thousand([*shown, *highs])
+        axis = axes.per_thousand([*rates, *highs])
         of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
     else:
-        axis = _x_axis(parts, h, *shown, *lows, *highs)
+        axis = _x_axis(parts, h, *rates, *lows, *highs)
         of_x, of_y = "predicted probability", "observed rate"
         if axis.scale == "logit":
             of_x = "predicted probability (stretched towards the ends)"
-    return tuple(_curve(size, axis, view, label, said, of_x, of_y) for size in sizes)
-
-
-def _curve(size: Size, axis: Axis, view: View, label: str, said: bool, of_x: str, of_y: str) -> Drawing:
-    parts, _ = parts_of(view)
-    drawing = Drawing(size, label)
-    drawing.grid(axis, axis, of_x, of_y)
-    drawing.path("diag", f"M{size.left} {size.bottom}L{size.right} {size.top}")
-    places = [(size.x(axis.at(part.predicted)), size.y(axis.at(part.observed))) for part in parts]
-    if len(parts) > 1:
-        drawing.path("thin", "M" + "L".join(f"{x} {y}" for x, y in places))
-    for part, (x, y) in zip(parts, places, strict=True):
-        bad = said and not part.low <= 0.0 <= part.high
-        ends = [size.y(axis.at(part.predicted - end)) for end in (part.high, part.low)]
-        drawing.path(f"int {'bad' if bad else 'ok'}", f"M{x} {ends[0]}V{ends[1]}")
-        drawing.dot(x, y, bad)
-    _rows_beneath(drawing, axis, view.histogram, parts)
-    # Each label stands in its corner, unless a dot or its interval is there.
-    drawing.text(size.left + 8, size.top + 16, "above: too low", kind="lab")
-    drawing.text(size.right - 8, size.bottom - 10, "below: too high", "end", "lab")
-    return drawing
+    found = []
+    for size in sizes:
+        drawing = Drawing(size, label)
+        drawing.grid(axis, axis, of_x, of_y)
+        drawing.path("diag", f"M{size.left} {size.bottom}L{size.right} {size.top}")
+        places = [(size.x(axis.at(part.predicted)), size.y(axis.at(part.observed))) for part in parts]
+        if len(parts) > 1:
+            drawing.path("thin", "M" + "L".join(f"{x} {y}" for x, y in places))
+        for part, (x, y) in zip(parts, places, strict=True):
+            ends = [size.y(axis.at(part.predicted - end)) for end in (part.high, part.low)]
+            drawing.path(f"int {'bad' if part in shown else 'ok'}", f"M{x} {ends[0]}V{ends[1]}")
+            drawing.dot(x, y, part in shown)
+        _rows_beneath(drawing, axis, h, parts)
+        # Each label stands in its corner, unless a dot or its interval is there.
+        drawing.text(size.left + 8, size.top + 16, "above: too low", kind="lab")
+        drawing.text(size.right - 8, size.bottom - 10, "below: too high", "end", "lab")
+        found.append(drawing)
+    return tuple(found)
 
 
 def errors(
-    view: View, label: str, said: bool, limit: float | None, sizes: Sequence[Size] = FIRST
+    view: View, label: str, shown: Shown, limit: float | None, sizes: Sequence[Size] = FIRST
 ) -> tuple[Drawing, ...]:
     """Draw the error by prediction: dots for parts, boxes for halves, the limit shaded."""
     parts, halves = parts_of(view)
@@ -223,20 +222,18 @@ def errors(
             drawing.box("corridor", size.left, top, size.right, bottom)
         drawing.grid(x, y, of_x, "error (predicted − observed), points")
         for half, ends_of in zip(halves, pairwise(half_reach), strict=True):
-            bad = said and not half.low <= 0.0 <= half.high
             left, right = (size.x(x.at(end)) for end in (ends_of if ranked else (half.start, half.end)))
-            kind = "half bad" if bad else "half"
-            drawing.box(kind, left, size.y(y.at(half.high)), right, size.y(y.at(half.low)))
+            bad = " bad" * (half in shown)
+            drawing.box(f"half{bad}", left, size.y(y.at(half.high)), right, size.y(y.at(half.low)))
             mean = size.y(y.at(half.error))
-            drawing.path("halfmean bad" if bad else "halfmean", f"M{left} {mean}H{right}")
+            drawing.path(f"halfmean{bad}", f"M{left} {mean}H{right}")
         drawing.path("zero", f"M{size.left} {size.y(y.at(0.0))}H{size.right}")
         for part, end in zip(parts, reach.tolist(), strict=True):
-            bad = said and not part.low <= 0.0 <= part.high
             middle = end - 0.5 * part.rows / sum(each.rows for each in parts)
             at = size.x(x.at(middle if ranked else part.predicted))
             low, high = size.y(y.at(part.low)), size.y(y.at(part.high))
-            drawing.path(f"int {'bad' if bad else 'ok'}", f"M{at} {low}V{high}")
-            drawing.dot(at, size.y(y.at(part.error)), bad)
+            drawing.path(f"int {'bad' if part in shown else 'ok'}", f"M{at} {low}V{high}")
+            drawing.dot(at, size.y(y.at(part.error)), part in shown)
         if not ranked:
             _rows_beneath(drawing, x, view.histogram, parts)
         if y.at(0.0) < 0.88:
@@ -318,13 +315,16 @@ def gauges(
 ) -> tuple[list[SimpleNamespace], SimpleNamespace]:
     """Lay intervals out on a common axis, in percent of its width: of each low, high and its middle.
 
-    Returned are the bars, and the axis: its marks, where zero is, and the limit.
+    Returned are the bars, and the axis: its marks, where zero is, and the limit. ``cut``: whether a
+    bar goes on beyond the axis, on the left and on the right.
     """
 
     def at(value: float) -> float:
         return round(100.0 * axis.at(value), 2)
 
     bars = [SimpleNamespace(low=at(low), high=at(high), at=at(value)) for low, value, high in ends]
+    for bar, (low, _, high) in zip(bars, ends, strict=True):
+        bar.cut = low < axis.low, high > axis.high
     corridor = None if limit is None else (at(limit[0]), round(at(limit[1]) - at(limit[0]), 2))
     marks = [(at(value), label) for value, label in axis.marks]
     return bars, SimpleNamespace(marks=marks, zero=at(zero), corridor=corridor)

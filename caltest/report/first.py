@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, shows
 from caltest.auditing.views import Part, View
 from caltest.report import axes, charts
 from caltest.text import audit as words
@@ -103,7 +103,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
     """Choose the picture of the check that carries the sentence, and draw it."""
     parts, halves = charts.parts_of(view)
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
-    told = any(_told(audit, of) for of in sized)
+    told = any(shows(audit, of) for of in sized)
     label = capital(f"{view_name(view)}, {counted(view.rows, 'row')}: ")
     if audit.rejected and view.cumulative is not None and not told:
         title = captions.cumulative_title(audit, view, view.cumulative)
@@ -122,12 +122,11 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace:
     )
     shown = halves if kind == "errors" else ()
     title = captions.parts_title(audit, view, parts, shown)
+    bad = [of for of in sized if shows(audit, of)]
     if kind == "errors":
-        drawings = charts.errors(
-            view, f"{label}error by prediction. {title}", audit.rejected, audit.materiality
-        )
+        drawings = charts.errors(view, f"{label}error by prediction. {title}", bad, audit.materiality)
     else:
-        drawings = charts.curve(view, f"{label}predicted against observed. {title}", audit.rejected)
+        drawings = charts.curve(view, f"{label}predicted against observed. {title}", bad)
     note = captions.parts_note(audit, kind, parts, shown)
     return SimpleNamespace(title=sentence(title), note=sentence(note), drawings=drawings)
 
@@ -137,7 +136,7 @@ def _chance(audit: Audit) -> SimpleNamespace | None:
     h = charts.histogram(audit)
     if h is None:
         return None
-    title = captions.chance_title(h.reached, h.draws, audit.clusters)
+    title = captions.chance_title(h.reached, h.draws)
     note = captions.chance_note(audit.clusters)
     return SimpleNamespace(title=title, note=note, drawings=(h.drawing,))
 
@@ -152,10 +151,10 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     groups = [view for view in events if view.group is not None and view.lens == subject.lens]
     classes = [view for view in whole if view.lens.startswith("class:")]
     by_class = len(whole) > 1 and not groups
-    if subject.group is None and any(_told(audit, view) for view in classes):
+    if subject.group is None and any(shows(audit, view) for view in classes):
         by_class = True
     pool = whole if by_class else [view for view in events if view.lens == subject.lens]
-    chosen = _chosen(subject, pool, by_class)
+    chosen = _chosen(audit, subject, pool, by_class)
     column = _one_column(pool)
     rows: list[tuple[str, View | Part]] = [
         (_called(view, by_class, column is not None), view) for view in chosen
@@ -166,10 +165,10 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         named = [(captions.part_name(part, subject), part) for part in beside]
         if not groups:
             rows += named if len(parts) > 1 else []
-        elif audit.worst is None and any(_told(audit, half) for half in halves):
+        elif audit.worst is None and any(shows(audit, half) for half in halves):
             rows = [*named, *rows[: _ROWS - len(named)]]
     if groups:
-        rows.sort(key=lambda row: not _told(audit, row[1]))
+        rows.sort(key=lambda row: not shows(audit, row[1]))
         rows.sort(key=lambda row: row[1].group is None if isinstance(row[1], View) else False)
     noun, nouns = ("class", "classes") if by_class else ("group", "groups")
     if not by_class and not groups:
@@ -215,10 +214,6 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     )
 
 
-def _told(audit: Audit, of: View | Part) -> bool:
-    return captions.side(audit, of.low, of.high) is not None
-
-
 def _one_column(views: Sequence[View]) -> str | None:
     """Return the column that all groups are of; None if there are several, or none."""
     columns = {view.group.column for view in views if view.group}
@@ -238,26 +233,27 @@ def _called(view: View, by_class: bool, one_column: bool) -> str:
     return shown_value(view.group.value) if one_column else group_name(view.group)
 
 
-def _chosen(subject: View, pool: Sequence[View], by_class: bool) -> list[View]:
-    """Return at most nine views: the one that explains, its parents, its siblings, then the worst."""
+def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -> list[View]:
+    """Return about nine views: what explains, what is shown and its parents, siblings, the worst."""
 
     def related(view: View) -> int:
         if view.key == subject.key or view.group is None:
             return 0
         own = set(subject.group.conditions) if subject.group else set()
-        if set(view.group.conditions) < own:
+        if shows(audit, view) or set(view.group.conditions) < own:
             return 1
         return 2 if subject.group and view.group.column == subject.group.column else 3
 
     by_size = sorted(pool, key=lambda view: (-view.proved, -abs(view.error or 0.0)))
     if not by_class:
-        kept = sorted(by_size, key=related)[:_ROWS]
+        ordered = sorted(by_size, key=related)
     else:  # classes; the top class, unless its error leaves no room to see theirs
         top = [view for view in by_size if view.lens == "top_label"]
         single = [view for view in by_size if view.lens != "top_label"]
         first = [view for view in single if view.key == subject.key]
         first += [view for view in top if _reach([view]) <= 4.0 * _reach(single[:_ROWS])]
-        kept = [*first, *(view for view in single if view not in first)][:_ROWS]
+        ordered = [*first, *(view for view in single if view not in first)]
+    kept = ordered[: _ROWS + (len(ordered) == _ROWS + 1)]  # one row more, not "1 more"
     return [view for view in by_size if view in kept]
 
 
@@ -308,7 +304,7 @@ def _row(
         rows=f"{of.rows:,}",
         predicted=predicted,
         observed=observed,
-        bad=_told(audit, of),
+        bad=shows(audit, of) is not None,
         bar=bar,
         words=f"{name(called).short}: {text}",
     )

@@ -29,6 +29,7 @@ _LISTED = 10  # views in a comment
 _DIAGRAMS = 6
 _WHAT = 200  # characters of what was skipped, a clause that may hold names
 _NAME = 48
+_FLIPPED = "observed less predicted", "predicted less observed"  # the value of the mean, in a report
 
 
 def summarise(
@@ -51,13 +52,13 @@ def summarise(
         first=first_screen(audit, title=title, date=date, gate=gate),
         rejected=audit.rejected,
         confidence=confidence_text(audit.confidence),
+        bounded=any(view.at_least_over is not None for view in sized),
+        unbounded=any(view.at_least_over is None for view in sized),
         alpha=f"{audit.alpha:g}",
         correction=audit.correction,
         words=words_of(audit),
         null=null,
-        chance=None
-        if null is None
-        else captions.chance_title(null.reached, null.draws, audit.clusters),
+        chance=None if null is None else captions.chance_title(null.reached, null.draws),
         chance_note=captions.chance_note(audit.clusters),
         pictures=[_picture(view, audit) for view in pictured],
         checks=[_check_row(check, audit) for check in checks[:_CHECKS]],
@@ -81,7 +82,10 @@ def summarise(
         more_skipped=max(len(audit.skipped) - _SKIPPED, 0),
         notes=[sentence(text) for text in audit.warnings],
         measures=[
-            (name(words.KINDS.get(statistic, statistic)).short, sentence(f"{text} ({statistic})"))
+            (
+                name(words.KINDS.get(statistic, statistic)).short,
+                sentence(f"{text.replace(*_FLIPPED)} ({statistic})"),
+            )
             for statistic, text in measures
         ],
         call=visible_page(audit.call),
@@ -150,7 +154,7 @@ def _view_row(view: View, audit: Audit) -> SimpleNamespace:
         raw=(view.predicted, view.observed, view.error, view.adjusted_pvalue),
         error=signed_points(view.predicted - view.observed),
         interval=f"{low} to {high}",
-        side=captions.side(audit, view.low, view.high),
+        side=captions.side(audit, view),
         at_least=captions.at_least(view),
         adjusted=pvalue(view.adjusted_pvalue, audit.alpha),
     )
@@ -205,17 +209,20 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
 
 def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
     low, high = check.pvalue_interval
+    # The mean has the sign of the error that stands beside it, and not that of its statistic.
+    sign = -1.0 if check.statistic == "citl" else 1.0
+    expected = sorted(sign * end for end in check.expected or ())
     return SimpleNamespace(
         name=named(check.view, audit),
         rows=f"{check.view.rows:,}",
         n_rows=check.view.rows,
         statistic=name(words.KINDS.get(check.statistic, check.statistic)).short,
         measures=sentence(check.measures),
-        value=number(check.value),
-        expected="" if check.expected is None else " to ".join(number(end) for end in check.expected),
+        value=number(sign * check.value),
+        expected=" to ".join(map(number, expected)),
         pvalue=pvalue(check.pvalue, audit.alpha),
         interval=f"{low:.2g} to {high:.2g}",
         adjusted=pvalue(check.adjusted, audit.alpha),
-        raw=(check.adjusted, check.pvalue, check.value),
+        raw=(check.adjusted, check.pvalue, sign * check.value),
         found=check.found,
     )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import View
 from caltest.data.zeros import advice as advice_on_zeros
 from caltest.forms import Side
-from caltest.text.numbers import outward_points
+from caltest.pvalues import interval
+from caltest.text.numbers import outward_points, pvalue
+from caltest.text.sizes import LITTLE
 from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, told_view, where
 
-_LITTLE = 0.1  # an average error up to which a pass is called usable
+_MINOR = 0.1  # of the largest error: smaller ones of other classes do not decide the advice
 DEVIATIONS = 3.0  # standard errors beyond which a slope or an intercept is clear
 
 _MAINTAINER = "For whoever maintains the model: "
@@ -30,7 +32,7 @@ def advice(audit: Audit) -> tuple[str, ...]:
     if audit.impossible:
         why = "a class that was not in the training data, a wrong label, or a lost small probability"
         about = (
-            advice_on_zeros(audit.zeros, audit.n_classes)
+            advice_on_zeros(audit.zeros, audit.n_classes, audit.clusters is not None)
             if audit.zeros
             else f"Look at the rows whose observed label had probability 0 ({why})."
         )
@@ -53,7 +55,21 @@ def advice(audit: Audit) -> tuple[str, ...]:
         texts.append(f"{_MAINTAINER}{_of_two_classes(audit)}")
     else:
         texts.append(f"{_MAINTAINER}{_of_more_classes(audit)}")
-    return (*texts, _AGAIN)
+    return (*texts, *_close(audit), _AGAIN)
+
+
+def _close(audit: Audit) -> Iterable[str]:
+    """Say if the p-value is so close to the level that other draws might lie on the other side."""
+    best = min(audit.checks, key=lambda check: check.adjusted)
+    times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
+    reached = max(round(audit.pvalue / times * (audit.n_resamples + 1)) - 1, 0)
+    low, high = interval(reached, audit.n_resamples, "greater")
+    every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
+    if low * times < audit.alpha < high * times and not (every or audit.impossible):
+        yield (
+            f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
+            f"change the verdict. Use more resamples, n_resamples={10 * audit.n_resamples + 9}."
+        )
 
 
 def _use(audit: Audit, told: View | None) -> Iterable[str]:
@@ -76,6 +92,12 @@ def _use(audit: Audit, told: View | None) -> Iterable[str]:
             yield (
                 f"Do not rely on these probabilities{rows} until they are corrected: the error is "
                 f"estimated to be beyond your limit of {own}, though it is not proved to be."
+            )
+        elif told is not None and against_limit(audit, told) == "inside":
+            yield (
+                f"Use the probabilities{rows} where only averages matter: the average error is within "
+                f"your limit of {own}. Elsewhere, or in parts of these rows, it could be larger: audit "
+                "again with more rows before you rely on them there."
             )
         else:
             yield (
@@ -148,12 +170,17 @@ def _of_two_classes(audit: Audit) -> str:
 def _of_more_classes(audit: Audit) -> str:
     """Advise one temperature only where no class is proved too high or too low."""
     overall = [check.view for check in audit.found if check.view.group is None]
+    shown = [each for each in overall if shows(audit, each)]
+    least = _MINOR * max((abs(each.error or 0.0) for each in shown), default=0.0)
     top: Side | None = next(
-        (each.direction for each in overall if each.lens == "top_label"), None
+        (shows(audit, each) for each in shown if each.lens == "top_label"), None
     ) or next((each.shape for each in overall if each.event is None and each.shape), None)
-    classes = [each for each in overall if each.lens.startswith("class:") and each.direction]
+    classes = [each for each in shown if each.lens.startswith("class:")]
+    large = [each for each in classes if abs(each.error or 0.0) >= least]
+    large = [each for each in large if against_limit(audit, each) != "inside"]
+    classes = large if top or large else classes
     if top and not classes:
-        of_top = any(each.lens == "top_label" and each.direction for each in overall)
+        of_top = any(each.lens == "top_label" for each in shown)
         return (
             f"{_HELD_OUT}. It is {TENDS[top]}{' in its top class' if of_top else ''}; temperature "
             "scaling is the first thing to try."
@@ -170,7 +197,7 @@ def _of_more_classes(audit: Audit) -> str:
             "the error is found."
         )
     sides = {
-        WRONG[side]: listed(lens_name(each) for each in classes if each.direction == side)
+        WRONG[side]: listed(lens_name(each) for each in classes if shows(audit, each) == side)
         for side in ("over", "under")
     }
     off = "; ".join(f"{names}: {side} on average" for side, names in sides.items() if names)
@@ -191,18 +218,20 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
     elif audit.at_most is not None:
         _, most = outward_points(0.0, audit.at_most)
         fewer = ", or with fewer groups" if audit.groups else ""
-        if audit.at_most <= _LITTLE:
+        if audit.at_most <= LITTLE:
             yield (
                 f"Use the probabilities as they are where average errors up to {most} points do not "
                 f"matter. If smaller ones matter, audit again with more rows{fewer}."
             )
         else:
             own = limit(audit)
-            known = f"errors above your limit of {own}" if own else f"errors of up to {most} points"
+            small = " in small groups" if audit.groups else ""
+            known = f"errors above your limit of {own}" if own else f"large errors{small}"
             yield (
                 f"These rows cannot rule out {known}. If that matters, audit again with more "
                 f"rows{fewer}; caltest.sample_size estimates how many."
             )
     else:
         yield "This does not prove calibration: an error may be too small for this many rows."
+    yield from _close(audit)
     yield "Audit again when the model or its inputs change."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caltest._visible import line, shortened, shown, shown_column, visible
-from caltest.auditing.result import Audit
+from caltest.auditing.result import Audit, shows
 from caltest.auditing.views import Check, Group, Rest, View
 from caltest.pvalues import CORRECTIONS
 from caltest.text.advice import advice
@@ -37,6 +37,7 @@ from caltest.text.vocabulary import (
     group_name,
     lens_name,
     limit,
+    listed,
     narrow_group,
     narrow_name,
     subject,
@@ -115,10 +116,9 @@ def headline(audit: Audit) -> str:
             f"{extreme}."
         )
     if strongest.event is None:
-        return (
-            f"The predicted probabilities are wrong{where(strongest.group)}; no single class or group "
-            "stands out."
-        )
+        alone = listed(view_name(view) for view in audit.views if shows(audit, view))
+        which = f"on average, those of {alone}" if alone else "no single class or group stands out"
+        return f"The predicted probabilities are wrong{where(strongest.group)}; {which}."
     return (
         f"{capital(subject(strongest))} is wrong for some predictions{where(strongest.group)}; "
         "on average it may be right."

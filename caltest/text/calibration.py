@@ -35,7 +35,9 @@ _COUNTS_AGAINST: dict[Alternative, str] = {
 def summary(result: CalibrationResult) -> str:
     """Return the result in plain language: what was tested, found, and may be concluded."""
     clusters = result.parameters.get("clusters")
-    data = f"{result.n_samples:,} predictions of {result.n_classes} classes{through(result.lens)}"
+    data = (
+        f"{result.n_samples:,} predictions{through(result.lens) or f' of {result.n_classes} classes'}"
+    )
     if clusters is not None:
         data += f", in {counted(clusters, 'cluster')}"
     if result.n_classes is None:

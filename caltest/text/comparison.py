@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -17,7 +18,6 @@ from caltest.text.numbers import (
     percent,
     short,
     through,
-    without_rounding,
 )
 
 _NAMED_PAIRS = 12
@@ -36,7 +36,8 @@ def summary(c: Comparison) -> str:
     rows = [
         (
             "data",
-            f"{len(c.names)} models on {c.n_samples:,} rows of {c.n_classes} classes{through(c.lens)}"
+            f"{len(c.names)} models on {c.n_samples:,} rows"
+            + (through(c.lens) or f" of {c.n_classes} classes")
             + ("" if c.n_clusters is None else f", in {c.n_clusters:,} clusters"),
         ),
         ("statistic", f"{shown(c.statistic)}  ({c.measures}); smallest first"),
@@ -88,14 +89,16 @@ def _ranking(c: Comparison) -> list[str]:
     biased = c.errors_from != "u_statistic"
     bias = f"{'if calibrated':>13}  " if biased else ""
     lines = [f"  {'':>3}  {'model':<{width}}  {statistic:>11}  {title:^25}  {bias}first in"]
-    beside = np.abs([*c.values, *c.intervals.ravel()])
-    largest = float(beside[np.isfinite(beside)].max(initial=0.0))
+    wide = np.diff(c.intervals)  # no more decimals than the narrowest interval justifies
+    narrow = float(wide[np.isfinite(wide) & (wide > 0.0)].min(initial=1.0))
+    decimals = min(1 - math.floor(math.log10(narrow)), 9)
     for place, i in enumerate(c.order, 1):
-        low, high, value = (without_rounding(each, largest) for each in (*c.intervals[i], c.values[i]))
-        between = f"{low:>11.4g} to {high:<11.4g}"
+        ends = (round(each, decimals) + 0.0 for each in (*c.intervals[i], c.values[i]))
+        low, high, value = (f"{each:.{decimals}f}" for each in ends)
+        between = f"{low:>11} to {high:<11}"
         share = _percent(float(c.first_proportions[i]))
-        bias = f"{c.if_calibrated[i]:>13.4g}  " if biased else ""
-        found = f"{value:>11.4g}  {between:^25}  {bias}{share:>8}"
+        bias = f"{c.if_calibrated[i]:>13.{decimals}f}  " if biased else ""
+        found = f"{value:>11}  {between:^25}  {bias}{share:>8}"
         lines.append(f"  {place:>3}  {names[i]:<{width}}  {found}")
     return lines
 
@@ -104,23 +107,20 @@ def _how_sure(c: Comparison) -> str:
     best, names = c.order[0], shown_names(c)
     leaders = [names[j] for j in c.order if c.differences[best, j] == 0.0]
     alone = len(leaders) == 1
-    size = f"{c.size:,} {drawn(c)}"
+    known = c.adjusted_pvalues[np.isfinite(c.adjusted_pvalues) & ~np.eye(len(names), dtype=bool)]
+    same = "; no difference shown" if (known > level_of_confidence(c.confidence)).all() else ""
     text = (
-        f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows. "
-        f"{'It' if alone else names[best]} ranked first in "
-        f"{_percent(float(c.first_proportions[best]))} of {c.n_resamples:,} {resamples_of(c)} of "
-        f"{size} ({confidence_text(c.confidence)} interval {_between(c.first_intervals[best])}), and "
-        f"the whole ranking was the same in {_percent(c.order_proportion)} "
-        f"({_between(c.order_interval)}). "
+        f"{' and '.join(leaders)} {'has' if alone else 'share'} the smallest error on all rows{same}. "
+        f"“First in”: the share of {c.n_resamples:,} {resamples_of(c)} of {c.size:,} {drawn(c)} in "
+        f"which a model comes first, {_between(c.first_intervals[best])} for {names[best]} "
+        f"({confidence_text(c.confidence)} interval). The whole ranking was the same in "
+        f"{_percent(c.order_proportion)} ({_between(c.order_interval)}). "
     )
     often = int(c.first_proportions.argmax())
     if c.first_proportions[often] > c.first_proportions[best]:
         share = _percent(float(c.first_proportions[often]))
         text += f"{names[often]} ranked first more often ({share}). "
-    return text + (
-        f"These shares show how stable the ranking is over random choices of {size}; they are not "
-        "probabilities that it is right."
-    )
+    return f"{text}These shares are not the probability that the ranking is right."
 
 
 def _differences(c: Comparison) -> str:

@@ -14,9 +14,10 @@ _WHAT = {True: "root mean square of P(event | p) − p", False: "root mean squar
 
 def summary(found: SquaredErrorEstimate) -> str:
     """Return what was estimated, the table of functions, which was picked, and the p-value."""
-    best, lens = found.recommended, through(found.lens)
+    best = found.recommended
+    classes = through(found.lens) or f" of {found.n_classes} classes"
     rows = [
-        ("data", f"{found.n_samples:,} predictions of {found.n_classes} classes{lens}"),
+        ("data", f"{found.n_samples:,} predictions{classes}"),
         (
             "rows",
             f"{found.n_tuning:,} in {found.n_folds} folds to fit and tune, {found.n_test:,} to "

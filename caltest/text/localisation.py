@@ -26,9 +26,9 @@ def summary(found: Witness) -> str:
     for key in keys:
         values = [short(each.get(key, "–")) for each in kernels]
         options.append(f"{key} {values[0] if len(set(values)) == 1 else ' / '.join(values)}")
-    lens = through(found.lens)
+    classes = through(found.lens) or f" of {found.n_classes} classes"
     rows = [
-        ("data", f"{found.n_samples:,} predictions of {found.n_classes} classes{lens}"),
+        ("data", f"{found.n_samples:,} predictions{classes}"),
         ("places", f"{points}{times}"),
         ("options", ", ".join(options)),
         (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from caltest.auditing.result import Audit, against_limit
+from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import Cumulative, Part, View
 from caltest.text.numbers import confidence_text, outward_points, percent, percents, signed_points
 from caltest.text.sizes import MOST_TIMES, RARE
-from caltest.text.vocabulary import capital, group_name, limit, view_name
+from caltest.text.vocabulary import WRONG, capital, group_name, limit, view_name
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {10: ("tenth", "tenths"), 5: ("fifth", "fifths"), 2: ("half", "halves")}
@@ -26,18 +26,9 @@ def many(count: int) -> str:
 # ------------------------------------------------------------------ intervals
 
 
-def side(audit: Audit, low: float | None, high: float | None) -> str | None:
-    """Return "too high" or "too low" of what may be said so: the audit found an error, and 0 is out."""
-    if not audit.rejected or low is None or high is None or low <= 0.0 <= high:
-        return None
-    return "too high" if low > 0.0 else "too low"
-
-
-def inside(audit: Audit, of: View | Part) -> bool:
-    """Whether an interval lies inside the limit; False where there is none."""
-    if of.low is None or of.high is None or of.predicted is None:
-        return False
-    return against_limit(audit, of.predicted, of.low, of.high) == "inside"
+def side(audit: Audit, of: View | Part) -> str | None:
+    """Return "too high" or "too low" of what is shown to be; else None."""
+    return WRONG.get(shows(audit, of) or "")
 
 
 def ratio_ends(of: View | Part) -> tuple[float, float]:
@@ -98,10 +89,10 @@ def ratio_words(of: View | Part) -> str:
 
 
 def at_least(view: View) -> str:
-    """Return by how much some predictions are wrong at least, in points."""
+    """Return by how much some predictions are wrong at least, in points; a dash: not computed."""
     over, under = view.at_least_over, view.at_least_under
     if over is None and under is None:
-        return "not sought"
+        return "–"
     sides = [(over, "too high"), (under, "too low")]
     texts = [f"{outward_points(bound, bound)[0]} {way}" for bound, way in sides if bound]
     return "; ".join(texts) or "not shown"
@@ -139,12 +130,12 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
     """Return what a picture of parts shows, from their intervals."""
     one, several = _noun(parts)
     whole = f"{many(len(parts))} {several} of the predictions"
-    sides = [side(audit, part.low, part.high) for part in parts]
+    sides = [side(audit, part) for part in parts]
     high, low = sides.count("too high"), sides.count("too low")
     if len(parts) <= 1:
-        way = side(audit, view.low, view.high)
+        way = side(audit, view)
         text = f"{way} on average." if way else "the mean is not shown to be wrong."
-    elif all(inside(audit, part) for part in parts):
+    elif all(against_limit(audit, part) == "inside" for part in parts):
         text = f"every {one} of the predictions is inside the limit."
     elif high and low:
         text = f"shown too high in {many(high)}, too low in {many(low)} of {whole}."
@@ -156,13 +147,14 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
         else:
             text = f"shown {way} in {many(count)} of {whole}."
     else:
-        told = [side(audit, part.low, part.high) for part in halves]
+        told = [side(audit, part) for part in halves]
         names = [f"the {('lower', 'upper')[part.place]} half" for part in halves]
         ways = [f"{name} {way}" for name, way in zip(names, told, strict=True) if way]
         if ways:
             text = f"{', '.join(ways)}, on average."
         elif audit.rejected:
-            text = f"no single {one} of the predictions is shown to be wrong by itself."
+            way = side(audit, view)
+            text = f"{f'{way} overall; ' if way else ''}each {one} alone has too few rows to tell."
         elif any(part.low > 0.0 or part.high < 0.0 for part in parts):
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
@@ -175,12 +167,16 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     """Return what the marks of a picture of parts are."""
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
-    together = f"{_kind(audit)} intervals, {sure} sure that all in this report hold"
+    together = f"{_kind(audit)} intervals, all correct together, {sure} confidence"
     if kind == "errors":
         text = f"Dots: {several} of the predictions. Bars: {together}."
         if halves:
-            out = [side(audit, part.low, part.high) for part in halves]
-            proof = "; neither reaches zero, which shows the error" if all(out) else ""
+            out = [side(audit, part) for part in halves]
+            places = {"too high": "above zero: too high", "too low": "below zero: too low"}
+            lie = [places[way] for way in dict.fromkeys(out) if way]
+            proof = f"; both boxes lie {lie[0]}" if lie and len(set(out)) == 1 else ""
+            if len(lie) == 2:
+                proof = f"; one lies {lie[0]}, the other {lie[1]}"
             text += f" Boxes: the half of the rows with lower, and with higher predictions{proof}."
         if audit.materiality is not None:
             text += f" Shaded: your limit, {shaded(audit)}."
@@ -191,13 +187,10 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
 
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
-    """Return what a cumulative difference shows: where it leaves its band."""
-    out = [value for value in drawn.difference if abs(value) > drawn.band]
-    if not out:
-        text = "the difference stays inside the band of chance."
-    else:
-        ways = {"surplus" if value > 0.0 else "deficit" for value in out}
-        text = f"the {'difference' if len(ways) == 2 else ways.pop()} leaves the band of chance."
+    """Return what a cumulative difference shows, where it leaves its band."""
+    out = [value > 0.0 for value in drawn.difference if abs(value) > drawn.band]
+    ways = [f"predicted too {way}" for over, way in ((True, "often"), (False, "rarely")) if over in out]
+    text = f"{' and '.join(ways) or 'no more than chance alone explains'}."
     about = _about(audit, view)
     return f"{about}{text}" if about else capital(text)
 
@@ -219,21 +212,10 @@ def chance_note(clusters: int | None) -> str:
     return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your labels."
 
 
-def chance_title(reached: int, draws: int, clusters: int | None) -> str:
+def chance_title(reached: int, draws: int) -> str:
     """Return how the evidence of the labels stands among that of the simulated sets."""
-    if clusters is not None:
-        sets = f"In {reached:,}" if reached else "In none"
-        return (
-            f"{sets} of {draws:,} draws that reverse the errors of clusters at random, the evidence is "
-            "as strong as in your data."
-        )
-    if not reached:
-        return (
-            f"None of {draws:,} simulated label sets disagrees with the predictions as much as yours."
-        )
-    disagree = "disagrees" if reached == 1 else "disagree"
-    sets = f"{reached:,} of {draws:,} simulated label sets"
-    return f"{sets} {disagree} with the predictions as much as yours."
+    count = f"{reached:,}" if reached else "None"
+    return f"{count} of {draws:,} simulations gave evidence this strong."
 
 
 # ------------------------------------------------------------------ the table of slices
@@ -241,7 +223,7 @@ def chance_title(reached: int, draws: int, clusters: int | None) -> str:
 
 def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: str) -> str:
     """Return what a table of views shows, from their intervals; ``noun``: "group" or "class"."""
-    told = [(view, side(audit, view.low, view.high)) for view in views]
+    told = [(view, side(audit, view)) for view in views]
     wrong = [(view, way) for view, way in told if way]
     plural = {"class": "classes"}.get(noun, f"{noun}s")
     excluded = any((view.low or 0.0) > 0.0 or (view.high or 0.0) < 0.0 for view in views)
@@ -272,7 +254,7 @@ def slices_title(audit: Audit, views: Sequence[View], worst: View | None, noun: 
 
 def rows_title(audit: Audit, view: View) -> str:
     """Return what a table of all rows and of parts of them shows."""
-    way = side(audit, view.low, view.high)
+    way = side(audit, view)
     if way:
         return f"All rows: {way} on average."
     if audit.rejected and any(
@@ -289,5 +271,5 @@ def rows_title(audit: Audit, view: View) -> str:
 def slices_note(audit: Audit, unit: str | None) -> str:
     """Return what the bars of a table of slices are."""
     sure = confidence_text(audit.confidence)
-    together = f"Bars: {_kind(audit)} intervals, {sure} sure that all of them hold."
+    together = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
     return f"{unit}. {together}" if unit else together

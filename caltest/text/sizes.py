@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from caltest._visible import shown_column, shown_value
-from caltest.auditing.result import Audit, against_limit
+from caltest.auditing.result import Audit, against_limit, intervals, shows
 from caltest.auditing.views import Part, Rest, View
 from caltest.text.numbers import (
     about_points,
@@ -29,6 +29,7 @@ from caltest.text.vocabulary import (
     where,
 )
 
+LITTLE = 0.1  # an average error up to which a pass is called usable
 RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
 _TOLD_RATIO = 1.25
 MOST_TIMES = 1e4  # a larger ratio is none that rows could show
@@ -48,18 +49,7 @@ def left_by(rest: Rest) -> str:
 
 def exceeds(audit: Audit, of: View | Part | Rest) -> bool:
     """Whether the interval of an error lies beyond the limit."""
-    if of.predicted is None or of.low is None or of.high is None:
-        return False
-    return against_limit(audit, of.predicted, of.low, of.high) == "beyond"
-
-
-def _intervals(audit: Audit) -> list[tuple[View | Rest, Part | None]]:
-    """List all that has an interval: views, their parts, and what groups leave."""
-    found: list[tuple[View | Rest, Part | None]] = []
-    for view in audit.views:
-        if view.low is not None:
-            found += [(view, None), *((view, part) for part in view.parts)]
-    return [*found, *((rest, None) for rest in audit.rests)]
+    return against_limit(audit, of) == "beyond"
 
 
 def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
@@ -70,7 +60,7 @@ def beyond(audit: Audit) -> tuple[View | Rest, Part | None]:
         of = part or whole
         return isinstance(whole, View), max(of.low or 0.0, -(of.high or 0.0))
 
-    found = [(whole, part) for whole, part in _intervals(audit) if exceeds(audit, part or whole)]
+    found = [(whole, part) for whole, part in intervals(audit) if exceeds(audit, part or whole)]
     return max(found, key=order)
 
 
@@ -247,7 +237,7 @@ def _undecided(audit: Audit) -> Iterable[str]:
 
     First of all rows, groups and what these leave, then of a part that may be further off.
     """
-    every = _intervals(audit)
+    every = intervals(audit)
     wholes = [one for one in every if one[1] is None]
     own = audit.materiality if audit.materiality_ratio is None else audit.materiality_ratio
     if not wholes or own is None:
@@ -260,10 +250,7 @@ def _undecided(audit: Audit) -> Iterable[str]:
     places = [_possible(*first, audit)] if far(first) > own else []
     if far(last) > far(first):
         places.append(_possible(*last, audit))
-    yield (
-        f"No average error is shown to exceed your limit of {limit(audit)}, but larger ones cannot be "
-        f"ruled out: {', and '.join(places)}."
-    )
+    yield f"Could be above {limit(audit)}; not proved: {', and '.join(places)}."
 
 
 def _possible(whole: View | Rest, part: Part | None, audit: Audit) -> str:
@@ -310,20 +297,24 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
     around = [
         each
         for each in alike
-        if each.direction == view.direction
-        and each.key in found
+        if shows(audit, each) == shows(audit, view)
         and (each.group is None or set(each.group.conditions) < own)
     ]
-    if view.group and around:
-        side = WRONG[view.direction or ""]
-        names = listed(group_name(each.group) for each in around)
-        yield f"Also {side} on average, with these rows in them: {names}."
+    side = WRONG[shows(audit, view) or ""]
+    for each in around if view.group else ():
+        if each.group is None:
+            size = about_points(abs(each.error or 0.0), "point")
+            yield f"All rows together are {size} {side}, partly because of these."
+    larger = [group_name(each.group) for each in around if each.group]
+    if larger:
+        are = "are" if len(larger) > 1 else "is"
+        yield f"{capital(listed(larger))} {are} {side} too, partly because of these."
     others = [
         each
         for each in alike
         if each not in around and each.group and not own <= set(each.group.conditions)
     ]
-    worse = [each for each in others if each.key in found and each.direction]
+    worse = [each for each in others if shows(audit, each)]
     groups = {each.group for each in others}
     if view.group and others and not any(group in groups for _, group in found):
         yield "No error was found in the other groups."
@@ -333,43 +324,26 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
         yield f"Also wrong on average: {listed(group_name(each.group) for each in worse)}."
 
 
-def _looked_at(audit: Audit) -> str | None:
-    """Return what has intervals, as "group or tenth of the predictions": what is there, no more."""
-    of = {part.of for view in audit.views for part in view.parts}
-    nouns: list[str] = []
-    if any(view.low is not None and view.lens.startswith("class:") for view in audit.views):
-        nouns.append("class")
-    if any(view.low is not None and view.group for view in audit.views):
-        nouns.append("group")
-        nouns += ["fifth of a group"] if 5 in of else []
-    if 10 in of or 2 in of:
-        nouns.append(f"{'tenth' if 10 in of else 'part'} of the predictions")
-    if not nouns:
-        return None
-    text = " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
-    return f"{text} checked" if audit.skipped and len(nouns) > 1 else text
-
-
 def _largest(audit: Audit) -> Iterable[str]:
     """Say how large an average error can be: of all parts that have intervals, and of all rows."""
-    if audit.at_most is None:
+    sized = [view for view in audit.views if view.low is not None]
+    whole = next((view for view in sized if view.group is None), None)
+    if audit.at_most is None or whole is None:
         return
+    grouped = any(view.group for view in sized)
     _, most = outward_points(0.0, audit.at_most)
     sure = f"({confidence_text(audit.confidence)} confidence)"
-    parts = _looked_at(audit)
-    if parts is None:
-        return
     if audit.rejected or audit.verdict == "within":
-        yield f"No {parts} is wrong by more than {most} points on average {sure}."
-        return
-    whole = next((view for view in audit.views if view.low is not None and view.group is None), None)
-    if whole is None:
+        what = ["class"] if any(view.lens.startswith("class:") for view in sized) else []
+        what = [*what, *(["group"] if grouped else []), "part of the predictions"]
+        checked = " checked" if audit.skipped else ""
+        yield f"No {' or '.join(what)}{checked} is wrong by more than {most} points on average {sure}."
         return
     _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
-    yield (
-        f"These data still allow an average error of up to {over_all} points over all rows, and of up "
-        f"to {most} points in some {parts} {sure}."
-    )
+    small = f"; some {'groups' if grouped else 'parts of them'} are too small to judge"
+    if audit.at_most <= LITTLE:
+        small = f", and of up to {most} points in some parts of them"
+    yield f"These data allow an average error of up to {over_all} points {sure} over all rows{small}."
 
 
 def _halves(audit: Audit) -> Iterable[str]:
