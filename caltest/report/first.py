@@ -13,7 +13,7 @@ from caltest.report import axes, charts
 from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.advice import advice
-from caltest.text.numbers import counted
+from caltest.text.numbers import counted, leading
 from caltest.text.sizes import size
 from caltest.text.vocabulary import capital, event_name, group_name, lens_name, view_name
 
@@ -253,7 +253,7 @@ def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -
         first = [view for view in single if view.key == subject.key]
         first += [view for view in top if _reach([view]) <= 4.0 * _reach(single[:_ROWS])]
         ordered = [*first, *(view for view in single if view not in first)]
-    kept = ordered[: _ROWS + (len(ordered) == _ROWS + 1)]  # one row more, not "1 more"
+    kept = leading(ordered, _ROWS)
     return [view for view in by_size if view in kept]
 
 

@@ -15,6 +15,7 @@ from caltest.text.glossary import words_of
 from caltest.text.numbers import (
     confidence_text,
     counted,
+    leading,
     number,
     outward_points,
     percents,
@@ -67,8 +68,8 @@ def summarise(
         more_checks=max(len(checks) - _CHECKS, 0),
         views=[_view_row(view, audit) for view in sized[:_VIEWS]],
         more_views=max(len(sized) - _VIEWS, 0),
-        listed=[_view_row(view, audit) for view in sized[:_LISTED]],
-        more_listed=max(len(sized) - _LISTED, 0),
+        listed=[_view_row(view, audit) for view in leading(sized, _LISTED)],
+        more_listed=len(sized) - len(leading(sized, _LISTED)),
         rests=[_rest_row(rest, audit) for rest in rests[:_RESTS]],
         more_rests=max(len(rests) - _RESTS, 0),
         skipped=[

@@ -10,6 +10,7 @@ from caltest.text.advice import advice
 from caltest.text.numbers import (
     confidence_text,
     counted,
+    leading,
     outward_points,
     page,
     paragraph,
@@ -324,7 +325,7 @@ def summary(audit: Audit) -> str:
 
 def _table(audit: Audit) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
-    views = worst_first(audit)[:MOST_FINDINGS]
+    views = leading(worst_first(audit), MOST_FINDINGS)
     if not views:
         return []
     sure = confidence_text(audit.confidence)

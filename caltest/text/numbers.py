@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from caltest._visible import line, message, shown
 
 # ------------------------------------------------------------------ numbers
 
+
+T = TypeVar("T")
 
 _ROUNDING = 1e-13  # of sums, relative to what is added
 _MOST_DIGITS = 4  # of percentages
@@ -151,6 +153,11 @@ def pvalue(value: float, alpha: float) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number of things."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def leading(items: Sequence[T], most: int) -> Sequence[T]:
+    """Return about as many items as there is room for: one more, rather than to say "1 more"."""
+    return items[: most + (len(items) == most + 1)]
 
 
 def duration(seconds: float) -> str:

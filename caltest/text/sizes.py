@@ -307,8 +307,8 @@ def _elsewhere(view: View, audit: Audit) -> Iterable[str]:
             yield f"All rows together are {size} {side}, partly because of these."
     larger = [group_name(each.group) for each in around if each.group]
     if larger:
-        are = "are" if len(larger) > 1 else "is"
-        yield f"{capital(listed(larger))} {are} {side} too, partly because of these."
+        noun, are = ("group", "is") if len(larger) == 1 else ("groups", "are")
+        yield f"The larger {noun} {listed(larger)} {are} {side}, too."
     others = [
         each
         for each in alike
