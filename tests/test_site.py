@@ -177,3 +177,17 @@ def test_the_page_about_the_house_names_what_is_there():
                 found = getattr(found, part)
     for path in paths:
         assert (ROOT / "caltest" / path).exists(), path
+
+
+def test_the_decision_list_is_drawn_for_dark_pages():
+    """Every light box and dark text has a rule of its own; the boxes of blue are for both."""
+    picture = (DOCS / "_static" / "choose.svg").read_text(encoding="utf-8")
+    light, dark = (
+        picture.replace("</style>", "<style>").split("<style>")[2],
+        picture.split("</style>")[0],
+    )
+    assert "prefers-color-scheme: dark" in dark
+    seen = set(re.findall(r'<(rect|text) [^>]*fill="(#\w+)"', light))
+    for_both = {("rect", "#0b5a94"), ("text", "#ffffff"), ("text", "#e3eef6")}
+    assert {(tag, fill) for tag, fill in seen if f'{tag}[fill="{fill}"]' not in dark} == for_both
+    assert "choose.svg" in (DOCS / "_static" / "site.css").read_text(encoding="utf-8")

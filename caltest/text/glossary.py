@@ -42,7 +42,7 @@ GLOSSARY = {
         "A range that contains the true error in at least 95% of data sets, or whatever level is "
         "named. Simultaneous: in at least that share of data sets all intervals of a report hold, so "
         "it does not matter which of them you look at. One that excludes zero shows in which direction "
-        "the predictions are wrong, if the audit found an error."
+        "the predictions are wrong, if a check found an error there."
     ),
     AT_LEAST: (
         "A lower bound on the largest error of any single prediction in these rows. Some "
