@@ -319,7 +319,7 @@ def test_groups_of_one_row_are_skipped():
         1,
         "fewer than 2 rows",
     )
-    with pytest.raises(InputError, match="probs has 1 row; a test needs 2 or more"):
+    with pytest.raises(InputError, match="probs has 1 row; give 2 or more"):
         caltest.audit(probs[:1], labels[:1], n_resamples=99)
 
 

@@ -120,6 +120,40 @@ def test_containers_of_class_names(labels: object) -> None:
     assert checked.rows.classes == ("cat", "dog", "owl")
 
 
+class Tensor:
+    """One of torch's that is no array: sparse, or on the device "meta"."""
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> Tensor:
+        if isinstance(self.error, NotImplementedError):
+            raise self.error
+        return self
+
+    def numpy(self) -> np.ndarray:
+        raise self.error
+
+    def float(self) -> Tensor:
+        return self
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."),
+        NotImplementedError("Cannot copy out of meta tensor; no data!"),
+    ],
+)
+def test_tensors_that_are_no_arrays(error: Exception) -> None:
+    for call in (lambda x: sample(x, LABELS), lambda x: sample(PROBS, x)):
+        with pytest.raises(InputError, match=r"is a tensor that is no array \(.*; give a dense one"):
+            call(Tensor(error))
+
+
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
 def test_torch_tensors(kind: str) -> None:

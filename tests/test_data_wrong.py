@@ -126,6 +126,9 @@ def wrong_frames() -> Iterator[tuple[str, object, object]]:
     yield "nulls alone", pl.DataFrame({"a": [None] * 4, "b": [0.5] * 4}), Y
     yield "labels missing, pyarrow", P, pa.array([0, None, 1, 2])
     yield "labels nulls alone", P, pa.nulls(4)
+    yield "sparse column", F.astype(pd.SparseDtype("float", 0.0)), Y
+    yield "labels sparse", P, pd.Series(pd.arrays.SparseArray(Y))
+    yield "column of categories", F.astype("category"), Y
     yield "lazy", pl.LazyFrame({"p": [0.5, 0.5]}), [0, 1]
     yield "index order", F.set_axis([3, 4, 5, 6]), pd.Series(Y, index=[4, 3, 5, 6])
     yield "index", F.set_axis(list("abcd")), pd.Series(Y, index=list("abce"))

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,13 @@ def arrow(frame: pd.DataFrame) -> Callable[[Path], str]:
         return "a.arrow"
 
     return write
+
+
+def arrow_stream(folder: Path) -> str:
+    table = pa.Table.from_pandas(NAMED)
+    with pa.OSFile(str(folder / "a.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as out:
+        out.write_table(table)
+    return "a.arrow"
 
 
 def json_lines(frame: pd.DataFrame) -> Callable[[Path], str]:
@@ -188,6 +196,7 @@ WRONG = {
         {},
         "UTF-8",
     ),
+    "utf-32": (text("a,b,label\n.5,.5,a\n", encoding="utf-32"), {}, "UTF-32 text, not UTF-8; save it"),
     "utf-16": (text("a,b,label\n.5,.5,a\n", encoding="utf-16"), {}, "not UTF-8"),
     "too many cells": (
         text("a,b,y\n.5,.5,0\n.5,.5,0,3\n"),
@@ -244,6 +253,10 @@ WRONG = {
     "parquet, index": (parquet(NAMED.set_axis([3, 1, 4, 5])), {}, "'__index_level_0__' looks like"),
     "csv, cut within a quote": (text('a,b,y\n.5,.5,0\n.5,.5,"1'), {}, "EOF inside.* in line 3; close"),
     "arrow, not": (text("a,b", "a.arrow"), {}, "not valid Arrow"),
+    "arrow, a stream": (arrow_stream, {}, r"is a stream of Arrow; .*pyarrow\.ipc\.new_file"),
+    "arrow, parquet": (text("PAR1", "a.arrow"), {}, r"is a Parquet file; rename it to \.parquet"),
+    "parquet, encrypted": (text("PARE....PARE", "a.parquet"), {}, "encrypted Parquet; save it without"),
+    "feather, version 1": (text("FEA1....FEA1", "a.feather"), {}, "of version 1; save it in version 2"),
     "json, no object": (text('{"a": 1}\n[1]\n', "a.jsonl"), {}, r"line 2 holds .1., and no object"),
     "json, cut": (text('{"a": 1}\n{"a"', "a.jsonl"), {}, "line 2 is not valid JSON: "),
     "json, kinds": (
@@ -524,6 +537,25 @@ def test_the_first_part_does_not_round_the_others(tmp_path: Path, first: Any) ->
     found, groups = read_with_groups(folder, groups=["group"])
     assert found.rows.probs[2].tolist() == [0.1, 0.9]
     assert groups["group"].tolist()[2:] == [0.3, 2049.0]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_very_many_columns(tmp_path: Path, kind: str) -> None:
+    """Within seconds; where all names are looked at for each of them, it takes minutes."""
+    width = 30_000
+    names = [f"c{k}" for k in range(width)]
+    path = tmp_path / f"a.{kind}"
+    if kind == "csv":
+        row = ",".join([repr(1 / width)] * width)
+        path.write_text(f"{','.join(names)},label,w\n{row},c1,1\n{row},c2,2\n")
+    else:
+        cells = dict.fromkeys(names, 1 / width)
+        path.write_text("".join(json.dumps({**cells, "label": f"c{k}", "w": k}) + "\n" for k in (1, 2)))
+    start = time.perf_counter()
+    found = read(path, columns=names, weights="w")
+    assert found.labels.tolist() == [1, 2]
+    assert found.rows.probs.shape == (2, width)
+    assert time.perf_counter() - start < 20
 
 
 def test_deep_json_is_refused_in_a_sentence(tmp_path: Path) -> None:

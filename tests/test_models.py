@@ -17,7 +17,13 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -106,6 +112,25 @@ class Odd(ClassifierMixin, BaseEstimator):
         return np.full((len(X), self.columns), 1.0 / self.columns)
 
 
+class Moody(Odd):
+    """One whose classes are known once it is fitted, and which says so in its own way."""
+
+    def __init__(self):
+        super().__init__()
+
+    @property
+    def classes_(self):
+        raise RuntimeError("not fitted")
+
+
+def test_a_score_of_one_row_is_none():
+    folds = {"cv": LeaveOneOut(), "error_score": "raise"}
+    with pytest.raises(InputError, match=r"this fold has 1; take larger folds.*cross_val_predict"):
+        cross_val_score(GaussianNB(), X, Y, scoring=caltest.scorer("brier"), **folds)
+    with pytest.raises(InputError, match="probs has 1 row; give 2 or more"):
+        caltest.estimate([0.5], [1])
+
+
 def test_a_model_without_classes_has_columns():
     given = Odd(columns=3), X, Y
     display = caltest.ReliabilityDisplay.from_estimator
@@ -132,8 +157,17 @@ WRONG = {
     "one class": (Odd(np.array([0]), 1), np.zeros(150), "the classes 0 and predicts 1 columns"),
     "classes of a number": (Odd(3), Y, "model has 3 for classes_; give one whose classes_ lists"),
     "classes of lists": (Odd([[0, 1, 2]]), Y, "model has [[0, 1, 2]] for classes_; give one"),
+    "classes that raise": (Moody(), Y, "for classes_; give one whose classes_ lists the class"),
     "other rows": (
-        GaussianNB().fit(X[:, :2], Y), Y, "GaussianNB() does not predict X (X has 4 features",
+        GaussianNB().fit(X[:, :2], Y),
+        Y,
+        "GaussianNB() does not predict X: predict_proba raises ValueError (X has 4 features",
+    ),
+    "a fault of its own": (
+        Odd(columns="three"),
+        Y,
+        "raises TypeError (unsupported operand type(s) for /: 'float' and 'str'); give the "
+        "columns that it was fitted to, or correct the model.",
     ),
 }  # fmt: skip
 

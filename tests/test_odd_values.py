@@ -101,6 +101,55 @@ def test_what_answers_no_question_is_refused(call, make):
         call(value)
 
 
+class Unlike:
+    """It cannot be compared, or has no hash, or no text."""
+
+    def __init__(self, fails):
+        self.fails = fails
+
+    def __eq__(self, other):
+        if self.fails == "==":
+            raise ValueError("no")
+        return self is other
+
+    def __hash__(self):
+        if self.fails == "hash":
+            raise RuntimeError("no")
+        return 1
+
+    def __str__(self):
+        if self.fails == "text":
+            raise RuntimeError("no")
+        return "unlike"
+
+
+@pytest.mark.parametrize("fails", ["==", "hash", "text"])
+def test_groups_and_clusters_of_what_cannot_be_compared(fails):
+    cells = [Unlike(fails) for _ in PROBS]
+    if fails != "text":
+        with pytest.raises(InputError, match=r"clusters holds .*; give a name or a number"):
+            caltest.test(PROBS, LABELS, "brier", clusters=cells)
+        (found,) = read_groups({"g": cells}, len(cells))
+        assert found.values == ("unlike",)
+    else:
+        with pytest.raises(InputError, match="groups holds an Unlike; give such values as text"):
+            caltest.audit(PROBS, LABELS, groups={"g": cells})
+
+
+def test_numbers_of_thousands_of_digits_are_no_class():
+    said = (
+        "^a sampling rate is for a number of 5001 digits, which is no class; give a column from 0 to 1"
+    )
+    with pytest.raises(InputError, match=said):
+        caltest.test(PROBS, LABELS, sampling_rates={HUGE: 0.5})
+
+
+@pytest.mark.parametrize("call", [caltest.test, caltest.audit, caltest.estimate])
+def test_names_of_a_generator(call):
+    with pytest.raises(InputError, match=r"class_names is a generator; give list\(…\) of it, one for"):
+        call(PROBS, LABELS, class_names=(name for name in "ab"))
+
+
 NAMES = [
     1, np.int64(1), 1.0, "1", True, None, math.nan, pd.NaT, pd.NA, (1, 2), ("a",), frozenset({1}), b"x",
     object(), Fraction(1, 3), Decimal("1"), Decimal("nan"), datetime.date(2020, 1, 1), 2**70, 1j, int,

@@ -656,6 +656,8 @@ UNEVEN = {
     "tiny": lambda n: 1e-300 * (1.0 + np.arange(n)),
     "huge": lambda n: 1e300 * (1.0 + np.arange(n)),
     "beyond": lambda n: np.where(np.arange(n) == 0, 1e300, 1e-300),
+    "three": lambda n: np.where(np.arange(n) < 3, 1e160 + 1e159 * np.arange(n), 1.0),
+    "half": lambda n: np.where(np.arange(n) < n / 2, 1e160, 1e-150) * (1.0 + np.arange(n)),
 }
 
 
@@ -676,6 +678,43 @@ def test_extremes(statistic, spread):
             assert 0.0 < result.pvalue <= 1.0, (case, null)
             if case in ("certain and right", "saturated") and null in ("monte_carlo", "moments"):
                 assert result.pvalue > 0.99, (case, null)
+
+
+@pytest.mark.parametrize("power", [15, 60, 77, 160, 300, 320])
+@pytest.mark.parametrize("statistic", ["omnibus", "t_cal", "citl", "skce_uq"])
+def test_what_is_nothing_beside_the_others_changes_nothing(statistic, power):
+    weights = np.where(np.arange(60) < 30, WEIGHTS, WEIGHTS * 10.0**-power)
+    alone = np.where(np.arange(60) < 30, WEIGHTS, 0.0)
+    found, held = (
+        caltest.test(P, Y, statistic, weights=w, n_resamples=19, rng=1, null="monte_carlo")
+        for w in (weights * 1e-3, alone)
+    )
+    assert found.statistic == pytest.approx(held.statistic, rel=1e-9, abs=1e-12)
+
+
+def test_audits_and_comparisons_of_weights_that_differ_without_end():
+    low = np.array([1e-12, 1e-77, 1e-100, 1e-200, 1e-308])
+    groups = {"g": np.arange(60) // 12}
+    for weights in (WEIGHTS * low[np.arange(60) // 12], WEIGHTS * np.repeat([1e160, 1.0], 30)):
+        found = caltest.audit(PROBS, LABELS, weights=weights, groups=groups, min_rows=10, rng=1)
+        assert 0.0 < found.pvalue <= 1.0
+        assert "rows" in found.summary()
+        models = {"a": PROBS, "b": PROBS[:, ::-1]}
+        found = caltest.compare(models, LABELS, weights=weights, n_resamples=9, size=6, rng=1)
+        assert "a" in found.summary()
+    single = np.where(np.arange(60) == 7, 1e160, 1.0)
+    with pytest.raises(InputError, match="as one is more than 1e60 times every other; two rows"):
+        caltest.audit(P, Y, weights=single)
+
+
+@pytest.mark.parametrize("share", [1e-8, 1e-12, 1e-17])
+def test_audits_in_which_one_row_counts_nearly_all(share):
+    weights = np.where(np.arange(60) == 0, 1.0, share)
+    labels = np.where(np.arange(60) == 0, 1, Y)
+    audit = caltest.audit(
+        P, labels, weights=weights, groups={"g": np.arange(60) // 30}, rng=1, min_rows=10
+    )
+    assert all(-1.0 <= view.low <= view.high <= 1.0 for view in audit.views)
 
 
 @pytest.mark.parametrize("lens", ["top_label", "class:1", "top:2", "sorted"])

@@ -131,6 +131,29 @@ def test_equal_weights_of_a_file_change_nothing(tmp_path, monkeypatch):
     assert equal.parameters == plain.parameters
 
 
+@pytest.mark.parametrize("largest", [1e308, 1e160, 1e-160, 5e-320])
+@pytest.mark.parametrize("statistic", ["citl", "ecd", "t_cal"])
+def test_weights_of_a_file_may_be_any_numbers(statistic, largest, tmp_path, monkeypatch):
+    """The largest come last, so that sums so far are scaled anew."""
+    weights = WEIGHTS / WEIGHTS.max()
+    weights = np.where(np.arange(5000) < 2000, weights * 1e-3, weights) * largest
+    path = written(tmp_path, 5000, "parquet", weights)
+    held = caltest.estimate(PROBS, LABELS, statistic, weights=weights)
+    monkeypatch.setattr(testing, "HELD_UP_TO", 4000)
+    found = caltest.test(scan(path, weights="survey"), None, statistic, n_resamples=9, rng=0)
+    # those of the sample that t_cal is fitted to are others
+    near = 0.5 if statistic == "t_cal" else 1e-2 if largest < 1e-300 else 1e-9
+    assert found.statistic == pytest.approx(held, rel=near)
+
+
+def test_one_weight_of_a_file_that_is_nearly_all(tmp_path):
+    weights = np.where(np.arange(5000) == 4999, 1e160, 1.0)
+    path = written(tmp_path, 5000, weights=weights)
+    for reader in (read, scan):
+        with pytest.raises(InputError, match="one is more than 1e60 times every other"):
+            reader(path, weights="survey")
+
+
 def test_a_row_of_weight_0_may_be_impossible(tmp_path, monkeypatch):
     probs, labels, weights = PROBS.copy(), LABELS.copy(), WEIGHTS.copy()
     probs[7], labels[7], weights[7] = [0.0, 0.5, 0.5], 0, 0.0
@@ -175,7 +198,7 @@ def test_sampling_rates_of_the_commands(tmp_path):
     assert "kept" in shown.stdout
     for wrong, says in {
         "cat": "--sampling-rate is 'cat'; give a class and its rate",
-        "cow=0.1": "no class 'cow'",
+        "cow=0.1": "for 'cow', which is no class",
         "cat=2": "above 0 and at most 1",
     }.items():
         found = run("test", path, *rest, "--sampling-rate", wrong)

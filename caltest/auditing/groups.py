@@ -206,7 +206,7 @@ def _grouping(column: str, cells: list[Any], n_rows: int) -> Grouping:
     for row, cell in enumerate(cells):
         try:
             code = places.setdefault((type(cell), cell), len(distinct))
-        except TypeError:  # a value that cannot be looked up
+        except Exception:  # a value that cannot be looked up, or raises anything
             code = len(distinct)
         if code == len(distinct):
             distinct.append(cell)
@@ -256,7 +256,7 @@ def _text(cell: Any) -> str | None:
         return str(int(cell))
     try:
         return str(cell)
-    except ValueError as error:  # Python writes no number of more than 4300 digits
+    except Exception as error:  # Python writes no number of more than 4300 digits, for instance
         raise InputError(f"groups holds {quoted(cell)}; give such values as text.") from error
 
 

@@ -142,7 +142,7 @@ class Design(NamedTuple):
         """
         sums = self.sums(w)
         n, most = len(sums), float(sums.max())
-        mean, far = float(w @ labels) / (n * most), -math.log(level) / n
+        mean, far = min(float(w @ labels) / (n * most), 1.0), -math.log(level) / n
 
         def beyond(rate: float) -> float:
             return float(kl_div(mean, rate) + kl_div(1.0 - mean, 1.0 - rate)) - far

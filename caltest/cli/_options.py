@@ -28,6 +28,7 @@ from caltest._arguments import (
     step,
 )
 from caltest._door import is_url
+from caltest._visible import quoted
 from caltest.cli._output import (
     WRONG_INPUT,
     check_picture,
@@ -205,7 +206,10 @@ def column_names(columns: str | None) -> list[str] | None:
     try:
         rows = list(csv.reader([columns], skipinitialspace=True))
     except csv.Error as error:
-        raise InputError(f"--columns is {columns!r}, which is not a list of names: {error}.") from error
+        raise InputError(
+            f"--columns is {quoted(columns)}, which is not a list of names; put one that holds a line "
+            "break in double quotes, as in CSV."
+        ) from error
     return [name.strip() for cells in rows for name in cells]
 
 

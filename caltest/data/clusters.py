@@ -50,7 +50,7 @@ class Clustering:
                 if (kind := (type(cell), cell)) not in here:
                     here[kind] = known.setdefault(as_entry(cell), len(known))
                 codes[row] = here[kind]
-            except TypeError:
+            except Exception:  # a value of the user's may raise anything
                 raise InputError(
                     "clusters holds {found} in {row}; give a name or a number for every row.",
                     argument="clusters",

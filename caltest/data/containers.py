@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Number
@@ -16,7 +16,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from caltest._arguments import check_unmasked, closest, has
-from caltest._visible import as_text, quoted
+from caltest._visible import as_text, quoted, shown
 from caltest.exceptions import InputError, Phrase
 
 _LISTED = 40  # characters of each of several names
@@ -82,11 +82,18 @@ def read_table(data: object, what: str) -> Table:
         return _from_series(native, what)
     if has(data, "detach", "cpu"):
         tensor: Any = data
-        tensor = tensor.detach().cpu()
         try:
-            return _from_array(tensor.numpy(), what)
-        except TypeError:  # bfloat16, which numpy lacks
-            return _from_array(tensor.float().numpy(), what)
+            tensor = tensor.detach().cpu()
+            try:
+                values = tensor.numpy()
+            except TypeError:  # bfloat16, which numpy lacks
+                values = tensor.float().numpy()
+        except Exception as error:  # it is sparse, or has no data, as on the device "meta"
+            raise InputError(
+                f"{what} is a tensor that is no array ({shown(' '.join(str(error).split()), 100)}); "
+                "give a dense one that holds its data, as .to_dense() makes of a sparse one."
+            ) from error
+        return _from_array(values, what)
     if has(data, "collect", "lazy"):
         raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
     if has(data, "load", "n_samples"):
@@ -185,8 +192,9 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
         return Table(table.values[:, None], names, table.coarse)
     for name, dtype in frame.schema.items():
         if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean):
+            entries = _entries(frame.get_column(name))
             raise InputError(
-                f"column {quoted(str(name))} of {what} holds {_entries(dtype)}, not numbers; "
+                f"column {quoted(str(name))} of {what} holds {entries}, not numbers; "
                 "leave the column out, or convert it to float."
             )
     if any(frame.get_column(name).null_count() for name in frame.columns):
@@ -232,7 +240,7 @@ def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> 
     dtype = series.dtype
     if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean or dtype in _TEXT):
         raise InputError(
-            f"{what} holds {_entries(dtype)}; convert it to numbers"
+            f"{what} holds {_entries(series)}; convert it to numbers"
             + (" or to strings." if what == "labels" else ".")
         )
     if series.null_count():
@@ -245,11 +253,16 @@ def _is_coarse(dtype: nw.dtypes.DType) -> bool:
     return dtype.is_float() and dtype != nw.Float64
 
 
-def _entries(dtype: nw.dtypes.DType) -> str:
+def _entries(series: nw.Series[Any]) -> str:
+    dtype: Any = series.dtype
     if dtype == nw.Object:
         return "Python objects"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categories"
     if dtype == nw.Unknown:
-        return "missing values alone, or entries of an unknown type"
+        if series.null_count() == len(series):
+            return "missing values alone"
+        dtype = series.to_native().dtype  # such as Sparse[float64, 0]
     return "text" if dtype in _TEXT else f"entries of type {dtype}"
 
 
@@ -425,7 +438,7 @@ def likely_labels(names: Sequence[str]) -> list[str]:
     return [name for name in names if name.lower() in _LABELS]
 
 
-def chosen_columns(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+def chosen_columns(names: Collection[str], columns: Sequence[str]) -> list[str]:
     """Return the columns of probabilities that the user names, if there are all of them."""
     chosen = [columns] if isinstance(columns, str) else [str(name) for name in columns]
     check_unique(chosen)
@@ -524,7 +537,7 @@ def _reads_as_number(cell: object) -> bool:
     return cell is None or (isinstance(cell, Number) and not isinstance(cell, bool))
 
 
-def _meant(name: str, names: Sequence[str]) -> str:
+def _meant(name: str, names: Collection[str]) -> str:
     close = closest(name, names)
     return f" (is {quoted(close)} meant?)" if close else ""
 

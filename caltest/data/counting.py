@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,10 @@ from caltest.exceptions import InputError
 from caltest.text.numbers import counted
 
 Array = NDArray[np.float64]
+
+_NOTHING = (
+    1e-60  # of the largest weight, or of the mean: no double tells sums with it from those without
+)
 
 
 def effective_number(sizes: Array) -> float:
@@ -59,25 +64,30 @@ class Weighing:
     """Sums of weights that come a part at a time."""
 
     rows: int = 0
-    total: float = 0.0
+    total: float = 0.0  # in units
     squares: float = 0.0
-    positive: int = 0
-    ends: tuple[float, float] = (np.inf, 0.0)
+    least: float = np.inf
+    largest: Array = field(default_factory=lambda: np.zeros(2))  # and the largest but one, first
+
+    @property
+    def unit(self) -> float:
+        """A power of two near the largest weight, so that squares are numbers."""
+        return 2.0 ** (math.frexp(max(self.largest[1], 5e-324))[1] - 1)
 
     def add(self, weights: Array) -> None:
         """Add those of some rows, which were checked."""
+        before, self.largest = self.unit, np.sort(np.append(self.largest, np.sort(weights)[-2:]))[-2:]
+        shrunk, weights = before / self.unit, weights / self.unit
         self.rows += len(weights)
-        self.total += float(weights.sum())
-        self.squares += float(weights @ weights)
-        self.positive += int(np.count_nonzero(weights))
-        low, high = self.ends
-        self.ends = min(low, float(weights.min())), max(high, float(weights.max()))
+        self.total = self.total * shrunk + float(weights.sum())
+        self.squares = self.squares * shrunk**2 + float(weights @ weights)
+        self.least = min(self.least, float(weights.min()) * self.unit)
 
     @property
     def mean(self) -> float | None:
         """What weights are to be divided by; None if all are equal."""
-        check_some(self.positive)
-        return None if self.ends[0] == self.ends[1] else self.total / self.rows
+        check_some(self.largest)
+        return None if self.least == self.largest[1] else self.total / self.rows * self.unit
 
     @property
     def extent(self) -> Extent:
@@ -85,7 +95,7 @@ class Weighing:
         if self.mean is None:
             return Extent.alike(self.rows)
         n = float(self.rows)
-        return Extent(self.rows, n, n**2 - self.squares / self.mean**2)
+        return Extent(self.rows, n, n**2 - self.squares / (self.total / n) ** 2)
 
 
 def check_alike(rows: Any, what: str, do: str) -> None:
@@ -94,11 +104,18 @@ def check_alike(rows: Any, what: str, do: str) -> None:
         raise InputError(f"{what} takes no weights, and these rows have some; {do}.")
 
 
-def check_some(positive: int) -> None:
-    """Raise unless two weights at least are positive."""
-    if positive < 2:
-        what = "all are 0" if positive == 0 else "all but one are 0"
+def check_some(weights: Array) -> None:
+    """Raise unless two weights at least are positive, and comparable."""
+    if np.count_nonzero(weights > _NOTHING * weights.max(initial=0.0)) < 2:
+        found = ("all are 0", "all but one are 0", "one is more than 1e60 times every other")
+        what = found[min(int(np.count_nonzero(weights)), 2)]
         raise InputError(f"weights leaves nothing to test, as {what}; two rows at least must count.")
+
+
+def in_means(weights: Array, mean: float) -> Array:
+    """Return weights divided by their mean; what is nothing beside it is 0."""
+    weights = weights / mean
+    return np.where(weights < _NOTHING, 0.0, weights)
 
 
 def row_weights(given: object, n: int) -> Array | None:
@@ -152,9 +169,9 @@ def checked_weights(given: object, n: int) -> Array:
 
 def on_average_one(weights: Array) -> Array | None:
     """Return weights that were checked, divided by their mean; None if all are equal."""
-    check_some(int(np.count_nonzero(weights)))
+    check_some(weights)
     largest = float(weights.max())
     if weights.min() == largest:
         return None
     weights = weights / largest  # whose sum is a number
-    return np.asarray(weights / weights.mean())
+    return in_means(weights, float(weights.mean()))

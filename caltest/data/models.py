@@ -38,10 +38,10 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     except Exception as error:
         if type(error).__name__ == "NotFittedError":
             raise InputError(f"model is {quoted(model)}, which is not fitted; fit it first.") from error
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or "without a word"
         raise InputError(
-            f"{quoted(model)} does not predict X ({shown(reason, 200)}); give the columns "
-            "that it was fitted to."
+            f"{quoted(model)} does not predict X: predict_proba raises {type(error).__name__} "
+            f"({shown(reason, 200)}); give the columns that it was fitted to, or correct the model."
         ) from error
     if isinstance(probs, list) and probs and getattr(probs[0], "ndim", 0) == 2:
         raise InputError(
@@ -49,11 +49,16 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
             "one, each with its own probabilities."
         )
     table, truth = read_table(probs, "probs"), read_table(y, "y")
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return table, truth
-    known = classes if isinstance(classes, list) else np.asarray(classes).tolist()
-    if not isinstance(known, list) or any(isinstance(each, list | dict | set) for each in known):
+    classes: Any = "what cannot be read"
+    try:
+        classes = getattr(model, "classes_", None)
+        if classes is None:
+            return table, truth
+        known = classes if isinstance(classes, list) else np.asarray(classes).tolist()
+        names = {value: str(value) for value in known}
+    except Exception:  # numbers, lists in the list, or what raises anything
+        known = None
+    if not isinstance(known, list):
         raise InputError(
             f"model has {quoted(classes)} for classes_; give one whose classes_ lists the class of "
             "each column."
@@ -65,7 +70,6 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
         )
     if truth.n_columns != 1:
         raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
-    names = {value: str(value) for value in known}
     labels = truth.values.ravel().tolist()
     row = next((row for row, label in enumerate(labels) if label not in names), None)
     if row is not None:

@@ -98,7 +98,7 @@ def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
             "every row."
         )
     if not part and n_labels < 2:
-        raise InputError("probs has 1 row; a test needs 2 or more.")
+        raise InputError("probs has 1 row; give 2 or more.")
     if not part and values.ndim == 2 and values.shape[1] == 1 and np.all(values == 1):
         raise InputError(
             f"probs has shape {shape} and every entry is 1, a model of one class; "
@@ -264,9 +264,8 @@ def _class_names(class_names: Any) -> tuple[str, ...]:
     """Return names of classes as text; raise unless each is one, and one of its own."""
     given = class_names.tolist() if has(class_names, "tolist") else class_names
     if not isinstance(given, list | tuple) or not all(map(_can_name, given)):
-        raise InputError(
-            f"class_names is {quoted(class_names)}; give a list of names, one for every class."
-        )
+        do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
+        raise InputError(f"class_names is {quoted(class_names)}; {do}, one for every class.")
     try:
         names = tuple(map(str, given))
     except ValueError as error:  # Python writes no number of more than 4300 digits

@@ -23,7 +23,7 @@ from caltest.data.containers import (
     likely_labels,
     listed,
 )
-from caltest.data.counting import checked_weights
+from caltest.data.counting import checked_weights, in_means
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
@@ -150,9 +150,10 @@ class Columns:
         roles.check_groups(names, truth, "column")
         roles.check_weights(names, truth, "column")
         apart = (truth, roles.weights, *roles.groups)
-        others = [name for name in names if name not in apart]
-        chosen = others if roles.columns is None else chosen_columns(others, roles.columns)
-        notes = unread_note("columns", [name for name in others if name not in chosen])
+        others = dict.fromkeys(name for name in names if name not in apart)
+        chosen = list(others) if roles.columns is None else chosen_columns(others, roles.columns)
+        read = set(chosen)  # there may be very many
+        notes = unread_note("columns", [name for name in others if name not in read])
         given = roles.columns is not None
         return cls(truth, tuple(chosen), roles.groups, notes, given, roles.weights, roles.clusters)
 
@@ -216,7 +217,7 @@ class Content:
             found = sample(self.probs, self.labels, part=True)
             weights = clusters = None
             if mean is not None:
-                weights = checked_weights(self.weights, len(found.labels)) / mean
+                weights = in_means(checked_weights(self.weights, len(found.labels)), mean)
             if clustering is not None and self.clusters is not None:
                 clusters = clustering.codes(self.clusters)
         rows = replace(self._noting(found.rows), weights=weights, clusters=clusters)

@@ -41,6 +41,36 @@ class Format:
     is_text: bool = False  # whether cells have no types, so that groups stay as they are written
 
 
+#: First bytes of what has the suffix of another format, or of none that is read, and what to do.
+_OTHERS = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it first",
+    b"BZh": "is compressed with bzip2; unpack it first",
+    b"\xfd7zXZ": "is compressed with xz; unpack it first",
+    b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
+    b"PK\x03\x04": "is a zip archive, an Excel file or NPZ; unpack it, or rename it if it is .npz",
+    b"PAR1": "is a Parquet file; rename it to .parquet",
+    b"PARE": "is encrypted Parquet; save it without encryption",
+    b"ARROW1": "is an Arrow file; rename it to .arrow",
+    b"\xff\xff\xff\xff": "is a stream of Arrow; write a file instead, with pyarrow.ipc.new_file",
+    b"FEA1": "is Feather of version 1; save it in version 2",
+    b"\x93NUMPY": "is a NumPy array; rename it to .npy",
+    b"\xff\xfe\0\0": "is UTF-32 text, not UTF-8; save it as UTF-8",
+    b"\0\0\xfe\xff": "is UTF-32 text, not UTF-8; save it as UTF-8",
+    b"\xff\xfe": "is UTF-16 text, not UTF-8; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text, not UTF-8; save it as UTF-8",
+}
+
+
+def first_bytes(file: BufferedReader, own: bytes | None = None) -> bytes:
+    """Return those of a file, which is read from there; raise if another format begins like this."""
+    start = file.read(8)
+    file.seek(0)
+    for first, advice in _OTHERS.items():
+        if start.startswith(first) and first != own:
+            raise InputError(f"its content {advice}.")
+    return start
+
+
 def cast(batch: Any, schema: Any) -> Any:
     """Return a batch with these columns, of these types; what does not fit them raises."""
     import pyarrow as pa

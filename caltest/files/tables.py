@@ -13,7 +13,7 @@ from typing import Any
 
 from caltest._door import is_remote, size_of
 from caltest._sampling import ROWS
-from caltest.files.formats import Format, Survey
+from caltest.files.formats import Format, Survey, first_bytes
 from caltest.files.text import CSV, JSON_LINES
 
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
@@ -22,6 +22,7 @@ _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another m
 def _look_at_parquet(file: BufferedReader) -> Survey:
     import pyarrow.parquet as pq
 
+    first_bytes(file, b"PAR1")
     with pq.ParquetFile(file) as parquet:
         found = parquet.metadata
         groups = [found.row_group(k) for k in range(found.num_row_groups)]
@@ -45,6 +46,7 @@ def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) 
 def _look_at_arrow(file: BufferedReader) -> Survey:
     import pyarrow as pa
 
+    first_bytes(file, b"ARROW1")
     one = pa.ipc.IpcReadOptions(included_fields=[0])
     with pa.ipc.open_file(file, options=one) as arrow:
         parts = tuple(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))

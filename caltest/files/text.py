@@ -19,36 +19,18 @@ from caltest._sampling import ROWS
 from caltest._visible import quoted
 from caltest.data.containers import check_unique, is_number, listed
 from caltest.exceptions import InputError
-from caltest.files.formats import BLOCK, Format, Survey
+from caltest.files.formats import BLOCK, Format, Survey, first_bytes
 
 _LONGEST_LINE = 2**24  # characters: names of a million classes
 _DEEPEST = 64  # brackets within brackets of a line of JSON
 _STRETCH = BRANCHES * ROWS  # rows of CSV whose first byte is remembered
 
-#: First bytes of what is called .csv or .jsonl and is none, and what to do with it.
-_OTHERS = {
-    b"\x1f\x8b": "is compressed with gzip; unpack it first",
-    b"BZh": "is compressed with bzip2; unpack it first",
-    b"\xfd7zXZ": "is compressed with xz; unpack it first",
-    b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
-    b"PK\x03\x04": "is a zip archive, an Excel file or NPZ; unpack it, or rename it if it is .npz",
-    b"PAR1": "is a Parquet file; rename it to .parquet",
-    b"ARROW1": "is an Arrow file; rename it to .arrow",
-    b"\x93NUMPY": "is a NumPy array; rename it to .npy",
-    b"\xff\xfe": "is UTF-16 text, not UTF-8; save it as UTF-8",
-    b"\xfe\xff": "is UTF-16 text, not UTF-8; save it as UTF-8",
-}
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, as some programs write it
 
 
 def _start_of_text(file: BufferedReader) -> int:
     """Return where text begins; raise if the file begins as another format does."""
-    start = file.read(8)
-    for first, advice in _OTHERS.items():
-        if start.startswith(first):
-            raise InputError(f"its content {advice}.")
-    file.seek(0)
-    return len(_MARK) if start.startswith(_MARK) else 0
+    return len(_MARK) if first_bytes(file).startswith(_MARK) else 0
 
 
 def _too_long(line: int) -> InputError:
@@ -88,7 +70,7 @@ def _read_csv(file: BufferedReader, survey: Survey, schema: Any, part: int) -> I
 
     file.seek(survey.starts[part][0])
     names = survey.schema.names
-    types = {name: schema.field(name).type if name in schema.names else pa.string() for name in names}
+    types = {**dict.fromkeys(names, pa.string()), **dict(zip(schema.names, schema.types, strict=True))}
     options = _csv_options(names, survey.block, types, schema.names)
     with pc.open_csv(pa.PythonFile(file, mode="r"), *options) as reader:  # it reads ahead
         yield from reader
