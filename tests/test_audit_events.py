@@ -14,6 +14,7 @@ from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import Rows
 from caltest.forms import events
 from caltest.forms.events import Classes, of_events
+from caltest.nulls.comonotone import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12
@@ -57,7 +58,7 @@ def drawn(probs, labels, groups, workers=ALONE):
     source = Source(Rows(probs))
     wanted = Wanted.of(("canonical", "classwise"), ("ks", "ecd", "brier"), False)
     plan = make_plan(source, read_groups(groups, len(probs)), wanted, 50)
-    return draw_all(source, labels, plan.hypotheses, 99, 0, workers)[:2]
+    return draw_all(source, plan.hypotheses, Trial(source.predictions, labels, 99, 0, workers))[:2]
 
 
 def test_an_audit_is_the_same_either_way(probs, monkeypatch):

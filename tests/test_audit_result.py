@@ -231,7 +231,7 @@ def test_plain_data(wrong):
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data) == {
         "caltest", "versions", "verdict", "headline", "pvalue", "alpha", "rejected", "materiality",
-        "materiality_ratio", "at_most", "tolerance", "rounding", "correction", "confidence",
+        "materiality_ratio", "at_most", "tolerance", "rounding", "unseen", "correction", "confidence",
         "n_samples", "n_classes", "classes", "event", "lenses", "groups", "n_checks", "n_resamples",
         "seed", "statistic", "call", "warnings", "impossible", "clusters", "effective_n",
         "sampled", "worst", "views", "checks", "rests",

@@ -20,6 +20,7 @@ from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.auditing.rests import subtractions, with_rests
 from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.data import Rows, sample
+from caltest.nulls.comonotone import Trial
 from caltest.pvalues import evidence_of_draws, reaching
 
 
@@ -324,7 +325,9 @@ def test_rests_are_mean_checks_of_their_rows_on_the_same_draws():
     groups = {"a": ["x", "x", "y", "z"] * 100, "b": ["u"] * 150 + ["v"] * 250}
     source, read = Source(Rows(probs)), read_groups(groups, 400)
     plan = make_plan(source, read, Wanted.of("canonical", "citl", False), 20, 2)
-    values, resolutions, _ = draw_all(source, labels, plan.hypotheses, 30, 7, ALONE)
+    values, resolutions, _ = draw_all(
+        source, plan.hypotheses, Trial(source.predictions, labels, 30, 7, ALONE)
+    )
     rests = subtractions(source, plan)
     both, rounding = with_rests(values, resolutions, rests)
     every = [labels, *sample(probs, labels).rows.sampler(7).draw(0, 30).astype(int)]
