@@ -125,6 +125,17 @@ def test_a_tolerance(here):
     assert (small.exit_code, large.exit_code) == (1, 0)
 
 
+def test_what_to_leave_out_is_named_as_it_was_typed(here):
+    pd.DataFrame({"p": [0.2, 0.8] * 30, "label": [0, 1] * 30, "c": range(60)}).to_csv("p.csv")
+    for leave, keep in (
+        (("--rounding", "0.1"), ("--clusters", "c")),
+        (("--tolerance", "0.1"), ("--sampling-rate", "0=0.5")),
+    ):
+        done = run("p.csv", "--columns", "p", *leave, *keep)
+        assert done.exit_code == 2
+        assert f"leave out {leave[0]}; keep {keep[0]}." in done.stderr
+
+
 def test_the_example():
     result = run("--example", "digits:random_forest", *SMALL)
     assert result.exit_code == 1

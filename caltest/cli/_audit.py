@@ -309,6 +309,7 @@ def _run(
             )
     except InputError as error:  # in the words of who typed it
         options = {argument: f"--{name}" for name, argument in _ARGUMENTS.items()}
+        options |= {"clusters": "--clusters", "sampling_rates": "--sampling-rate"}
         raise error.renamed(options) from error
 
     title = asked.get("title", str(example if file is None else Path(file).name))
