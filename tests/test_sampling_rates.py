@@ -40,7 +40,9 @@ def test_classes_are_named_as_labels_are():
         assert (sample(frame, labels, sampling_rates={key: 0.1}).rows.probs == found).all()
     numbered = pd.DataFrame(frame.to_numpy(), columns=["1", "2", "3"])
     assert (sample(numbered, [1, 3, 2, 1], sampling_rates={3: 0.1}).rows.probs == found).all()
-    with pytest.raises(InputError, match=r"for 'prob_doh', which is no class; did you mean 'prob_dog'"):
+    with pytest.raises(
+        InputError, match=r"for 'prob_doh', which is not a class; did you mean 'prob_dog'"
+    ):
         sample(frame, labels, sampling_rates={"prob_doh": 0.1})
 
 
@@ -74,8 +76,8 @@ BAD = {
     "above 1": ({0: 1.5}, "above 0 and at most 1"),
     "text": ({0: "x"}, "sampling rate of class 0 is 'x'"),
     "nan": ({1: float("nan")}, "sampling rate of class 1 is nan"),
-    "no class": ({2: 0.5}, "for 2, which is no class; .*column from 0 to 1"),
-    "negative": ({-1: 0.5}, "for -1, which is no class"),
+    "no class": ({2: 0.5}, "for 2, which is not a class; .*column from 0 to 1"),
+    "negative": ({-1: 0.5}, "for -1, which is not a class"),
     "twice": ({0: 0.5, "0": 0.5}, "has two sampling rates"),
 }
 

@@ -198,7 +198,7 @@ def test_sampling_rates_of_the_commands(tmp_path):
     assert "kept" in shown.stdout
     for wrong, says in {
         "cat": "--sampling-rate is 'cat'; give a class and its rate",
-        "cow=0.1": "for 'cow', which is no class",
+        "cow=0.1": "for 'cow', which is not a class",
         "cat=2": "above 0 and at most 1",
     }.items():
         found = run("test", path, *rest, "--sampling-rate", wrong)

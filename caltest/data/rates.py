@@ -130,7 +130,7 @@ def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
     close = closest(which, names)
     hint = f"did you mean {close!r}? " if close else ""
     choices = f"the classes are {listed(names)}" if names else f"give a column from 0 to {m - 1}"
-    raise InputError(f"a sampling rate is for {quoted(which)}, which is no class; {hint}{choices}.")
+    raise InputError(f"a sampling rate is for {quoted(which)}, which is not a class; {hint}{choices}.")
 
 
 def _called(column: int, classes: tuple[str, ...] | None) -> str:
