@@ -137,8 +137,7 @@ def test_groups_and_clusters_of_what_cannot_be_compared(fails):
 
 
 def test_numbers_of_thousands_of_digits_are_no_class():
-    said = "^a sampling rate is for a number of 5001 digits, which is not a class; give a column "
-        "from 0 to 1"
+    said = "^a sampling rate is for a number of 5001 digits, which is not a class; give a column from 0"
     with pytest.raises(InputError, match=said):
         caltest.test(PROBS, LABELS, sampling_rates={HUGE: 0.5})
 
