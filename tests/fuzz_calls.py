@@ -29,9 +29,11 @@ _TEST: Options = {
     "rounding": sources("None", "None", ".05", "1", ".03"),
     "weights": values.weights,
     "sampling_rates": values.sampling_rates,
+    "clusters": values.clusters,
     **_LENS,
     **_CHEAP,
 }
+_COUNTED: Options = {name: _TEST[name] for name in ("weights", "clusters", "sampling_rates")}
 _AUDIT: Options = {
     "groups": values.groups,
     "lenses": st.one_of(
@@ -46,6 +48,7 @@ _AUDIT: Options = {
     "tolerance": sources("None", ".1", "0.0"),
     "correction": values.corrections,
     "min_rows": values.counts,
+    **_COUNTED,
     **_CHEAP,
     "n_resamples": sources("99", "199", "39"),
 }
@@ -63,10 +66,12 @@ _POWER: Options = {
 #: Of probabilities and labels.
 ON_DATA: Mapping[str, Options] = {
     "caltest.test": _TEST,
-    "caltest.estimate": {"statistic": values.statistics, **_LENS, "n_jobs": _CHEAP["n_jobs"]},
+    "caltest.estimate": {
+        "statistic": values.statistics, **_LENS, **_COUNTED, "n_jobs": _CHEAP["n_jobs"]},
     "caltest.audit": _AUDIT,
     "caltest.assert_calibrated": _AUDIT,
-    "caltest.bin_table": {"bins": values.counts, "clip": sources("None", "1e-3"), **_LENS},
+    "caltest.bin_table": {"bins": values.counts, "clip": sources("None", "1e-3"),
+    "weights": values.weights, **_LENS},
     "caltest.certificate": {
         "method": words("bins", "isotonic"),
         "n_bins": values.counts,
@@ -78,7 +83,7 @@ ON_DATA: Mapping[str, Options] = {
     },
     "caltest.miscalibration_bounds": {"confidence": values.fractions, **_LENS, **_CHEAP,
     "n_resamples": sources("99", "None")},
-    "caltest.recalibration": _LENS,
+    "caltest.recalibration": {"weights": values.weights, **_LENS},
     "caltest.witness": {
         "kernel": st.one_of(values.kernels,
         sources("[caltest.kernels.Gaussian(.1), caltest.kernels.Gaussian(1)]")),
@@ -159,6 +164,9 @@ ON_RESULTS: Mapping[str, Options] = {
 
 #: Of options alone.
 ON_OPTIONS: Mapping[str, Options] = {
+    "routed": {"name": values.statistics, "weights": values.weights.map(lambda s: s.replace("N", "40")),
+    "asked": sources("True", "True", "False", "None", "'sample_weight'", "1"),
+    "enabled": sources("True", "True", "False")},
     "caltest.datasets.load_digits_predictions": {"model": words("naive_bayes", "naive_baies", "")},
     "caltest.binning.EqualWidth": {"n_bins": values.counts},
     "caltest.binning.EqualMass": {"n_bins": values.counts},
@@ -286,6 +294,7 @@ _COMPARE: Options = {
     "size": values.counts,
     "confidence": values.fractions,
     "correction": values.corrections,
+    **_COUNTED,
     **_LENS,
     **_CHEAP,
     "n_resamples": sources("5"),
@@ -307,8 +316,8 @@ def _comparisons(draw: Any) -> Call:
     models = re.sub(r"\b[PQ]\b", lambda at: filled[at[0]], models)
     given = _chosen(draw, _COMPARE, ("n_resamples", "statistic"))
     _wrong(draw, given)
-    positional = (("", models), ("", first.labels))
-    return Call("caltest.compare", (*positional, *given.items()), repeated=_repeats(given))
+    every = (("", models), ("", first.labels), *_of(first, given))
+    return Call("caltest.compare", every, repeated=_repeats(given))
 
 
 @st.composite

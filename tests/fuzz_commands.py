@@ -9,8 +9,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -142,15 +143,19 @@ class Command:
         Names and expressions of what is in the folder.
     elsewhere
         Run it in a process of its own.
+    stopped
+        By which signal, and after how many seconds, which may be while the program starts.
     """
 
     words: tuple[str, ...]
     files: tuple[tuple[str, str], ...]
     elsewhere: bool = False
+    stopped: tuple[str, float] | None = None
 
     def __repr__(self) -> str:
         written = [f"write({name!r}, {source})" for name, source in self.files]
-        return "\n".join([*written, f"caltest {' '.join(map(_shown, self.words))}"])
+        signalled = "{} after {} s: ".format(*self.stopped) if self.stopped else ""
+        return "\n".join([*written, f"{signalled}caltest {' '.join(map(_shown, self.words))}"])
 
     def run(self) -> bool:
         """See `Case`."""
@@ -190,27 +195,34 @@ class Command:
             "PYTHONSAFEPATH": "1",
             "PYTHONPATH": str(Path(caltest.__file__).parents[1]),
         }
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                timeout=WALL_SECONDS,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired:
-            raise Broken("it takes too long", f"caltest {self._name}") from None
+            process = subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload]
         except (ValueError, OSError) as error:  # the system has no such words
             raise Unusable from error
-        out, err = (each.decode("utf-8", "surrogateescape") for each in (done.stdout, done.stderr))
-        return done.returncode, out, err, f"caltest {self._name} (process)"
+        with process:
+            try:
+                if self.stopped is not None:
+                    time.sleep(self.stopped[1])
+                    process.send_signal(getattr(signal, self.stopped[0]))
+                both = process.communicate(timeout=WALL_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise Broken("it takes too long", f"caltest {self._name}") from None
+        out, err = (each.decode("utf-8", "surrogateescape") for each in both)
+        return process.returncode, out, err, f"caltest {self._name} (process)"
 
     @property
     def _name(self) -> str:
         return self.words[0] if self.words and self.words[0] in _commands() else "…"
 
     def _check(self, status: int, out: str, err: str, place: str) -> None:
-        if "Traceback (most recent call last)" in err or status not in (NOT_REJECTED, REJECTED, WRONG):
+        ends = {NOT_REJECTED, REJECTED, WRONG}
+        if self.stopped is not None and status not in ends:
+            number = int(getattr(signal, self.stopped[0]))
+            if status in (-number, 128 + number) and not err.strip():
+                return
+        if "Traceback (most recent call last)" in err or status not in ends:
             raise Broken(*_bug(err, status, place))
         if status == REJECTED and self._name not in TESTING:
             raise Broken("exit status 1 of what does not test", place, out[:200])
@@ -239,7 +251,7 @@ class Command:
                 raise Broken("an input is changed", place, name)
             if name not in named and name not in configured:
                 raise Broken("a file is left behind", place, name)
-            if status == WRONG:
+            if status not in (NOT_REJECTED, REJECTED):
                 raise Broken("a file is written though something is wrong", place, name)
             _check_written(Path(name), place)
         if gone := before.keys() - after.keys():
@@ -377,3 +389,12 @@ def read_files(draw: Any) -> Command:
 def processes() -> SearchStrategy[Command]:
     """Draw command lines for processes of their own."""
     return command_lines(elsewhere=True)
+
+
+def stopped() -> SearchStrategy[Command]:
+    """Draw command lines that a signal ends, most of them while the program starts."""
+    how = st.tuples(
+        st.sampled_from(["SIGINT", "SIGINT", "SIGTERM", "SIGHUP"]),
+        st.integers(0, 40).map(lambda n: n / 20),
+    )
+    return st.tuples(processes(), how).map(lambda drawn: replace(drawn[0], stopped=drawn[1]))

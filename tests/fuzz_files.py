@@ -37,6 +37,12 @@ def less(columns: dict[str, list[Any]], *names: str) -> dict[str, list[Any]]:
     return {name: column for name, column in columns.items() if name not in names}
 
 
+def wide(columns: dict[str, list[Any]], count: int) -> dict[str, list[Any]]:
+    """Return a table with so many more columns."""
+    rows = len(next(iter(columns.values())))
+    return {**columns, **{f"c{i}": [i % 7] * rows for i in range(count)}}
+
+
 def put(columns: dict[str, list[Any]], name: str, value: Any, row: int = 0) -> dict[str, list[Any]]:
     """Return a table with another value in a cell."""
     column = list(columns[name])
@@ -224,7 +230,9 @@ _TABLES = sources(
     "table(30, ('yes', 'no'))", "table(0)", "table(1)", "table(2)", "less(table(), 'label')",
     "less(table(), 'a', 'b')", "{}", "table(8, ('a', '\\x1b[31m'))", "table(8, ('', 'b'))",
     "table(8, ('a\\nb', 'x' * 100_000))", "table(8, ('9' * 5000, '1'))",
-    "table(8, tuple('abcdefghijklmnopqrst'))",
+    "table(8, tuple('abcdefghijklmnopqrst'))", "wide(table(24), 3000)", "wide(table(8), 20)",
+    "{**table(24), 'g': [*range(23), 'NA']}", "{**table(24), 'g': [1, '1.0', '1', 'x'] * 6}",
+    "table(8, tuple(f'c{i}' for i in range(3000)))",
 )  # fmt: skip
 
 _CELL = st.tuples(sources(*STRANGE_NUMBERS), sources("'a'", "'b'", "'label'"), st.integers(0, 7)).map(

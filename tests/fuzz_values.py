@@ -19,6 +19,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import scipy.sparse
+import xarray as xr
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -97,6 +98,28 @@ def deep(depth: int = 5000) -> list[Any]:
     for _ in range(depth):
         found = [found]
     return found
+
+
+def labelled(values: Any, rows: Any = None, columns: Any = None) -> xr.DataArray:
+    """Return an array of xarray, with coordinates where they are given."""
+    made = np.array(values)
+    dims = ("row", *(f"class{i}" for i in range(made.ndim - 1)))
+    given = dict(zip(dims, (rows, columns), strict=False))
+    return xr.DataArray(made, dims=dims, coords={k: list(v) for k, v in given.items() if v is not None})
+
+
+def routed(name: Any, weights: Any, asked: Any = True, enabled: Any = True) -> Any:
+    """Return scores of cross-validation, with weights that metadata routing passes on, or not."""
+    import sklearn
+    from sklearn.dummy import DummyClassifier
+    from sklearn.model_selection import cross_val_score
+
+    with sklearn.config_context(enable_metadata_routing=enabled):
+        scorer = caltest.scorer(name).set_score_request(sample_weight=asked)
+        model = DummyClassifier().set_fit_request(sample_weight=False)
+        X, y = np.zeros((40, 1)), np.arange(40) % 3 // 2
+        params = {"sample_weight": weights}
+        return list(cross_val_score(model, X, y, scoring=scorer, params=params, error_score="raise"))
 
 
 class LongName:
@@ -214,7 +237,10 @@ _ANY = [
     "np.array(X)[::-1]", "np.array(X).__array_interface__", "[*X, X]",
     "np.array(np.array(X), ndmin=5)", "pd.Series(X).to_frame()", "scipy.sparse.csr_array(X)",
     "scipy.sparse.coo_matrix(X)", "pl.LazyFrame({'a': X})", "pd.Series(list(X)).array",
-    "pl.DataFrame({'a': X})", "pa.table({'a': X})", "pa.record_batch({'a': X})",
+    "pl.DataFrame({'a': X})", "pa.table({'a': X})", "pa.record_batch({'a': X})", "labelled(X)",
+    "xr.DataArray(X, name='p')", "labelled(X).to_dataset(name='p')",
+    "xr.Variable('x', np.array(X)[..., 0])",
+    "labelled(X, columns=range(np.shape(X)[-1])[::-1])", "labelled(X).chunk if X else X",
 ]  # fmt: skip
 
 #: Of rows, X.
@@ -261,6 +287,7 @@ def containers(source: str, width: int) -> Sources:
         _sampled("pl.Series(X).cast({})", _POLARS),
         _sampled("pa.array(X).cast({})", _ARROW),
         _sampled("pd.Series(X, index={})", _INDEXES),
+        _sampled("labelled(X, {})", _INDEXES),
         _sampled("pd.Series(X, name={})", NAMES),
     ]
     if width > 1:
@@ -270,6 +297,7 @@ def containers(source: str, width: int) -> Sources:
             _sampled("polars(X, {})", _POLARS),
             _sampled("frame(X, index={})", _INDEXES),
             _columns(width).map("frame(X, {})".format),
+            _columns(width).map("labelled(X, columns={})".format),
             _columns(width).map("polars(X).rename(dict(zip(polars(X).columns, {})))".format),
             _columns(width).map("arrow(X).rename_columns({})".format),
             _columns(width).map("dict(zip({}, np.array(X).T))".format),
@@ -427,6 +455,21 @@ weights = sources(
     "pl.Series([1.5] * (N - 1) + [2])", "[-1] * N", "['1'] * N", "[[1]] * (N - 1) + [[2]]",
     "10.0 ** np.arange(N)", "np.arange(N) % 2", "[True] * (N - 1) + [False]", "[2**70] + [1] * (N - 1)",
     "pa.array(range(N))", "np.float32(range(1, N + 1))", "[5e-324] * (N - 1) + [1e-323]", "1.5", "'w'",
+    "10.0 ** np.linspace(-300, 300, N)", "10.0 ** np.linspace(0, -320, N)",
+    "[1e308] * (N - 1) + [1e-308]",
+    "[1e160] * N", "[1e160] * (N - 1) + [1]", "[1e-160] * (N - 1) + [1]",
+    "2.0 ** -np.arange(N) * 1e160",
+    "labelled(range(1, N + 1))", "labelled(range(1, N + 1), range(N)[::-1])",
+)  # fmt: skip
+clusters = sources(
+    "None", "None", "np.arange(N) // 2", "range(N)", "['a', 'b'] * (N // 2) + ['a'] * (N % 2)",
+    "[0] * N",
+    "[1, 1.0, '1'] * N", "['1', '1.0'] * (N // 2) + [1] * (N % 2)", "['NA'] * N",
+    "[*range(N - 1), 'null']",
+    "[*range(N - 1), Decimal('1')]", "[True, 1] * (N // 2) + [1] * (N % 2)", "[nan] * N",
+    "[LongName()] * N",
+    "labelled(range(N))", "pd.Series(range(N), index=range(9, 9 + N))", "[10**5000] * N", "[[1]] * N",
+    "[1e308, -1e308] * (N // 2) + [0] * (N % 2)", "'c'", "pd.Categorical(range(N))",
 )  # fmt: skip
 sampling_rates = sources(
     "None", "None", "{0: .1}", "{1: .5, 0: .2}", "{'a': .5}", "{'0': 1}", "{0: 0}", "{0: 1e-300}",
@@ -435,6 +478,12 @@ sampling_rates = sources(
     "{0: np.float32(.25)}", "{LongName(): .5}", "{0: True}", "{(): .5}",
 )  # fmt: skip
 groups = sources(
+    "{'g': [*range(20, 19 + N), 'NA']}", "{'g': [*range(20, 18 + N), '5o', True]}",
+    "{'g': [inf] + [1] * (N - 1)}",
+    "{'g': [Decimal(i) for i in range(N)]}", "{'g': [str(float(i)) for i in range(N - 1)] + ['']}",
+    "{'g': [1, '1', 1.0, True] * (N // 4) + [None] * (N % 4)}", "{'g': [*range(N - 1), 10**5000]}",
+    "{f'g{i}': [0] * N for i in range(3000)}", "np.zeros((N, 2000))",
+    "labelled(range(N), range(N)[::-1])",
     "['a', 'b'] * (N // 2) + ['a'] * (N % 2)", "{'g': [0] * N}", "pd.DataFrame({'g': ['a'] * N})",
     "{'g': [None] * N, 'h': ['x'] * N}", "pd.Series([1.5] * N, name='s')", "{'\\x1b': ['\\u202e'] * N}",
     "{'g': ['a\\nb', '=1+1'] * (N // 2) + [nan] * (N % 2)}", "{'g': [10**5000] * N}", "[[1, 2]] * N",

@@ -319,6 +319,8 @@ def names() -> dict[str, Any]:
 
 def evaluated(source: str) -> Any:
     """Evaluate an expression of a case; what fails outside the package says nothing of it."""
+    # What polars cannot raise it hands to a hook, and pytest's cannot write numbers of 5 000 digits.
+    kept, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -329,6 +331,8 @@ def evaluated(source: str) -> Any:
         if in_package(error.__traceback__):
             raise
         raise Unusable(f"{source[:200]}: {error!r}") from error
+    finally:
+        sys.unraisablehook = kept
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ KINDS: dict[str, tuple[SearchStrategy[Case], int]] = {
     "files in commands": (fuzz_commands.read_files(), 200),
     "command lines": (fuzz_commands.command_lines(), 200),
     "processes": (fuzz_commands.processes(), 4),
+    "signals": (fuzz_commands.stopped(), 3),
 }
 
 
