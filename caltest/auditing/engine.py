@@ -126,18 +126,19 @@ def audit(
         Names of the classes, in the order of the columns, as in :func:`caltest.test`; labels may
         be these names. Default None: the column names of ``probs``, if it has any.
     weights
-        How much each row counts, as in :func:`caltest.test`. P-values stay exact. Intervals of
-        errors are t intervals, right for many rows, and there are no bounds, bands or sensitivity.
-        Default None.
+        How much each row counts, as in :func:`caltest.test`. P-values and intervals of errors stay
+        exact; intervals are longer. There are no bounds, bands or sensitivity. Default None.
     clusters
         Which rows may depend on each other, as in :func:`caltest.test`, such as several rows per
-        patient, user or day. All checks then use the same random signs of clusters; p-values and
-        intervals are right for many clusters. "ecd" is then not among the defaults, because a few
+        patient, user or day. All checks then use the same random signs of clusters; p-values are
+        right for many clusters. Intervals are exact and wide, but for t intervals of an audit of one
+        or two views that many clusters carry. "ecd" is then not among the defaults, because a few
         surprising labels make its sums skewed. Default None: rows are independent.
     sampling_rates
         If rows were sampled by their label: for each class, the share of its rows that was kept,
         as in :func:`caltest.test`. The test is about the rows kept; for two classes, sizes of
-        errors and the materiality limit refer to the whole population. Default None.
+        errors, with exact intervals, and the materiality limit refer to the whole population.
+        Default None.
     lenses
         What to check, on all rows and in every group: "canonical" (the full probability vector),
         "top_label", "classwise" (every class by itself), or any lens of :func:`caltest.test`.
@@ -414,7 +415,7 @@ def audit(
             *whole.rows.notes,
             *notes_on(groupings, whole.labels),
             *copied_rows(whole),
-            *few_clusters(source, cuts, whole, design),
+            *few_clusters(source, cuts, design),
             *(() if few is None or not few.any() else (few_carry(few.tolist(), draws, level),)),
             *(() if forgiven else impossible_labels(whole)),
             *((limit_too_large(materiality or 0.0, below),) if below else ()),

@@ -70,7 +70,7 @@ class Subtraction(NamedTuple):
         else:
             look = self.remaining
             seen = source.sample(look, labels)
-            predicted, observed, low, high = design.at(look.rows).interval(
+            predicted, observed, low, high = design.of_look(source, look).interval(
                 seen.rows.probs[:, 1], seen.labels, family.of_view
             )
         return Rest(

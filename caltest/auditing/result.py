@@ -108,8 +108,13 @@ class Audit(Result):
     all views and all their parts form one family, which is determined by predictions and groups
     before any label is used. The V views share four fifths of alpha and the parts one fifth, half
     of each on either side. Each interval is Clopper and Pearson's for the observed rate, valid
-    whatever the true probabilities of the rows (Hoeffding 1956). Because all are correct together, you
-    may freely choose which to show.
+    whatever the true probabilities of the rows (Hoeffding 1956). Where rows have weights, were
+    sampled by their label or come in clusters, it is Chernoff's for the worst true probabilities,
+    exact as well, and longer: by a third for a single view, by a seventh at the small levels of
+    many, if weights are nearly equal. In clusters, rows may depend on each other in any way; only a
+    view with a level of at least 1% a side that at least 20 clusters carry has an interval of t,
+    which is approximate (``View.exact``). Because all are correct together, you may freely choose
+    which to show.
 
     Examples
     --------
@@ -158,8 +163,8 @@ class Audit(Result):
 
     @property
     def exact_intervals(self) -> bool:
-        """Whether intervals of sizes are exact; else they are right for many rows or clusters."""
-        return self.clusters is None and self.effective_n is None and not self.sampled
+        """Whether all intervals of mean errors are exact; else some are right for many clusters."""
+        return all(view.exact for view in self.views)
 
     @property
     def rejected(self) -> bool:

@@ -3,32 +3,31 @@
 One family, fixed by predictions and groups before a label is seen: V views share four fifths of alpha,
 the parts (tenths and halves of all rows, fifths of every group) one fifth; half of each on either side.
 
-Of rows that count differently, or depend on each other, intervals are those of t, by the sums of
-clusters (of rows, where there are none), longer where these sums are skewed: right for many of them.
-Where events are too few for that they are Hoeffding's, wide and right for any number.
+Of rows that count differently, were sampled by their label, or come in clusters, they are those of
+:mod:`caltest.bounds.weighted`: exact, for any number of rows or clusters. Only a view that many
+clusters carry has an interval of t, where its level is not small: shorter, and right for many of them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import gammainccinv, gammaincinv, kl_div, ndtri, stdtrit
+from scipy.special import gammainccinv, gammaincinv, ndtri, stdtrit
 
 from caltest.auditing import diagrams
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, Source
 from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
+from caltest.bounds.weighted import error_bounds
 from caltest.data import Sample
 from caltest.data.counting import effective_number
 from caltest.data.rates import rates_by_class
-from caltest.forms import FEWEST_CLUSTERS, Side
+from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text import audit_notes
@@ -66,18 +65,20 @@ def cut(scores: Array, whole: bool) -> Cut:
 
 
 _FEWEST_EVENTS = 10.0  # effective ones, and rows without, of an interval of t
+_LEAST_LEVEL = 0.01  # of a side of it: further out t misses too often
 
 
 class Design(NamedTuple):
     """How rows count, which of them depend on each other, and what was predicted of the population.
 
-    Of rows that were kept by their label, ``counts`` are inverse rates, and ``scores`` P(class 1) in
-    the whole population; else these are weights and None.
+    Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
+    population, and ``kept`` the rates of rows without and with it, (n, 2).
     """
 
-    counts: Array | None = None
+    weights: Array | None = None
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
+    kept: Array | None = None
 
     @classmethod
     def of(cls, whole: Sample, rates: Mapping[Any, float] | None) -> Design:
@@ -86,86 +87,99 @@ class Design(NamedTuple):
         if rates is None or rows.n_classes != 2:
             return cls(rows.weights, rows.clusters)
         by_class = rates_by_class(rates, 2, rows.classes)
-        kept = np.array([by_class.get(k, 1.0) for k in range(2)])
-        counts = (1.0 / kept)[whole.labels]
-        if rows.weights is not None:
-            counts = counts * rows.weights
+        kept = np.array([[by_class.get(0, 1.0), by_class.get(1, 1.0)]]).repeat(len(rows.probs), axis=0)
         before = rows.probs / kept
-        return cls(counts, rows.clusters, before[:, 1] / before.sum(axis=1))
+        return cls(rows.weights, rows.clusters, before[:, 1] / before.sum(axis=1), kept)
 
     @property
     def plain(self) -> bool:
-        """Whether rows are independent and count alike, so that intervals are exact."""
-        return self.counts is None and self.clusters is None
+        """Whether rows are independent, count alike, and were not sampled by their label."""
+        return self.weights is None and self.clusters is None and self.scores is None
 
     def at(self, rows: NDArray[np.intp] | None) -> Design:
         """Return that of some rows."""
         if rows is None:
             return self
-        return Design(
-            None if self.counts is None else self.counts[rows],
-            None if self.clusters is None else self.clusters[rows],
-            None if self.scores is None else self.scores[rows],
-        )
+        own: dict[str, Any] = self._asdict()
+        own = {name: x[rows] for name, x in own.items() if isinstance(x, np.ndarray)}
+        return self._replace(**own)
+
+    def of_look(self, source: Source, look: Look) -> Design:
+        """Return that of the rows of a look, whose event need not be class 1."""
+        own, all_rows = self.at(look.rows), self.scores
+        if all_rows is None or own.scores is None or own.kept is None:
+            return own
+        other = source.sample(look, np.ones(len(all_rows), dtype=np.intp)).labels == 0
+        kept = np.where(other[:, None], own.kept[:, ::-1], own.kept)
+        return own._replace(scores=np.where(other, 1.0 - own.scores, own.scores), kept=kept)
+
+    def codes(self) -> NDArray[np.intp] | None:
+        """Return the clusters of these rows, from 0."""
+        if self.clusters is None:
+            return None
+        return np.asarray(np.cumsum(np.bincount(self.clusters) > 0) - 1)[self.clusters]
 
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
-        if self.clusters is None:
-            return values
-        _, codes = np.unique(self.clusters, return_inverse=True)
-        return np.asarray(np.bincount(codes.reshape(-1), values), dtype=np.float64)
+        codes = self.codes()
+        return values if codes is None else np.asarray(np.bincount(codes, values), dtype=np.float64)
+
+    def effective(self, chances: Array) -> float:
+        """Return how many clusters carry the mean error, if their rows share everything."""
+        codes = self.codes()
+        assert codes is not None
+        scores = chances if self.scores is None else self.scores
+        counts = np.ones(len(scores)) if self.weights is None else self.weights
+        table = np.column_stack([-scores * counts, (1.0 - scores) * counts])
+        table /= 1.0 if self.kept is None else self.kept
+        both = np.column_stack([1.0 - chances, chances])
+        return Atoms.of(table, both, codes, int(codes.max()) + 1).effective
+
+    def by_t(self, chances: Array, labels: NDArray[np.integer], level: float) -> bool:
+        """Whether enough clusters carry the mean error of a view for an interval of t."""
+        if self.clusters is None or level < _LEAST_LEVEL:
+            return False
+        w = np.ones(len(labels)) if self.weights is None else self.weights
+        # Clusters with events, and without.
+        seen = min(effective_number(self.sums(w * each)) for each in (labels, 1 - labels))
+        return seen >= _FEWEST_EVENTS and self.effective(chances) >= FEWEST_CLUSTERS
 
     def interval(
-        self, scores: Array, labels: NDArray[np.integer], level: float
+        self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = False
     ) -> tuple[float, float, float, float]:
-        """Return what is predicted and observed on average, and the interval of the error."""
-        scores = scores if self.scores is None else self.scores
-        w = np.ones(len(scores)) if self.counts is None else self.counts
-        whole = float(w.sum())
-        predicted, observed = float(w @ scores) / whole, float(w @ labels) / whole
-        error = predicted - observed
-        sums = self.sums(w * (scores - labels - error))
-        # Clusters with events, and without, and clusters by their rows.
-        effective = map(effective_number, map(self.sums, (w * labels, w * (1 - labels), w)))
-        if len(sums) < 2 or min(effective) < _FEWEST_EVENTS:
-            least, most = self._of_few(w, labels, level) if self.scores is None else (0.0, 1.0)
-            return predicted, observed, predicted - most, predicted - least
-        below, above = _ends(sums, whole, level)
-        return predicted, observed, max(error - below, predicted - 1.0), min(error + above, predicted)
+        """Return what is predicted and observed on average, and the interval of the error.
 
-    def _of_few(self, w: Array, labels: NDArray[np.integer], level: float) -> tuple[float, float]:
-        """Return bounds of the true rate for any number of clusters and events.
-
-        Sums of clusters are independent and at most the largest cluster's weight, so that their mean
-        is as concentrated as one of coins (Hoeffding 1963, theorem 1, with the Kullback-Leibler
-        distance).
+        ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
-        sums = self.sums(w)
-        n, most = len(sums), float(sums.max())
-        mean, far = min(float(w @ labels) / (n * most), 1.0), -math.log(level) / n
+        scores = chances if self.scores is None else self.scores
+        w = np.ones(len(scores)) if self.weights is None else self.weights
+        each, whole = w, float(len(w))
+        if not self.plain:
+            each = w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
+            whole = float(each.sum())
+        predicted, observed = float((each * scores).sum()) / whole, float((each * labels).sum()) / whole
+        if by_t:
+            error = predicted - observed
+            below, above = _ends(self, each * (scores - labels - error), whole, level)
+            return (
+                predicted,
+                observed,
+                max(error - below, predicted - 1.0),
+                min(error + above, predicted),
+            )
+        codes = self.codes()
+        if codes is not None and int(codes.max()) + 1 == len(codes):
+            codes = None
+        if codes is None and each.min() == each.max() and self.kept is None:
+            return predicted, observed, *_errors(predicted, len(w), float(labels.sum()), level)
+        return predicted, observed, *error_bounds(scores, labels, level, w, self.kept, codes)
 
-        def beyond(rate: float) -> float:
-            return float(kl_div(mean, rate) + kl_div(1.0 - mean, 1.0 - rate)) - far
 
-        def end(furthest: float) -> float:
-            return furthest if beyond(furthest) <= 0.0 else float(brentq(beyond, furthest, mean))
-
-        scale = n * most / float(w.sum())
-        return min(end(1e-300) * scale, 1.0), min(end(1.0 - 1e-16) * scale, 1.0)
-
-
-def few_clusters(
-    source: Source, looks: Iterable[Look], whole: Sample, design: Design
-) -> tuple[str, ...]:
-    """Note in how many views of one probability few clusters carry the errors."""
+def few_clusters(source: Source, looks: Iterable[Look], design: Design) -> tuple[str, ...]:
+    """Note in how many views of one probability few clusters carry the error, by the predictions."""
     if design.clusters is None:
         return ()
-    carrying = []
-    for look in looks:
-        seen, here = source.sample(look, whole.labels), design.at(look.rows)
-        w = 1.0 if here.counts is None else here.counts
-        squares = here.sums(w * (seen.rows.probs[:, 1] - seen.labels)) ** 2
-        carrying.append(effective_number(squares))
+    carrying = [design.of_look(source, look).effective(source.at(look).probs[:, 1]) for look in looks]
     few = sum(each < FEWEST_CLUSTERS for each in carrying)
     if not few:
         return ()
@@ -182,17 +196,18 @@ def _half_width(sums: Array, whole: float, level: float) -> float:
 _STRAIGHT = 1e6  # events in effect from where on sums are not skewed
 
 
-def _ends(sums: Array, whole: float, level: float) -> tuple[float, float]:
-    """Return how far the interval of an error goes below and above it, by centred sums.
+def _ends(design: Design, values: Array, whole: float, level: float) -> tuple[float, float]:
+    """Return how far the interval of t goes below and above an error, by centred values of rows.
+
+    It is never shorter than if rows were independent: in few clusters, sums may cancel by chance.
 
     Few events make sums skewed, and intervals of t too short on the side where errors are larger: with
     fewer events than expected the standard error comes out too small as well. Sums with variance v and
     third moment c are like c / v times a Poisson count of v³ / c² events, whose bounds are exact
     (Garwood 1936; Fay and Feuer 1997, for weights). On either side the longer one counts.
     """
+    sums = max(design.sums(values), values, key=lambda each: float(each @ each))
     half, largest = _half_width(sums, whole, level), float(np.abs(sums).max())
-    if largest == 0.0:
-        return half, half
     sums = sums / largest
     second, third = float(sums @ sums), float(sums @ (sums * sums))
     if second**3 >= _STRAIGHT * third**2:
@@ -220,29 +235,20 @@ class Family(NamedTuple):
 
     def interval(self, predicted: float, rows: int, events: int) -> tuple[float, float]:
         """Return the interval of a view's mean error, predicted less true rate."""
-        (low,), (high,) = _errors(np.array([predicted]), [rows], [events], self.of_view)
-        return float(low), float(high)
+        return _errors(predicted, rows, events, self.of_view)
 
     def parts(
         self, scores: Array, labels: NDArray[np.integer], where: Cut, design: Design
     ) -> tuple[Part, ...]:
         """Return the parts of a view, with the intervals of their errors."""
         found: list[Part] = []
-        ordered, events = scores[where.order], labels[where.order]
+        ordered = scores[where.order]
         for of, ends in where.ends:
             starts = np.r_[0, ends[:-1]]
             rows = np.diff(ends, prepend=0)
-            if design.plain:
-                sums = np.array([float(ordered[a:b].sum()) for a, b in zip(starts, ends, strict=True)])
-                hits = np.add.reduceat(events.astype(np.int64), starts)
-                both = _errors(sums / rows, rows, hits, self.of_part)
-                sized = np.column_stack([sums / rows, hits / rows, *both])
-            else:
-                each = [where.order[a:b] for a, b in zip(starts, ends, strict=True)]
-                sized = np.array(
-                    [design.at(own).interval(scores[own], labels[own], self.of_part) for own in each]
-                )
-            for place, (predicted, observed, low, high) in enumerate(sized.tolist()):
+            each = [where.order[a:b] for a, b in zip(starts, ends, strict=True)]
+            sized = [design.at(own).interval(scores[own], labels[own], self.of_part) for own in each]
+            for place, (predicted, observed, low, high) in enumerate(sized):
                 found.append(
                     Part(
                         of=of,
@@ -259,12 +265,9 @@ class Family(NamedTuple):
         return tuple(found)
 
 
-def _errors(
-    predicted: Array, rows: Sequence[int] | NDArray[np.integer], events: object, level: float
-) -> tuple[Array, Array]:
-    counts, hits = np.asarray(rows, dtype=np.float64), np.asarray(events, dtype=np.float64)
-    least, most = mean_bounds(counts, hits, level)
-    return predicted - most, predicted - least
+def _errors(predicted: float, rows: int, events: float, level: float) -> tuple[float, float]:
+    (least,), (most,) = mean_bounds(np.array([float(rows)]), np.array([float(events)]), level)
+    return predicted - float(most), predicted - float(least)
 
 
 def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
@@ -341,7 +344,7 @@ def views_of(
             adjusted_pvalue=min(float(found.adjusted[h]) for h in own[look]),
         )
         if look.event is not None:
-            view = _sized(view, look, seen, cuts[look], family, design.at(look.rows))
+            view = _sized(view, look, seen, cuts[look], family, design.of_look(source, look))
         if look in bands or (look in chosen and not design.plain and look.event is not None):
             cumulative = None
             if design.plain and _KS in told and values is not None and found.threshold is not None:
@@ -366,12 +369,8 @@ def _registered(statistic: Statistic) -> str:
 def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, design: Design) -> View:
     """Add sizes: predicted, observed, their difference with its interval, and those of parts."""
     scores, labels = seen.rows.probs[:, 1], seen.labels
-    if design.plain:
-        predicted, events = float(scores.mean()), int(labels.sum())
-        observed = events / look.n_rows
-        low, high = family.interval(predicted, look.n_rows, events)
-    else:
-        predicted, observed, low, high = design.interval(scores, labels, family.of_view)
+    by_t = design.by_t(scores, labels, family.of_view)
+    predicted, observed, low, high = design.interval(scores, labels, family.of_view, by_t)
     parts = family.parts(scores, labels, where, design)
     return replace(
         view,
@@ -379,6 +378,7 @@ def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, des
         observed=observed,
         low=low,
         high=high,
+        exact=not by_t,
         direction="over" if low > 0.0 else "under" if high < 0.0 else None,
         class_index=1 if look.scope.lens is None else look.scope.column,
         parts=parts,

@@ -173,8 +173,8 @@ class View:
     predicted, observed
         Mean probability of the event, and observed rate; None without an event.
     low, high
-        Interval of the error, predicted less the mean true probability: exact, and simultaneous with
-        those of all views and parts of the audit, with its confidence. None without an event.
+        Interval of the error, predicted less the mean true probability: simultaneous with those of all
+        views and parts of the audit, with its confidence. None without an event.
     direction
         Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
         if below; None where it contains 0.
@@ -196,6 +196,9 @@ class View:
         high. None without an event.
     reliability, cumulative, histogram
         What is drawn; None where nothing is.
+    exact
+        Whether the interval holds for any number of rows; else it is one of t, which many clusters make
+        right. Those of parts and rests always do.
     """
 
     lens: str
@@ -217,6 +220,7 @@ class View:
     reliability: Reliability | None = field(default=None, repr=False)
     cumulative: Cumulative | None = field(default=None, repr=False)
     histogram: Histogram | None = field(default=None, repr=False)
+    exact: bool = True
 
     @property
     def key(self) -> tuple[str, Group | None]:

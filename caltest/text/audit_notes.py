@@ -38,11 +38,11 @@ def like_the_labels(column: str) -> str:
 
 
 def few_clusters(few: int, views: int, needed: int, fewest: float) -> str:
-    """Warn that in ``few`` of the views fewer clusters carry the errors than are needed."""
+    """Say that in ``few`` of the views few clusters carry the error, by the predictions."""
     return (
         f"In {few:,} of {views:,} views fewer than {needed} clusters count in effect "
-        f"({fewest:.0f} in one): p-values there may be too small and intervals too narrow; use "
-        "larger groups, or test these rows with null='one_per_cluster', which is exact."
+        f"({fewest:.0f} in one): intervals there hold however the rows of a cluster depend on each "
+        "other, and are wide; larger groups have narrower ones."
     )
 
 
