@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
 import threading
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from uuid import uuid4
 
-from caltest._visible import shown
+from caltest._visible import quoted, shown
 from caltest.exceptions import InputError
 
 _CHUNK = 1 << 20  # bytes, between which signals are heeded
@@ -63,6 +64,16 @@ def check_file(path: Path) -> None:
         part = _part_of(target)
         os.close(os.open(part, _NEW, _PRIVATE))
         part.unlink()
+
+
+def check_epoch() -> None:
+    """Raise if the variable by which Matplotlib dates pictures is no time."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not re.fullmatch("[0-9]{0,11}", given):
+        raise InputError(
+            f"the environment variable SOURCE_DATE_EPOCH is {quoted(given)}; set it to whole seconds "
+            "since 1970, or unset it."
+        )
 
 
 def write_whole(contents: Mapping[Path, str | bytes]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from caltest._arguments import check_takes, choose, takes
 from caltest._visible import quoted
@@ -13,7 +13,7 @@ from caltest.nulls import NULLS, MonteCarlo, Null
 from caltest.pvalues import Alternative
 from caltest.statistics import DENSITY_STATISTICS, STATISTICS, FunctionStatistic, Statistic
 
-StatisticLike: TypeAlias = "str | Statistic | Callable[[Any, Any], float]"
+StatisticLike: TypeAlias = "str | Statistic | Callable[..., float]"
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:

@@ -198,7 +198,7 @@ class CalibrationResult(Result):
     n_resamples: int | None = None
     exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
-    null_distribution: NDArray[np.float64] | None = None
+    null_distribution: NDArray[np.float64] | Any = None  # for users who know that there is one
     warnings: tuple[str, ...] = ()
     seed: int | None = None
     measures: str = ""

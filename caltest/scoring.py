@@ -56,11 +56,6 @@ class Scorer:
             value, which may be below 0.
         """
         probs, labels = predicted_by(estimator, X, y)
-        if len(probs.values) == 1:
-            raise InputError(
-                "a score is of 2 rows or more, and this fold has 1; take larger folds (cv=5), or score "
-                "all rows at once (caltest.estimate, of what cross_val_predict returns)."
-            )
         value = estimate(probs, labels, self.statistic, lens=self.lens, weights=sample_weight)
         signed = find_statistic(self.statistic).alternatives[0] == "two-sided"
         return float(-np.abs(value) if signed else -value)

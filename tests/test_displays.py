@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -372,3 +373,27 @@ def test_columns_with_numbers_of_their_own_have_a_panel_each():
     assert [panel.title for panel in named.panels] == ["Class 1", "Class 2", "Class 3"]
     for one, other in zip(named.panels, plain.panels, strict=True):
         assert np.array_equal(one.predicted, other.predicted)
+
+
+def test_before_it_is_drawn_a_display_has_no_figure():
+    display = caltest.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
+    undrawn = replace(display)
+    for name in ("figure_", "ax_"):
+        with pytest.raises(InputError, match=r"nothing is drawn yet; call \.plot\(\) first"):
+            getattr(undrawn, name)
+    assert undrawn.axes_ == ()
+
+
+@pytest.mark.usefixtures("pictures")
+@pytest.mark.parametrize("given", ["abc", "1e9", "9" * 30, "-"])
+def test_a_date_that_is_none_is_refused_before_a_picture_is_written(given, tmp_path, monkeypatch):
+    display = caltest.NullDisplay.from_result(caltest.test([0.2, 0.7, 0.9], [0, 1, 1], rng=0))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
+    for suffix in (".pdf", ".svg", ".png"):
+        with pytest.raises(
+            InputError, match=f"SOURCE_DATE_EPOCH is '{given[:9]}.*; set it to whole sec"
+        ):
+            display.save(tmp_path / f"a{suffix}")
+    for right in ("", "0", "1700000000"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", right)
+        display.save(tmp_path / "a.pdf")

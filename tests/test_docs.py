@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,19 @@ def test_links_lead_somewhere():
         headings = re.findall(r"^#+ (.*)$", page(f"docs/{target}"), flags=re.MULTILINE)
         slugs = [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings]
         assert not anchor or anchor in slugs
+
+
+def test_what_is_shown_is_typed(tmp_path):
+    """Of every page its blocks, as one module: users check the types of what they copy."""
+    pytest.importorskip("mypy")
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if shown := blocks(path.read_text(encoding="utf-8"), "python"):
+            (tmp_path / f"page_{path.parent.name}_{path.stem}.py".lower()).write_text("\n".join(shown))
+    examples = sorted((ROOT / "docs" / "examples").glob("*.py"))
+    modules = [str(path) for path in (*tmp_path.glob("*.py"), *examples)]
+    options = ["--config-file=", "--ignore-missing-imports", "--check-untyped-defs"]
+    options.append(f"--cache-dir={tmp_path / 'cache'}")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, *modules], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout

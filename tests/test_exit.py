@@ -542,3 +542,31 @@ def test_weights_of_a_parent_folder_do_not_open_the_gate_unseen(tmp_path, monkey
     assert result.stdout.startswith(
         f"Set by {place}, which may change the exit status: weights is w (by default none).\n"
     )
+
+
+# --- interruptions, dates
+
+
+@pytest.mark.parametrize("module", ["typer", "narwhals", "matplotlib"])
+def test_an_interruption_of_imports_is_quiet(module, tmp_path):
+    """Before the command line is loaded, and while a command loads what it needs."""
+    (tmp_path / "stub").mkdir()
+    (tmp_path / "stub" / f"{module}.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
+    )
+    path = os.pathsep.join([str(tmp_path / "stub"), str(Path(caltest.__file__).parent.parent)])
+    arguments = ["power", "d.csv", *PICTURED["power"], "--plot", "a.png"]
+    done = shell(*arguments, env={**os.environ, "PYTHONPATH": path})
+    assert done[0] == 130
+    assert "Traceback" not in done[2]
+    assert not Path("a.png").exists()
+
+
+def test_a_date_of_pictures_that_is_none(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
+    done = run("power", "d.csv", *PICTURED["power"], "--plot", "a.pdf")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "Error: the environment variable SOURCE_DATE_EPOCH is 'abc'; set it to whole seconds since "
+        "1970, or unset it.\n"
+    )

@@ -128,6 +128,54 @@ def test_junit_counts_and_names_the_findings(found):
         assert suite.find("testcase/skipped").get("message") == audit.skipped[0].reason
 
 
+#: What Jenkins' junit-10.xsd allows, of what may be here: attributes, those of them required, children.
+JUNIT = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, set(), {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp", "hostname",
+         "id", "package", "file", "log", "url"},
+        {"name", "tests", "failures", "errors"},
+        {"testsuite", "properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, {"name", "value"}, set()),
+    "testcase": (
+        {"name", "time", "classname", "group"},
+        {"name"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": ({"type", "message"}, set(), set()),
+    "skipped": ({"type", "message"}, set(), set()),
+    "system-out": (set(), set(), set()),
+}  # fmt: skip
+#: In the order that readers ask for who are stricter (Ant's, Surefire's).
+ORDER = ["properties", "testcase", "system-out", "system-err"]
+
+
+@pytest.mark.parametrize(
+    "audit",
+    [
+        audits.audit(),
+        audits.audit(wrong=False),
+        replace(audits.audit(), impossible=2),
+    ],
+    ids=["wrong", "right", "impossible"],
+)
+def test_junit_is_as_jenkins_reads_it(audit):
+    root = ElementTree.fromstring(report.to_junit(audit))
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        allowed, required, children = JUNIT[element.tag]
+        assert required <= set(element.attrib) <= allowed, element.tag
+        assert {child.tag for child in element} <= children, element.tag
+        for name in ("tests", "failures", "errors", "skipped"):
+            assert element.get(name, "0").isdecimal()
+    for suite in root:
+        places = [ORDER.index(child.tag) for child in suite]
+        assert places == sorted(places)
+        assert len(suite.findall("properties")) == len(suite.findall("system-out")) == 1
+
+
 def test_junit_has_a_name_for_every_case():
     made = audits.audit(wrong=False)
     pairs = [

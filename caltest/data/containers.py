@@ -254,16 +254,11 @@ def _is_coarse(dtype: nw.dtypes.DType) -> bool:
 
 
 def _entries(series: nw.Series[Any]) -> str:
-    dtype: Any = series.dtype
-    if dtype == nw.Object:
-        return "Python objects"
-    if dtype in (nw.Categorical, nw.Enum):
-        return "categories"
-    if dtype == nw.Unknown:
-        if series.null_count() == len(series):
-            return "missing values alone"
-        dtype = series.to_native().dtype  # such as Sparse[float64, 0]
-    return "text" if dtype in _TEXT else f"entries of type {dtype}"
+    if series.null_count() == len(series):
+        return "missing values alone"
+    dtype: Any = series.to_native().dtype if series.dtype == nw.Unknown else series.dtype
+    kinds = {nw.Object: "Python objects", nw.Categorical: "categories", nw.Enum: "categories"}
+    return kinds.get(dtype, "text" if dtype == nw.String else f"entries of type {dtype}")
 
 
 def _from_array(data: Any, what: str) -> Table:

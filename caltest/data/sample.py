@@ -98,7 +98,9 @@ def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
             "every row."
         )
     if not part and n_labels < 2:
-        raise InputError("probs has 1 row; give 2 or more.")
+        raise InputError(
+            "probs has 1 row; give 2 or more, in folds of cross-validation too (not LeaveOneOut)."
+        )
     if not part and values.ndim == 2 and values.shape[1] == 1 and np.all(values == 1):
         raise InputError(
             f"probs has shape {shape} and every entry is 1, a model of one class; "

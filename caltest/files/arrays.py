@@ -25,13 +25,14 @@ from caltest._visible import quoted
 from caltest.data.containers import Table, check_unique, chosen_probs, read_table, shape_of
 from caltest.exceptions import InputError
 from caltest.files.content import Content, Roles, check_held, unread_note
+from caltest.files.formats import first_bytes
 
 # ------------------------------------------------------------------ what is read
 
 
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
-    _check_kind(file, MAGIC, "a single array, not an NPZ archive; rename it to .npy", roles)
+    _check_kind(file, _ZIP, roles)
     with Archive(file) as archive:
         names = list(archive.members)
         key = roles.found(names, chosen_probs)
@@ -83,7 +84,7 @@ def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None
                 f"an array has no names, so there is no column {quoted(name)} {what}; save probs, "
                 "labels and what belongs to the rows as CSV, Parquet or NPZ."
             )
-    _check_kind(file, _ZIP, "an NPZ archive, not a single array; rename it to .npz", roles)
+    _check_kind(file, MAGIC, roles)
     header = read_header(file, size_of(file))
     if roles.may_lack_labels:
         return header, None
@@ -108,12 +109,9 @@ def table_header(file: BufferedReader, roles: Roles) -> tuple[Header, int | None
     return header, index % width
 
 
-def _check_kind(file: BufferedReader, other: bytes, what: str, roles: Roles) -> None:
-    """Raise if the file begins as the other kind of arrays does, or columns are named."""
-    start = file.read(len(other))
-    file.seek(0)
-    if start == other:
-        raise InputError(f"this is {what}.")
+def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
+    """Raise if the file begins as one of another kind does, or columns are named."""
+    first_bytes(file, own)
     if roles.columns is not None:
         raise InputError("columns is for CSV and other tables with names; leave it out.")
 
@@ -132,7 +130,7 @@ def _with_classes(table: Table, classes: np.ndarray) -> Table:
 
 # ------------------------------------------------------------------ NPY
 
-MAGIC, _ZIP = b"\x93NUMPY", b"PK"
+MAGIC, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}  # of the header, by version
 _LONGEST_HEADER = 10_000  # that of an array of plain numbers takes 128 bytes

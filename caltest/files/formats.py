@@ -47,7 +47,7 @@ _OTHERS = {
     b"BZh": "is compressed with bzip2; unpack it first",
     b"\xfd7zXZ": "is compressed with xz; unpack it first",
     b"(\xb5/\xfd": "is compressed with zstd; unpack it first",
-    b"PK\x03\x04": "is a zip archive, an Excel file or NPZ; unpack it, or rename it if it is .npz",
+    b"PK\x03\x04": "is a zip archive, Excel or NPZ; unpack it, or rename it to .npz if it is that",
     b"PAR1": "is a Parquet file; rename it to .parquet",
     b"PARE": "is encrypted Parquet; save it without encryption",
     b"ARROW1": "is an Arrow file; rename it to .arrow",

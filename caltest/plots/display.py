@@ -19,7 +19,7 @@ import numpy as np
 
 from caltest._arguments import anything, arguments, axes
 from caltest._visible import escaped, shown
-from caltest._writing import write_whole
+from caltest._writing import check_epoch, write_whole
 from caltest.data import Rows
 from caltest.data.models import predicted_by
 from caltest.exceptions import InputError
@@ -70,8 +70,6 @@ class Display(ABC):
 
     Attributes
     ----------
-    figure_
-        The figure; None before :meth:`plot`.
     axes_
         The axes that are drawn in; none before :meth:`plot`.
 
@@ -84,13 +82,20 @@ class Display(ABC):
     >>> plt.close(display.figure_)
     """
 
-    figure_: Figure | None = field(default=None, init=False, repr=False)
+    _figure: Figure | None = field(default=None, init=False, repr=False)
     axes_: tuple[Axes, ...] = field(default=(), init=False, repr=False)
 
     @property
-    def ax_(self) -> Axes | None:
-        """The first of the axes; None before :meth:`plot`."""
-        return self.axes_[0] if self.axes_ else None
+    def figure_(self) -> Figure:
+        """The figure; there is none, which raises InputError, before :meth:`plot`."""
+        if self._figure is None:
+            raise InputError("nothing is drawn yet; call .plot() first.")
+        return self._figure
+
+    @property
+    def ax_(self) -> Axes:
+        """The first of the axes; as the figure, there is none before :meth:`plot`."""
+        return self.axes_[0] if self.axes_ else self.figure_.axes[0]
 
     @arguments(ax=axes)
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
@@ -127,7 +132,7 @@ class Display(ABC):
         self._draw(drawn, new=ax is None)
         if ax is not None:
             _fit(drawn, self._key())
-        object.__setattr__(self, "figure_", drawn[0].figure)
+        object.__setattr__(self, "_figure", drawn[0].figure)
         object.__setattr__(self, "axes_", tuple(drawn))
         return self
 
@@ -150,7 +155,8 @@ class Display(ABC):
             raise InputError(
                 f"path is {shown(str(path))}; give a file that ends in .png, .pdf or .svg."
             )
-        figure: Any = self.figure_ or self.plot().figure_
+        check_epoch()
+        figure: Any = self._figure or self.plot().figure_
         try:
             figure.savefig(picture, format=target.suffix[1:].lower(), dpi=150)
         except OSError as error:  # of a font's file, for instance
