@@ -65,8 +65,8 @@ _RARE_CLUSTERS = of_module(
     "rare_clusters.csv", "rare_clusters_summary.csv", "rare_clusters_audits.csv",
 )  # fmt: skip
 _WEIGHTS = of_module(
-    "weights", "size where rows count differently or were sampled by their label",
-    "30 minutes of one core", "weights.csv", "weights_summary.csv",
+    "weights", "size and intervals where rows count differently or were sampled by their label",
+    "35 minutes of one core", "weights.csv", "weights_summary.csv", "weights_intervals.csv",
 )  # fmt: skip
 _ECD = of_module(
     "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",

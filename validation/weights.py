@@ -1,7 +1,7 @@
-"""Size of every statistic's exact test where rows count differently, or were sampled by their label.
+"""Where rows count differently, or were sampled by their label: size of every exact test; intervals.
 
 ``python -m validation weights --jobs 2``; ``weights.csv`` and, designs
-added up, ``weights_summary.csv``. Calibrated models, labels drawn from their
+added up, ``weights_summary.csv``; ``weights_intervals.csv``. Calibrated models, labels drawn from their
 predictions, all registered statistics on shared data sets and draws of labels.
 
 *Survey weights* depend on nothing: lognormal, of σ = 1 (the effective number of rows is about a third
@@ -11,6 +11,9 @@ counts g_1², or its density in another distribution over that in this one.
 
 *Rates*: rows of a large population are kept by their label, one in a hundred or in ten of those without
 the event (Beta(.3, 20)), or at three rates of three classes (Dirichlet(10, 1, .5)).
+
+*Intervals* of mean errors, where few rows carry the weight: how often the exact interval and one of t
+miss the true error, their mean lengths, and how often an audit's verdict is false.
 """
 
 from __future__ import annotations
@@ -19,12 +22,15 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TypeAlias
 
+import joblib
 import numpy as np
 
+import caltest
+from caltest.auditing.sizes import Design
 from caltest.statistics import STATISTICS
 from validation import _sizes
-from validation._cells import Options
-from validation._sizes import LABELS, Cell, Data
+from validation._cells import Options, Table, seeds, spread
+from validation._sizes import BLOCK, LABELS, Cell, Data
 from validation._study import write_csv
 
 SEED = 20_261_123
@@ -92,9 +98,121 @@ def cells() -> Iterator[Cell]:
         yield Cell(number, name, draw, LABELS, tuple(STATISTICS))
 
 
+# ------------------------------------------------------------------ intervals
+
+LIMITS = (0.02, 0.001)  # levels of a side: of an audit of one view, and of one of twenty
+LIMIT = 0.01  # the materiality limit of its audits, or five times as much where an error is hidden
+
+#: Predictions, true probabilities, and how rows count.
+Known: TypeAlias = tuple[Array, Array, Mapping[str, object]]
+
+
+def heavy(rows: int, few: int, weight: float, by: float, rng: np.random.Generator) -> Known:
+    """Return rows at .02, and a few that carry the weight, whose predictions are too high."""
+    true = np.full(rows + few, 0.02)
+    counts = np.r_[np.ones(rows), np.full(few, weight)]
+    return true + np.where(counts > 1.0, by, 0.0), true, {"weights": counts}
+
+
+def hidden(rng: np.random.Generator) -> Known:
+    """Return twenty rows of weight 1 000 that hide an error of 7.2 points of all."""
+    stated = np.r_[rng.uniform(0.1, 0.3, 5000), np.full(20, 0.1)]
+    weights = np.r_[np.ones(5000), np.full(20, 1000.0)]
+    return stated, stated + np.where(weights > 1.0, 0.09, 0.0), {"weights": weights}
+
+
+def surveyed(rng: np.random.Generator) -> Known:
+    """Return a survey of 1 000 rows, of which a hundred count in effect."""
+    true = rng.beta(1.0, 9.0, 1000)
+    return true, true, {"weights": rng.lognormal(0.0, 1.5, 1000)}
+
+
+def rare(rng: np.random.Generator) -> Known:
+    """Return a population of which one in a hundred without the event is kept."""
+    true = rng.beta(0.3, 20.0, 20_000)
+    return true, true, {"sampling_rates": {0: 0.01}}
+
+
+def together(rng: np.random.Generator) -> Known:
+    """Return single rows, and clusters of rare events that all rows share."""
+    true = np.r_[rng.uniform(0.05, 0.95, 4000), np.full(10_000, 0.01)]
+    return true, true, {"clusters": np.r_[np.arange(4000), 4000 + np.arange(10_000) // 50]}
+
+
+KNOWN: dict[str, Callable[[np.random.Generator], Known]] = {
+    "1 000 rows, 100 of weight 100, at .02": partial(heavy, 1000, 100, 100.0, 0.0),
+    "30 000 rows, 50 of weight 600, errors up to .009": partial(heavy, 30_000, 50, 600.0, 0.009),
+    "20 rows of weight 1 000 hide 7.2 points": hidden,
+    "lognormal weights, σ = 1.5": surveyed,
+    "1% of class 0 kept, Beta(.3, 20)": rare,
+    "4 000 rows, 200 clusters × 50 at .01, all or none": together,
+}
+
+
+def measured(draw: Callable[[np.random.Generator], Known], seed: np.random.SeedSequence) -> list[float]:
+    """Return what exact intervals and those of t miss, their lengths, and false verdicts."""
+    rng = np.random.default_rng(seed)
+    stated, true, options = draw(rng)
+    codes = np.asarray(options.get("clusters", np.arange(len(true))))
+    labels = (rng.random(int(codes.max()) + 1)[codes] < true).astype(int)
+    share = np.ones(len(true))
+    if "sampling_rates" in options:
+        rows = (rng.random(len(true)) < 0.01) | (labels == 1)
+        stated, true, labels = stated[rows], true[rows], labels[rows]
+        share = 1.0 / (0.01 + 0.99 * true)
+    share = np.asarray(options.get("weights", share))
+    error = float(share @ (stated - true) / share.sum())
+    whole = caltest.data.sample(stated, labels, **options)
+    scores, design = whole.rows.probs[:, 1], Design.of(whole, options.get("sampling_rates"))  # type: ignore[arg-type]
+    found: list[float] = []
+    for level in LIMITS:
+        for by_t in (False, True):
+            by = by_t or design.by_t(scores, labels, level)
+            *_, low, high = design.interval(scores, labels, level, by)
+            found += [not low <= error <= high, high - low]
+    limit = LIMIT if abs(error) <= LIMIT else 5.0 * LIMIT
+    verdict = caltest.audit(
+        stated, labels, materiality=limit, n_resamples=99, rng=int(rng.integers(2**31)), **options
+    ).verdict
+    wrong = abs(error) > limit
+    return [*found, verdict == "material" and not wrong, verdict in ("within", "small") and wrong]
+
+
+def intervals(options: Options) -> None:
+    """Run designs whose true errors are known."""
+    table = Table(options.results / "weights_intervals.csv", ("design", "seed"))
+    wanted = options.datasets or (1 if options.quick else 200)
+    names = [
+        f"{what} at {level:g}"
+        for level in LIMITS
+        for what in ("missed", "length", "missed by t", "length of t")
+    ]
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        for number, (name, draw) in enumerate(KNOWN.items()):
+            key = {"design": name, "seed": SEED}
+            while options.wants(f"intervals: {name}") and not options.over:
+                row = table.get(**key) or {}
+                done = int(row.get("datasets", 0))
+                if done >= wanted:
+                    break
+                last = min(done + BLOCK, wanted)
+                drawn = seeds(SEED, (300 + number,), done, last)
+                found = np.array(spread(partial(measured, draw), drawn, parallel), dtype=np.float64)
+                counts = dict(zip([*names, "false material", "false within"], found.T, strict=True))
+                sums: dict[str, float | int] = {}
+                for what, each in counts.items():
+                    before = float(row.get(what, 0.0))
+                    total = float(each.sum())
+                    length = what.startswith("length")
+                    sums[what] = (before * done + total) / last if length else int(before + total)
+                table.put([{**key, "caltest": caltest.__version__, "datasets": last, **sums}])
+                print(f"intervals: {name}: {last} of {wanted}, {options.seconds:.0f} s", flush=True)
+
+
 def run(options: Options) -> None:
     """Run the cells, and judge them: by design, and by statistic."""
     table = _sizes.run(cells(), "weights.csv", options, SEED)
     if table.where():
         lines = _sizes.summary(table, lambda row: {"statistic": row["statistic"]})
         write_csv(lines, options.results / "weights_summary.csv")
+    intervals(options)
