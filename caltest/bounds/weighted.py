@@ -38,7 +38,8 @@ Codes: TypeAlias = NDArray[np.intp] | None
 _RATIO = 1.05  # of nodes: D² grows by less than .0006 of itself, and intervals by half of that
 _NODES = 283  # to a millionth of the largest; below, the next node is 0
 _SLACK = 1e-9  # of log(level), far more than what rounding may do
-_STEPS, _CLOSE = 40, 1e-7  # towards an end of the interval, whose length is right to so much
+_STEPS, _CLOSE = 40, 1e-4  # towards an end of the interval; the next step is its square, or so
+_LEAST = 1e-12  # of the largest size
 _MOST = 700.0  # λ times the largest D
 
 
@@ -116,7 +117,7 @@ class _Supposed(NamedTuple):
             spread = self.sizes**2 * tilted * (1.0 - tilted)
             curve = float(self.counts @ spread) + float(free @ (rest * rest))
             low, high = (low, rate) if gap > 0.0 else (rate, high)
-            if gap * gap <= _CLOSE * curve or min(high, last) <= low * (1.0 + _CLOSE):
+            if gap * gap <= _CLOSE * curve or min(high, last) <= low * (1.0 + _LEAST):
                 return rate, nu
             rate *= math.exp(min(max(-gap / max(rate * curve, 1e-300), -2.0), 2.0))
             if not low < rate < high:
@@ -124,7 +125,12 @@ class _Supposed(NamedTuple):
 
 
 def _pooled(values: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the nodes of a grid down from the largest value, and the counts split among them."""
+    """Return the nodes of a grid down from the largest value, and the counts split among them.
+
+    Few values stay as they are, but for those that are 0 or nearly.
+    """
+    if len(values) <= _NODES:
+        return np.maximum(values, _LEAST * values.max()), counts
     nodes = np.append(values.max() * _RATIO ** -np.arange(float(_NODES)), 0.0)
     depth = np.log(nodes[0] / np.maximum(values, nodes[-2])) / math.log(_RATIO)
     place = np.minimum(depth.astype(np.intp), _NODES - 1)
@@ -146,7 +152,7 @@ def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, cod
     if codes is not None and not slope.any():
         sizes, codes = np.bincount(codes, sizes).astype(np.float64), None
         slopes, counts = np.zeros(1), np.ones(len(sizes))
-    if codes is None and slopes.min() == slopes.max():
+    if codes is None and len(sizes) > _NODES and slopes.min() == slopes.max():
         sizes, counts = _pooled(sizes, counts)
         slopes = slopes[:1]
 
