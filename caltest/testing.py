@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, seed_of
+from caltest._sampling import ROWS, Rng, seed_of
 from caltest._work import Work, announce, together
 from caltest.cluster_sums import SignedBlocks, add_by_cluster, signed_columns_of_blocks
 from caltest.data import (
@@ -532,7 +532,7 @@ def _of_stored(
             )
             rest = (first.rows, first.labels, side, n_resamples, seed, workers)
             question = Question(partwise.statistic, form, *rest)
-            confirm = partial(_confirmed, partwise, stored, lens, question)
+            confirm = partial(_confirmed, partwise, rows, question)
             answer = answer_of_signs(question, found.columns, stored.clusters, confirm, found.rounding)
         else:
             found = table_of_blocks(columns, rows, n_resamples, seed, workers)
@@ -564,12 +564,19 @@ def _of_stored(
 
 
 def _confirmed(
-    partwise: Partwise, stored: Stored, lens: str | Lens | None, question: Question, by_signs: Array
+    partwise: Partwise, stored: _SeenRows, question: Question, by_signs: Array
 ) -> Confirmation:
-    """Say how many clusters of stored rows carry a statistic: all rows are held for that."""
-    view, _ = seen(stored.load(), lens, partwise.statistic.default_lens)
-    asked = replace(question, rows=view.rows, labels=view.labels)
-    columns = columns_of(partwise.given(view.rows))
+    """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
+    parts = list(stored.samples(0, -(-stored.n_samples // ROWS)))
+    of_rows: dict[str, Any] = {
+        name: np.concatenate([getattr(each.rows, name) for each in parts])
+        for name in ("probs", "clusters", "weights")
+        if getattr(parts[0].rows, name) is not None
+    }
+    rows = replace(parts[0].rows, **of_rows, stated=None)
+    labels = np.concatenate([each.labels for each in parts])
+    asked = replace(question, rows=rows, labels=labels)
+    columns = columns_of(partwise.given(rows))
     return Confirmation.of(Trial.of(asked), *names_and_sides(asked), columns, by_signs)
 
 

@@ -267,7 +267,7 @@ def test_models_are_compared_among_the_rows_kept(tmp_path):
     assert found.pvalues == pytest.approx(expected.pvalues)
     assert found.sampling_rates == rates
     assert "10% of class 0, 50% of class 2; errors refer to the rows kept" in found.summary()
-    with pytest.raises(InputError, match="no class 5"):
+    with pytest.raises(InputError, match="5, which is not a class"):
         quick(sampling_rates={5: 0.1})
     files = []
     for name, probs in MODELS.items():

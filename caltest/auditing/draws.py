@@ -26,16 +26,9 @@ from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
 from caltest.lenses import Reducer
 from caltest.nulls import MonteCarlo
+from caltest.nulls.base import ranked
 from caltest.nulls.comonotone import Confirmation, Trial
-from caltest.pvalues import (
-    Alternative,
-    StepDown,
-    adjusted,
-    count,
-    evidence_of_draws,
-    interval,
-    pvalue,
-)
+from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import (
     Column,
     LabelDraws,
@@ -181,18 +174,17 @@ def answers(
 ) -> Answers:
     """Rank the observed labels among the draws, each hypothesis alone and all together."""
     observed, draws = values[0], values[1:]
-    counts, expected = [], []
+    found, expected = [], []
     for h, side in enumerate(alternatives):
-        counts.append(count(draws[:, h], float(observed[h]), side, float(resolutions[h])))
+        found.append(ranked(draws[:, h], float(observed[h]), side, float(resolutions[h])))
         numbers = draws[~np.isnan(draws[:, h]), h]
         low = high = float("nan")
         if len(numbers):
             low, high = np.quantile(numbers, _EXPECTED, method="inverted_cdf").tolist()
         expected.append((low + 0.0, high + 0.0))  # −0 is 0
-    found = list(zip(counts, alternatives, strict=True))
-    pvalues = np.array([pvalue(each, len(draws), side) for each, side in found])
     if confirmed is not None:
-        pvalues = confirmed.alone(pvalues, alternatives)
+        found = confirmed.larger(found, alternatives)
+    pvalues = np.array([each.pvalue for each in found])
     evidence = evidence_of_draws(values, alternatives, resolutions)
     evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is not a number says nothing
     largest, threshold = evidence[1:].max(axis=1) + 0.0, None
@@ -209,7 +201,7 @@ def answers(
     return Answers(
         values=observed,
         pvalues=pvalues,
-        intervals=tuple(interval(each, len(draws), side) for each, side in found),
+        intervals=tuple(each.pvalue_interval or (0.0, 1.0) for each in found),
         adjusted=np.maximum(together, pvalues),
         expected=tuple(expected),
         evidence=evidence[0],

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
-from caltest.data import Rows
 from caltest.data.containers import listed
 from caltest.forms import FEWEST_CLUSTERS, Form
 from caltest.nulls.base import Answer, Guarantee, Null, Question
@@ -69,10 +68,7 @@ class ClusterSigns(Null):
     name: ClassVar[str] = "cluster_signs"
     guarantee: ClassVar[Guarantee] = "asymptotic"
     assumption: ClassVar[str] = "clusters are independent of each other, and many"
-    requires: ClassVar[str] = (
-        "sums, paths or pairs of residuals (every statistic but 'cox', 'mcb_brier', 'mcb_log' and "
-        "functions of your own)"
-    )
+    requires: ClassVar[str] = ComonotoneLabels.requires
     of_clusters: ClassVar[bool] = True
 
     @classmethod
@@ -83,8 +79,7 @@ class ClusterSigns(Null):
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
         codes = question.clusters  # numbered anew, if some rows count nothing
-        trial = Trial.of(question)._replace(rows=replace(cast("Rows", question.rows), clusters=codes))
-        columns = columns_of(question.form)
+        trial, columns = Trial.of(question), columns_of(question.form)
         signed = signed_columns(columns, question.labels, codes, trial.rows.weights)
         confirm = partial(Confirmation.of, trial, *names_and_sides(question), columns)
         return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)

@@ -9,7 +9,7 @@ P(S ≥ t) ≤ sup {a: the mean of the largest share a of S⁺ is at least t}.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias, cast
@@ -41,9 +41,7 @@ from caltest.pvalues import (
     Alternative,
     StepDown,
     combine_sides,
-    count,
     evidence_of_draws,
-    pvalue,
 )
 from caltest.resampling import Column, columns_of
 
@@ -73,7 +71,7 @@ class Trial(NamedTuple):
     @classmethod
     def of(cls, question: Question) -> Trial:
         """Take a test as it is asked."""
-        rows = cast("Rows", question.rows)
+        rows = replace(cast("Rows", question.rows), clusters=question.clusters)
         return cls(rows, question.labels, question.n_resamples, question.seed, question.workers)
 
 
@@ -149,8 +147,10 @@ class Confirmation(NamedTuple):
         effective = np.array([effective_clusters(name, c.form, c.clusters) for name, c in pairs])
         resolutions = np.array([each.form.resolution for each in carried], dtype=np.float64)
         by_column = zip(by_signs.T, sides, resolutions, strict=True)
-        clear = np.array([_alone(*each) < _FAR for each in by_column], dtype=bool)
-        places = np.flatnonzero((effective < FEWEST_CLUSTERS) | ((effective < _MANY) & clear))
+        clear = [ranked(x[1:], float(x[0]), *each).pvalue < _FAR for x, *each in by_column]
+        places = np.flatnonzero(
+            (effective < FEWEST_CLUSTERS) | ((effective < _MANY) & np.array(clear, bool))
+        )
         if not len(places):
             return cls(effective, places, np.empty((1, 0)), np.empty(0))
         values = _table([carried[h] for h in places.tolist()], trial)
@@ -171,21 +171,14 @@ class Confirmation(NamedTuple):
         """Where few clusters count, (H,)."""
         return self.effective < FEWEST_CLUSTERS
 
-    def larger(self, found: Answer, side: Alternative) -> Answer:
-        """Return the answer with the larger p-value: that of the only column by signs, or this one."""
-        if not len(self.places):
-            return found
-        other = ranked(self.values[1:, 0], float(self.values[0, 0]), side, float(self.resolutions[0]))
-        if not self.few[0]:
-            other = replace(other, pvalue=min(other.pvalue, _FAR))
-        return other if other.pvalue > found.pvalue else found
-
-    def alone(self, pvalues: Array, sides: Sequence[Alternative]) -> Array:
-        """Return the p-values of columns, each alone, from those by signs, (H,)."""
-        found = pvalues.copy()
+    def larger(self, by_signs: Iterable[Answer], sides: Sequence[Alternative]) -> list[Answer]:
+        """Return the answers of columns, each alone: those with the larger p-value of the two."""
+        found = list(by_signs)
         for h, values, resolution in zip(self.places, self.values.T, self.resolutions, strict=True):
-            other = _alone(values, sides[h], float(resolution))
-            found[h] = max(found[h], other if self.few[h] else min(other, _FAR))
+            other = ranked(values[1:], float(values[0]), sides[h], float(resolution))
+            if not self.few[h] and other.pvalue > _FAR:
+                other = replace(other, pvalue=_FAR, pvalue_interval=(_FAR, _FAR))
+            found[h] = max(found[h], other, key=lambda each: each.pvalue)
         return found
 
     def together(self, evidence: Array, sides: Sequence[Alternative], tied: float = 0.0) -> Array:
@@ -210,10 +203,6 @@ class Confirmation(NamedTuple):
         return found
 
 
-def _alone(values: Array, side: Alternative, resolution: float) -> float:
-    return pvalue(count(values[1:], float(values[0]), side, resolution), len(values) - 1, side)
-
-
 def _step_down(evidence: Array, tied: float) -> Array:
     test = StepDown.of(evidence[0] - tied)
     return test.pvalues(test.count(evidence[1:]), len(evidence) - 1)
@@ -229,16 +218,16 @@ def rank(
     form, sides = question.form, names_and_sides(question)[1]
     if not isinstance(form, Combined):
         found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
-        return found if confirmed is None else confirmed.larger(found, sides[0])
+        return found if confirmed is None else confirmed.larger([found], sides)[0]
     evidence = evidence_of_draws(values, sides, resolutions)
     whole = form.combine(evidence)
     found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
     parts = parts_of(form.names, values[0], evidence, _TIED)
     if confirmed is None or not len(confirmed.places):
         return replace(found, parts=parts)
-    alone = confirmed.alone(np.array([part.pvalue for part in parts]), sides)
+    alone = [each.pvalue for each in confirmed.larger([Answer(part.pvalue) for part in parts], sides)]
     together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
-    both = zip(parts, alone.tolist(), together.tolist(), strict=True)
+    both = zip(parts, alone, together.tolist(), strict=True)
     parts = tuple(replace(part, pvalue=own, adjusted=joint) for part, own, joint in both)
     return replace(found, parts=parts, pvalue=float(together.min()))
 
@@ -321,10 +310,7 @@ class ComonotoneLabels(Null):
         """Return the p-value."""
         if self.guaranteed:
             return self._guaranteed(question)
-        trial = Trial.of(question)._replace(
-            rows=replace(cast("Rows", question.rows), clusters=question.clusters)
-        )
-        columns = columns_of(question.form)
+        trial, columns = Trial.of(question), columns_of(question.form)
         values = _table(_Carried.all_of(columns, trial), trial)
         return rank(question, values, [column.form.resolution for column in columns])
 
