@@ -87,7 +87,8 @@ class Scorer:
                 "without metadata routing scikit-learn passes on no weights that are asked for; call "
                 "sklearn.set_config(enable_metadata_routing=True) first."
             )
-        if not (sample_weight is None or isinstance(sample_weight, bool | str)):
+        is_name = isinstance(sample_weight, str) and sample_weight.isidentifier()
+        if not (is_name or sample_weight is None or isinstance(sample_weight, bool)):
             do = "give True, False, None or a name"
             raise InputError(argument="sample_weight", found=quoted(sample_weight), do=do)
         object.__setattr__(self, "sample_weight", sample_weight)  # in place, as scikit-learn's are

@@ -101,7 +101,7 @@ def test_for_as_long_as_you_like(minutes: float | None, capsys: pytest.CaptureFi
             if time.monotonic() > end:
                 break
     with capsys.disabled():
-        print(f"\n{hunt.report()}")  # noqa: T201
+        print(f"\n{hunt.report()}".encode("utf-8", "backslashreplace").decode())  # noqa: T201
     assert not hunt.found
 
 

@@ -477,8 +477,9 @@ def test_weights_are_routed_to_a_scorer(routing):
     search = GridSearchCV(model, {"var_smoothing": [1e-9]}, scoring=asked, cv=folds)
     found = search.fit(X, y, sample_weight=weights).cv_results_["mean_test_score"]
     assert found[0] == pytest.approx(np.mean(expected))
-    with pytest.raises(InputError, match="give True, False, None or a name"):
-        asked.set_score_request(sample_weight=3)
+    for wrong in (3, "", "a b", "\ud800"):
+        with pytest.raises(InputError, match="give True, False, None or a name"):
+            asked.set_score_request(sample_weight=wrong)
 
 
 def test_weights_without_routing():

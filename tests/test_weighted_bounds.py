@@ -298,3 +298,13 @@ def test_rows_of_opposite_errors_do_not_shorten_an_interval():
     assert design.by_t(p, labels, 0.02)
     *_, low, high = design.interval(p, labels, 0.02, True)
     assert high - low > 2 * 2.0 * np.sqrt(0.25 / 200)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-160, 1e-60, 1e-30, 1e-16, 1e-9])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("labels", [[0, 0], [1, 1], [0, 1], [0, 1] * 40])
+def test_rates_that_differ_by_any_number_of_orders(rate, which, labels):
+    for probs in ([0.875, 0.125], [0.125, 0.125], [0.25, 0.75], [0.75, 0.75]):
+        scores = (probs * len(labels))[: len(labels)]
+        audit = caltest.audit(scores, labels, sampling_rates={which: rate}, alpha=0.1, rng=0)
+        assert all(-1.0 <= view.low <= view.high <= 1.0 for view in audit.views)

@@ -38,6 +38,7 @@ Codes: TypeAlias = NDArray[np.intp] | None
 _RATIO = 1.05  # of nodes: D² grows by less than .0006 of itself, and intervals by half of that
 _NODES = 283  # to a millionth of the largest; below, the next node is 0
 _SLACK = 1e-9  # of log(level), far more than what rounding may do
+_LEAST = 1e-10  # of rates that are kept, as a share of the largest: of others sums are no numbers
 _STEPS, _CLOSE = 40, 1e-4  # towards an end of the interval; the next step is its square, or so
 _LEAST = 1e-12  # of the largest size
 _MOST = 700.0  # λ times the largest D
@@ -73,6 +74,8 @@ def error_bounds(
     (-0.104, 0.061)
     """
     w, kept = weights / weights.max(), np.ones((1, 2)) if kept is None else kept
+    if kept.min() < _LEAST * kept.max():
+        return float(scores.min()) - 1.0, float(scores.max())
     high = _end(scores, labels, level, w, kept, codes)
     return -_end(1.0 - scores, 1 - labels, level, w, kept[:, ::-1], codes), high
 
