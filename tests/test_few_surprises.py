@@ -91,7 +91,7 @@ def test_falling_back_is_said():
     assert any("labels were drawn instead" in note for note in result.warnings)
 
 
-@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3, 1e-2])
 @pytest.mark.parametrize("statistic", ["skce_uq", "skce_b", "skce_ul", "mmce", "ckce", "ece_squared"])
 def test_noise_unties_no_predictions(statistic, noise):
     """A curve through these few atoms rejects up to 1.36 times too often, by enumeration."""

@@ -129,18 +129,17 @@ def effective_surprises(shares: Array, chances: Array) -> float:
         return float(s.sum() ** 2 / np.sum(s**2 / u))
 
 
-_ALIKE = 0.002  # predictions that differ by less count as the same; noise of 1e-9 unties nothing
 _START = 0.618  # where cells start, in cells: no round number lies on their borders
 
 
-def repeats(probs: Array) -> float:
-    """Return how many rows share their predictions, or nearly, Σ S² / Σ s².
+def repeats(probs: Array, alike: float) -> float:
+    """Return how many rows share their predictions, Σ S² / Σ s², but for differences below ``alike``.
 
     s is the variance of a row's label, S the sum over the rows of a cell of predictions. 1 if no two
     rows are alike; n if all are.
     """
     shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
-    cells = np.floor(probs / _ALIKE + _START)
+    cells = np.floor(probs / alike + _START)
     order = fixed_order(cells)
     new = np.append(True, np.any(cells[order[1:]] != cells[order[:-1]], axis=1))
     sums = np.bincount(np.cumsum(new) - 1, weights=shares[order])
@@ -195,6 +194,8 @@ class HasMoments(Form):
 class HasLeadingSum(Form):
     """A quadratic statistic, of which is known how close it is to the square of one sum."""
 
+    probs: Array  #: The predictions, (n, m).
+
     @abstractmethod
     def leading(self, workers: Workers = ALONE) -> HasCumulantGenerator:
         """Return the sum over rows whose square carries most of the variance, up to a factor."""
@@ -202,6 +203,8 @@ class HasLeadingSum(Form):
 
 class HasCumulantGenerator(Form):
     """A sum of independent terms: its cumulant generating function is known exactly."""
+
+    probs: Array  #: The predictions, (n, m).
 
     @property
     @abstractmethod
@@ -212,11 +215,6 @@ class HasCumulantGenerator(Form):
     @abstractmethod
     def surprises(self) -> float:
         """Effective number of unlikely outcomes, see :func:`effective_surprises`."""
-
-    @property
-    @abstractmethod
-    def repeats(self) -> float:
-        """How many rows share their predictions, or nearly, see :func:`repeats`."""
 
     @abstractmethod
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:

@@ -28,7 +28,6 @@ from caltest.forms.base import (
     Labels,
     Lattice,
     TailBound,
-    repeats,
 )
 from caltest.forms.signs import (
     Clusters,
@@ -153,11 +152,6 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         second, fourth = second / scale, fourth / scale / scale
         flatness = float(np.abs(fourth - 3.0 * second**2).sum())
         return float(second.sum() ** 2) / max(flatness, CERTAIN)
-
-    @property
-    def repeats(self) -> float:
-        """How many rows share their predictions, or nearly, on average over the uncertainty."""
-        return repeats(self.probs)
 
     def _central_moments(self) -> tuple[Array, Array]:
         """Return E h² and E h⁴ of every pair, (⌊n/2⌋,) each.

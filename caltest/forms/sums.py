@@ -37,7 +37,6 @@ from caltest.forms.base import (
     LatticeTerms,
     Moments,
     effective_surprises,
-    repeats,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, strayed
 from caltest.forms.signs import AddsByCluster, Clusters, ClusterSums, OfOneEvent, SignedSums
@@ -248,11 +247,6 @@ class LinearSum(
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
         return effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
-
-    @property
-    def repeats(self) -> float:
-        """How many rows share their predictions, or nearly, on average over the uncertainty."""
-        return repeats(self.probs)
 
     @property
     def reach(self) -> float:

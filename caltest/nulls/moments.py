@@ -13,6 +13,7 @@ from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._sums import tail_of_sum
 from caltest.forms import (
+    Binned,
     Form,
     HasCumulantGenerator,
     HasLatticeTerms,
@@ -22,6 +23,7 @@ from caltest.forms import (
     LatticeTerms,
     Moments,
 )
+from caltest.forms.base import repeats
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
 
@@ -175,10 +177,14 @@ def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
 # The gates were set by enumeration of all counts of random designs of up to four distinct rows, and by
 # draws of untied ones (python -m validation nulls --only moments_small).
 _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
-_FEW_DIMENSIONS = 40.0  # the same of quadratic statistics of few dimensions
-_TIED_SUMS = 20.0  # the same of sums where rows share their predictions: labels are only counted then
+_TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
+_TIED_SUMS = 20.0  # the same of sums, whose atoms lie in one dimension only
 _TIED_PAIRS = 60.0  # the same of means over pairs, of which each takes few values, far apart
-_SHARED = 2.0  # rows with nearly the same predictions, on average, from where they count as tied
+_SAME, _SHARED = (
+    0.002,
+    2.0,
+)  # predictions that differ by less, on average, from where they count as tied
+_NEAR, _DISTINCT = 0.02, 10.0  # the same, if so few are further apart, in effect
 _MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
 _NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
 _SEVERAL = 1.3  # skewness of a sum of nearly five equal χ²₁; in so many dimensions atoms crowd
@@ -286,7 +292,7 @@ def _few_sums(form: HasCumulantGenerator) -> bool:
     if surprises < _MANY_SURPRISES and lattice.spread > 0.0:
         return True
     tied = _TIED_PAIRS if isinstance(form, HasTerms) else _TIED_SUMS
-    return surprises < tied and form.repeats >= _SHARED
+    return surprises < tied and _tied(form)
 
 
 def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
@@ -296,14 +302,20 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
         return True
     if not isinstance(form, HasLeadingSum):
         return False
-    # In so few dimensions there are more rows than these, so that some add the same, or nearly.
-    if moments.surprises < _FEW_DIMENSIONS and skewness > _SEVERAL:
+    if moments.surprises < _TIED_SURPRISES and skewness > _SEVERAL and _tied(form):
         return True
     if moments.surprises >= _MANY_STEPS or skewness < _ONE_DIMENSION:
         return False
     # The square of one sum: P(T ≥ x) jumps where the sum steps, and a curve is half a jump too low.
     lattice = form.leading(workers).lattice
     return lattice.span > 0.0 and lattice.spread < _GAP * lattice.span
+
+
+def _tied(form: HasCumulantGenerator | HasLeadingSum) -> bool:
+    """Say whether many rows add the same, or nearly: noise of 1e-9 unties no predictions."""
+    if isinstance(form, Binned) or repeats(form.probs, _SAME) >= _SHARED:
+        return True
+    return len(form.probs) < _DISTINCT * repeats(form.probs, _NEAR)
 
 
 def _exact_instead(question: Question) -> Answer:
