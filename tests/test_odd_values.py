@@ -18,6 +18,7 @@ from fuzz_values import Rude
 import caltest
 from caltest import InputError
 from caltest.auditing.groups import read_groups
+from caltest.data.sample import named_sample
 
 PROBS, LABELS = [0.75, 0.25, 1, 0.5] * 5, [1, 0, 1, 1] * 5
 HUGE = 10**5000
@@ -169,6 +170,9 @@ def test_names_of_any_type_are_read_or_refused(place):
             lambda frame=frame: caltest.data.sample(frame, LABELS),
             lambda frame=frame: read_groups(frame, len(frame)),
             lambda: read_groups({first: LABELS}, 20),
+            lambda: read_groups(pd.Series(LABELS, name=first), 20),
+            lambda name=second: caltest.data.sample(PROBS, pd.Series(LABELS, name=name)),
+            lambda: named_sample(pd.Series(PROBS, name=first), LABELS, None, None),
         ):
             with suppress(InputError):
                 call()

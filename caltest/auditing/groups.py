@@ -21,6 +21,7 @@ from caltest.data.containers import (
     check_named,
     is_missing,
     listed,
+    name_of,
     native_of,
     one_as_text,
 )
@@ -80,7 +81,7 @@ def read_groups(groups: object, n_rows: int, **beside: object) -> tuple[Grouping
         columns = [(name, native.get_column(name).to_list()) for name in native.columns]
     elif isinstance(native, nw.Series):
         check_named([native.name], "groups")
-        columns = [(_ONLY_NAME if native.name in (None, "") else native.name, native.to_list())]
+        columns = [(name_of(native) or _ONLY_NAME, native.to_list())]
     else:
         columns = [(_ONLY_NAME, _cells(groups, "groups"))]
     names = [str(name) or EMPTY for name, _ in columns]

@@ -221,6 +221,12 @@ def check_named(names: Sequence[object], what: str) -> None:
             )
 
 
+def name_of(series: Any) -> str:
+    """Return the name of a series of narwhals; nothing if it has none, or is missing."""
+    missing = type(series.name).__name__ in ("NoneType", "NAType", "NaTType")
+    return "" if missing else as_text(series.name) or ""
+
+
 def _numpy(series: nw.Series[Any]) -> np.ndarray:
     """Return a column as an array; numpy has no integers of 128 bits."""
     return np.asarray((series.cast(nw.Float64) if series.dtype in _WIDE else series).to_numpy())

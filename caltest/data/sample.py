@@ -17,6 +17,7 @@ from caltest.data.containers import (
     Table,
     is_xarray,
     listed,
+    name_of,
     native_of,
     read_table,
     row_index,
@@ -329,11 +330,11 @@ def named_sample(
     if not isinstance(probs, Rows):
         native, of_labels = native_of(probs, "probs"), native_of(labels, "labels")
         if isinstance(native, nw.Series):
-            own = str(native.name or "")
+            own = name_of(native)
         elif isinstance(native, nw.DataFrame) and len(native.columns) == 1:
             own = str(native.columns[0])
         if isinstance(of_labels, nw.Series) and own is not None:
-            own = event_called(str(of_labels.name or ""), own)
+            own = event_called(name_of(of_labels), own)
     found = sample(probs, labels, rounding=rounding, class_names=class_names, **counting)
     rows = found.rows
     if event is not None and rows.n_classes != 2:
