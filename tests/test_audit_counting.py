@@ -225,9 +225,35 @@ def test_checks_that_few_clusters_carry_are_confirmed():
     audit = caltest.audit(p, y, clusters=cluster, groups=groups, **SMALL)
     (note,) = [each for each in audit.warnings if "few clusters carry the statistic" in each]
     assert "of 11 checks" in note
+    assert "They share the level with the other checks" in note
     by_group = {check.view.group.label: check for check in audit.checks if check.view.group}
     assert by_group["kind = rare"].pvalue > 0.05  # by signs alone 0.01
     assert by_group["kind = usual"].pvalue < 1.0
+
+
+def test_reports_of_few_clusters_agree_with_themselves():
+    """By signs nothing is as strong; the p-value is confirmed, and large: no threshold is drawn."""
+    cluster = np.repeat(np.arange(50), 10)
+    audit = caltest.audit(np.full(500, 0.02), np.zeros(500, int), clusters=cluster, **SMALL)
+    page, text = caltest.report.to_html(audit), " ".join(str(audit).split())
+    assert audit.verdict == "not found"
+    assert "None of 99 simulations gave evidence this strong." in page
+    assert "rejects beyond" not in page
+    assert "the check alone, which has two sides, or which few clusters carry." in page
+    assert ">rows</text>" not in page  # there are no bars of one prediction
+    assert "other checks" not in text  # few clusters carry all of them
+    assert "in some parts" not in text
+    assert "If smaller ones matter, audit again with more clusters." in text
+
+
+def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():
+    cluster = np.repeat(np.arange(50), 10)
+    options = {"clusters": cluster, "materiality": 0.005, **SMALL}
+    audit = caltest.audit(np.full(500, 0.02), np.zeros(500, int), **options)
+    text = " ".join(str(audit).split())
+    assert audit.at_most <= 0.1
+    assert "These rows cannot rule out errors above your limit of 0.5 points." in text
+    assert "audit again with more clusters. Audit again" in text  # a plan takes rows to be independent
 
 
 def test_events_of_one_cluster_count_once():

@@ -276,6 +276,9 @@ def test_small_errors_are_drawn_as_errors_and_rare_events_on_a_log_axis():
     assert re.fullmatch(
         r"All rows: 1\.\d\d to 1\.\d\d times the observed rate", first.slices.rows[0].words
     )
+    first = first_screen(audits.rare(materiality=0.005))  # bars, and what says them, are in points
+    assert first.slices.head == "Error, points"
+    assert re.match(r"All rows: \S+ points too high \(interval ", first.slices.rows[0].words)
 
 
 def test_predictions_that_are_nearly_all_alike_are_drawn_by_rank():
@@ -465,6 +468,8 @@ def test_a_label_that_was_called_impossible_is_said_everywhere():
     assert "In 3 rows the model gave probability 0 to the observed label." in text
     assert "smaller than that rank: an event with predicted probability 0 was observed" in text
     assert "In 3 rows the model gave probability 0" in report.to_markdown(audit)
+    size = first_screen(replace(audits.audit(), impossible=3)).size  # of all rows, and last of these
+    assert size.endswith("In 3 rows the model gave probability 0 to the observed label.")
     assert json.loads(report.to_json(audit))["impossible"] == 3
     (suite,) = ElementTree.fromstring(report.to_junit(audit))
     assert suite.get("failures") == "1"

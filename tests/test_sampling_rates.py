@@ -50,7 +50,7 @@ def test_the_result_says_both_scales():
     result = caltest.test(P, Y, "brier", sampling_rates={0: 0.1}, n_resamples=9, rng=0)
     after = np.mean(P / (P + 0.1 * (1 - P)))
     (note,) = [each for each in result.warnings if "kept" in each]
-    assert f"class 1 {P.mean():.3g} before and {after:.3g} after" in note
+    assert f"mean predicted of these rows: class 1 {P.mean():.3g} before and {after:.3g} after" in note
     assert "class 0 at 0.1" in note
     assert result.parameters["sampling_rates"] == {0: 0.1}
     assert "10% of class 0; predictions are adjusted to the rows kept" in " ".join(

@@ -85,7 +85,7 @@ def kept_at(
     more = ", …" if len(named) > _SEVERAL else ""
     note = (
         f"Rows were kept by their label ({at}), so what is tested is what the predictions mean among "
-        f"the rows kept; mean predicted: {'; '.join(told)}{more}."
+        f"the rows kept; mean predicted of these rows: {'; '.join(told)}{more}."
     )
     return Kept(kept, note)
 

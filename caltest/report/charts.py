@@ -160,6 +160,7 @@ def _rows_beneath(drawing: Drawing, x: Axis, h: Histogram | None, parts: Sequenc
         drawing.bars(x, [*edges, parts[-1].end], [part.rows for part in parts])
     else:
         drawing.path("axis", f"M{drawing.size.left} {drawing.size.floor}H{drawing.size.right}")
+        return  # one prediction: no bars
     drawing.text(drawing.size.right - 4, drawing.size.bottom + 16, "rows", "end", "lab")
 
 
@@ -342,8 +343,8 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
 
     Of it: ``drawing``, ``reached`` (draws as large as the labels), ``draws``, ``beyond`` (draws off the
     axis), ``far`` (whether the labels are), and whether the p-value of the whole is that rank
-    (``ranked``), larger (``doubled``: a check of two sides) or smaller (``settled``: by a label of
-    probability 0).
+    (``ranked``), larger (``doubled``: a check of two sides, or that few clusters carry) or smaller
+    (``settled``: by a label of probability 0).
     """
     drawn = audit.null_distribution
     if drawn is None or not np.isfinite(drawn).any():
@@ -357,9 +358,9 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
         end = next(k * size for k in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0) if k * size >= most * (1 - 1e-12))
     ranked = audit.correction == "westfall_young"
     allowed = math.floor(audit.alpha * (len(drawn) + 1) * (1.0 + 1e-12))
-    limit = None
-    if ranked and allowed and np.sort(drawn)[-allowed] <= end:
-        limit = float(np.sort(drawn)[-allowed])
+    limit = float(np.sort(drawn)[-allowed]) if ranked and allowed else math.inf
+    # Where the p-value of the whole is not that rank, the labels may lie on the other side.
+    stands = limit <= end and (observed > limit) == audit.rejected
     reached = pvalues.count(drawn, observed, "greater")
     rank = (1 + reached) / (1 + len(drawn))
     label = (
@@ -368,7 +369,7 @@ def histogram(audit: Audit) -> SimpleNamespace | None:
         f"labels {number(observed)}, which {reached:,} reach."
     )
     return SimpleNamespace(
-        drawing=_evidence(audit, draws, limit, end, far, label),
+        drawing=_evidence(audit, draws, limit if stands else None, end, far, label),
         far=far,
         reached=reached,
         draws=len(drawn),

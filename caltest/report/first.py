@@ -208,7 +208,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         noun=of_rows,
         by_class=by_class,
         axis=scale,
-        rows=[_row(audit, called, of, bar, rare) for (called, of), bar in zip(rows, bars, strict=True)],
+        rows=[_row(audit, *row, bar, rare, as_ratio) for row, bar in zip(rows, bars, strict=True)],
         more=more,
         nouns=noun if more == 1 else nouns,
     )
@@ -287,18 +287,16 @@ def _interest(
 
 
 def _row(
-    audit: Audit, called: str, of: View | Part, bar: SimpleNamespace, rare: bool
+    audit: Audit, called: str, of: View | Part, bar: SimpleNamespace, rare: bool, as_ratio: bool
 ) -> SimpleNamespace:
     assert of.predicted is not None
     assert of.observed is not None
-    assert of.low is not None
-    assert of.high is not None
     rates = of.predicted, of.observed
     if rare:
         predicted, observed = map(captions.per_thousand, rates)
     else:
         predicted, observed = map(captions.share, rates)
-    text = captions.ratio_words(of) if rare else captions.error_words(of)
+    text = captions.ratio_words(of) if as_ratio else captions.error_words(of)
     return SimpleNamespace(
         name=name(called),
         rows=f"{of.rows:,}",

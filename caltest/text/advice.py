@@ -217,19 +217,21 @@ def _after_a_pass(audit: Audit) -> Iterable[str]:
         )
     elif audit.at_most is not None:
         _, most = outward_points(0.0, audit.at_most)
+        more = f"more {'rows' if audit.clusters is None else 'clusters'}"
         fewer = ", or with fewer groups" if audit.groups else ""
-        if audit.at_most <= LITTLE:
+        own = limit(audit)
+        if audit.at_most <= LITTLE and own is None:
             yield (
                 f"Use the probabilities as they are where average errors up to {most} points do not "
-                f"matter. If smaller ones matter, audit again with more rows{fewer}."
+                f"matter. If smaller ones matter, audit again with {more}{fewer}."
             )
         else:
-            own = limit(audit)
             small = " in small groups" if audit.groups else ""
             known = f"errors above your limit of {own}" if own else f"large errors{small}"
+            many = "; caltest.sample_size estimates how many" if audit.clusters is None else ""
             yield (
-                f"These rows cannot rule out {known}. If that matters, audit again with more "
-                f"rows{fewer}; caltest.sample_size estimates how many."
+                f"These rows cannot rule out {known}. If that matters, audit again with "
+                f"{more}{fewer}{many}."
             )
     else:
         yield "This does not prove calibration: an error may be too small for this many rows."

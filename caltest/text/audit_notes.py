@@ -41,19 +41,19 @@ def few_clusters(few: int, views: int, needed: int, fewest: float) -> str:
     """Say that in ``few`` of the views few clusters carry the error, by the predictions."""
     return (
         f"In {few:,} of {views:,} views fewer than {needed} clusters count in effect "
-        f"({fewest:.0f} in one): intervals there hold however the rows of a cluster depend on each "
-        "other, and are wide; larger groups have narrower ones."
+        f"(as few as {fewest:.0f}): intervals there hold however the rows of a cluster depend on each "
+        "other, and are wide. More clusters, or larger groups, make them narrower."
     )
 
 
 def few_carry(few: Sequence[bool], draws: int, level: float) -> str:
     """Say in how many checks few clusters carry the statistic, and whether these can be found."""
     n_few, n = sum(few), len(few)
+    shared = " They share the level with the other checks in proportion to their number."
     said = (
-        f"In {n_few:,} of {n:,} checks few clusters carry the statistic, by the predictions. Their "
-        "p-values are the larger of two, by random signs of clusters and by labels for which all rows "
-        "of a cluster are surprised together, and are approximate; they share the level with the "
-        "other checks in proportion to their number."
+        f"In {n_few:,} of {n:,} checks few clusters carry the statistic, judged by the predictions. "
+        "Each of their p-values is the larger of two: by random signs of clusters, and by labels for "
+        f"which all rows of a cluster are surprised together. It is approximate.{shared if n_few < n else ''}"
     )
     needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
     if needed <= draws + 1:

@@ -118,8 +118,6 @@ def size(audit: Audit) -> str:
     """Return the paragraph below the headline: the size, and where else."""
     texts = [_unseen(column, rows, audit) for column, rows in audit.unseen.items()]
     view = audit.worst
-    if audit.rejected and audit.impossible and audit.found:
-        texts.append(f"{impossible_rows(audit)}.")
     if audit.verdict in ("small", "within"):
         texts += [*_largest(audit), *_halves(audit)]
         if audit.verdict == "small":
@@ -145,6 +143,8 @@ def size(audit: Audit) -> str:
         texts += [*_would_have_been_found(audit), *_largest(audit)]
     if audit.verdict == "found" and limit(audit):
         texts += _undecided(audit)
+    if audit.rejected and audit.impossible and audit.found:
+        texts.append(f"{impossible_rows(audit)}.")
     return " ".join(texts)
 
 
@@ -342,7 +342,7 @@ def _largest(audit: Audit) -> Iterable[str]:
     _, over_all = outward_points(0.0, max(-(whole.low or 0.0), whole.high or 0.0))
     small = f"; some {'groups' if grouped else 'parts of them'} are too small to judge"
     if audit.at_most <= LITTLE:
-        small = f", and of up to {most} points in some parts of them"
+        small = f", and of up to {most} points in some parts of them" if most != over_all else ""
     yield f"These data allow an average error of up to {over_all} points {sure} over all rows{small}."
 
 
@@ -362,8 +362,7 @@ def _halves(audit: Audit) -> Iterable[str]:
         sure = confidence_text(audit.confidence)
         of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
         both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
-        both = f"{of}{both}" if of else capital(both)
-        yield f"{both}, with {sure} confidence."
+        yield capital(f"{of}{both}, with {sure} confidence.")
 
 
 def at_least(view: View | None, audit: Audit) -> str | None:
