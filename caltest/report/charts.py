@@ -110,6 +110,7 @@ class Drawing:
                 gap = 0.8 if b - a > 3.0 else 0.0
                 self.box("bar", a + gap / 2, size.floor - high, b - gap / 2, size.floor)
         self.path("axis", f"M{size.left} {size.floor}H{size.right}")
+        self.text(size.right - 4, size.bottom + 16, "rows", "end", "lab")
 
 
 def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
@@ -160,8 +161,6 @@ def _rows_beneath(drawing: Drawing, x: Axis, h: Histogram | None, parts: Sequenc
         drawing.bars(x, [*edges, parts[-1].end], [part.rows for part in parts])
     else:
         drawing.path("axis", f"M{drawing.size.left} {drawing.size.floor}H{drawing.size.right}")
-        return  # one prediction: no bars
-    drawing.text(drawing.size.right - 4, drawing.size.bottom + 16, "rows", "end", "lab")
 
 
 def curve(view: View, label: str, shown: Shown, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:

@@ -49,12 +49,13 @@ def few_clusters(few: int, views: int, needed: int, fewest: float) -> str:
 def few_carry(few: Sequence[bool], draws: int, level: float) -> str:
     """Say in how many checks few clusters carry the statistic, and whether these can be found."""
     n_few, n = sum(few), len(few)
-    shared = " They share the level with the other checks in proportion to their number."
     said = (
         f"In {n_few:,} of {n:,} checks few clusters carry the statistic, judged by the predictions. "
         "Each of their p-values is the larger of two: by random signs of clusters, and by labels for "
-        f"which all rows of a cluster are surprised together. It is approximate.{shared if n_few < n else ''}"
+        "which all rows of a cluster are surprised together. It is approximate."
     )
+    if n_few < n:
+        said += " They share the level with the other checks in proportion to their number."
     needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
     if needed <= draws + 1:
         return said
