@@ -160,7 +160,7 @@ def test_labels_that_the_scores_separate():
 
 
 def test_one_class_of_three_is_off():
-    """One class stated half too large: which classes are named, and no temperature alone is advised."""
+    """One class stated half too large: which classes are named, and a temperature alone is not advised."""
     truth = dirichlet(3000, 3, 0)
     labels = labels_from(truth, np.random.default_rng(0))
     stated = truth * [1.0, 1.6, 1.0]
@@ -171,7 +171,17 @@ def test_one_class_of_three_is_off():
         text,
     )
     assert "an intercept for every class" in text
-    assert "Temperature scaling alone cannot fix this." in text
+    assert "Temperature scaling alone may not fix this." in text
+
+
+def test_one_temperature_may_fix_classes_of_unequal_sizes():
+    """Sharp predictions favour the largest class: its mean is too high, and one number fixes it."""
+    truth = np.random.default_rng(0).dirichlet([1.0, 1.0, 3.0], 3000)
+    labels = labels_from(truth, np.random.default_rng(0))
+    audit, text = advised(truth**2 / (truth**2).sum(axis=1, keepdims=True), labels)
+    assert next(view for view in audit.views if view.lens == "class:2").direction == "over"
+    assert "a temperature" in text
+    assert "alone may not fix this." in text
 
 
 def test_all_classes_are_too_sure_alike():

@@ -302,11 +302,13 @@ def test_rows_kept_by_their_label_are_judged_on_the_scale_of_the_population():
     (view,) = audit.views
     assert view.predicted == pytest.approx(p.mean(), rel=0.05)
     assert view.low < 0 < view.high
+    assert all(part.start <= part.predicted <= part.end for part in view.parts)
     assert "whole population" in str(audit)
     assert caltest.audit(p[kept], y[kept], **SMALL).rejected
     wrong = caltest.audit(0.3 * p[kept], y[kept], sampling_rates={0: 0.1}, event="fraud", **SMALL)
     assert wrong.worst.direction == "under"
     assert wrong.worst.observed == pytest.approx(y.mean(), rel=0.05)
+    assert wrong.worst.histogram.edges[-1] == pytest.approx(0.3 * p[kept].max())
 
 
 def test_copied_rows_are_noticed():

@@ -242,7 +242,7 @@ class Family(NamedTuple):
     ) -> tuple[Part, ...]:
         """Return the parts of a view, with the intervals of their errors."""
         found: list[Part] = []
-        ordered = scores[where.order]
+        stated = scores if design.scores is None else design.scores  # on the scale of sizes
         for of, ends in where.ends:
             starts = np.r_[0, ends[:-1]]
             rows = np.diff(ends, prepend=0)
@@ -258,8 +258,8 @@ class Family(NamedTuple):
                         observed=observed,
                         low=low,
                         high=high,
-                        start=float(ordered[starts[place]]),
-                        end=float(ordered[ends[place] - 1]),
+                        start=float(stated[each[place]].min()),
+                        end=float(stated[each[place]].max()),
                     )
                 )
         return tuple(found)
@@ -346,7 +346,7 @@ def views_of(
         if look.event is not None:
             view = _sized(view, look, seen, cuts[look], family, design.of_look(source, look))
         if look in bands or (look in chosen and not design.plain and look.event is not None):
-            cumulative = None
+            cumulative, stated = None, design.of_look(source, look).scores
             if design.plain and _KS in told and values is not None and found.threshold is not None:
                 _, band = reaching(values[:, by_name[_KS]], found.threshold, "greater")
                 if np.isfinite(band):
@@ -355,7 +355,7 @@ def views_of(
                 view,
                 reliability=diagrams.reliability(seen, bands[look]) if look in bands else None,
                 cumulative=cumulative,
-                histogram=diagrams.histogram(seen.rows.probs[:, 1]),
+                histogram=diagrams.histogram(seen.rows.probs[:, 1] if stated is None else stated),
             )
         views[look] = view
     return views

@@ -201,11 +201,11 @@ def _of_more_classes(audit: Audit) -> str:
         for side in ("over", "under")
     }
     off = "; ".join(f"{names}: {side} on average" for side, names in sides.items() if names)
-    with_temperature = " and a temperature" if top else ""
+    with_temperature, alone = (" and a temperature", "may not") if top else ("", "cannot")
+    these = "this class is" if len(classes) == 1 else "these classes are"
     return (
         f"{_HELD_OUT} class by class ({off}): an intercept for every class{with_temperature}, as "
-        "in vector scaling. Temperature scaling alone cannot fix this. Check how these classes "
-        "are labelled."
+        f"in vector scaling. Temperature scaling alone {alone} fix this. Check how {these} labelled."
     )
 
 

@@ -245,7 +245,7 @@ def evidence_note(audit: Audit) -> str:
         return f"Each check has {draws} of its own; adjusted by {audit.correction!r}."
     return (
         f"An error is found if p is at most {audit.alpha:g}. Adjusted p-values allow for all checks. "
-        f"From {draws}; the smallest possible p is {smallest}."
+        f"From {draws}; no p can be smaller than {smallest}."
     )
 
 
