@@ -62,6 +62,18 @@ def test_the_table_of_sizes_is_the_record():
     assert max(calibrated) <= 1.0
 
 
+def test_the_sizes_of_few_clusters_are_the_record():
+    with (ROOT / "validation" / "results" / "rare_clusters.csv").open(newline="") as file:
+        record = list(csv.DictReader(file))
+    told = re.search(r"In (\d+) designs .* at most ([\d.]+)% .* at most ([\d.]+)% \(", PAGE)
+    largest = (
+        max(100 * int(row[level]) / int(row["datasets"]) for row in record)
+        for level in ("p<=0.05", "p<=0.01")
+    )
+    assert int(told[1]) == len({row["design"] for row in record})
+    assert [float(told[2]), float(told[3])] == pytest.approx(list(largest), abs=0.051)
+
+
 def test_the_sizes_of_audits_are_the_record():
     with (ROOT / "validation" / "results" / "clusters_audits.csv").open(newline="") as file:
         record = list(csv.DictReader(file))

@@ -14,7 +14,6 @@ from caltest._parallel import ALONE, Workers
 from caltest._tiles import Array as Array
 from caltest._tiles import Tile
 from caltest._work import Work
-from caltest.kernels.bandwidth import fixed_order
 
 #: Classes, whole numbers; of predicted distributions, the outcomes.
 Labels: TypeAlias = NDArray[Any]
@@ -127,24 +126,6 @@ def effective_surprises(shares: Array, chances: Array) -> float:
     s = s / s.max()  # squares of tiny shares would vanish
     with np.errstate(over="ignore"):
         return float(s.sum() ** 2 / np.sum(s**2 / u))
-
-
-_START = 0.618  # where cells start, in cells: no round number lies on their borders
-
-
-def repeats(probs: Array, alike: float) -> float:
-    """Return how many rows share their predictions, Σ S² / Σ s², but for differences below ``alike``.
-
-    s is the variance of a row's label, S the sum over the rows of a cell of predictions. 1 if no two
-    rows are alike; n if all are.
-    """
-    shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
-    cells = np.floor(probs / alike + _START)
-    order = fixed_order(cells)
-    new = np.append(True, np.any(cells[order[1:]] != cells[order[:-1]], axis=1))
-    sums = np.bincount(np.cumsum(new) - 1, weights=shares[order])
-    alone = float(shares @ shares)
-    return float(sums @ sums) / alone if alone > 0.0 else 1.0
 
 
 class Lattice(NamedTuple):

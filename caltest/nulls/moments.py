@@ -23,7 +23,8 @@ from caltest.forms import (
     LatticeTerms,
     Moments,
 )
-from caltest.forms.base import repeats
+from caltest.forms.base import Array
+from caltest.kernels.bandwidth import fixed_order
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_sides
 from caltest.nulls.monte_carlo import MonteCarlo
 
@@ -180,11 +181,10 @@ _SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few 
 _TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
 _TIED_SUMS = 20.0  # the same of sums, whose atoms lie in one dimension only
 _TIED_PAIRS = 60.0  # the same of means over pairs, of which each takes few values, far apart
-_SAME, _SHARED = (
-    0.002,
-    2.0,
-)  # predictions that differ by less, on average, from where they count as tied
-_NEAR, _DISTINCT = 0.02, 10.0  # the same, if so few are further apart, in effect
+_SHARED = 2.0  # rows with the same predictions, on average, from where they count as tied
+_SAME = 0.002  # relative difference up to which predictions are the same: noise unties nothing
+_NEAR, _DISTINCT = 0.02, 10.0  # kernels do not tell closer ones apart: fewer predictions are tied, too
+_START = 0.618  # where cells of predictions start, in cells: at no round number
 _MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
 _NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
 _SEVERAL = 1.3  # skewness of a sum of nearly five equal χ²₁; in so many dimensions atoms crowd
@@ -312,10 +312,28 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
 
 
 def _tied(form: HasCumulantGenerator | HasLeadingSum) -> bool:
-    """Say whether many rows add the same, or nearly: noise of 1e-9 unties no predictions."""
-    if isinstance(form, Binned) or repeats(form.probs, _SAME) >= _SHARED:
+    """Say whether many rows add the same, or nearly."""
+    if (
+        isinstance(form, Binned)
+        or _repeats(form.probs, np.log(form.probs.clip(1e-300)) / _SAME) >= _SHARED
+    ):
         return True
-    return len(form.probs) < _DISTINCT * repeats(form.probs, _NEAR)
+    squared = not isinstance(form, HasCumulantGenerator)
+    return squared and len(form.probs) < _DISTINCT * _repeats(form.probs, form.probs / _NEAR)
+
+
+def _repeats(probs: Array, places: Array) -> float:
+    """Return how many rows share a cell of places: Σ S² / Σ s², variances of cells' and rows' labels.
+
+    1 if no two rows are alike; n if all are.
+    """
+    shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
+    cells = np.floor(places + _START)
+    order = fixed_order(cells)
+    new = np.append(True, np.any(cells[order[1:]] != cells[order[:-1]], axis=1))
+    sums = np.bincount(np.cumsum(new) - 1, weights=shares[order])
+    alone = float(shares @ shares)
+    return float(sums @ sums) / alone if alone > 0.0 else 1.0
 
 
 def _exact_instead(question: Question) -> Answer:
