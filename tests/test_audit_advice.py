@@ -160,7 +160,7 @@ def test_labels_that_the_scores_separate():
 
 
 def test_one_class_of_three_is_off():
-    """One class stated half too large: which classes are named, and a temperature alone is not advised."""
+    """One class stated half too large: classes are named, and more than a temperature is advised."""
     truth = dirichlet(3000, 3, 0)
     labels = labels_from(truth, np.random.default_rng(0))
     stated = truth * [1.0, 1.6, 1.0]

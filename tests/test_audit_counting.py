@@ -239,11 +239,12 @@ def test_reports_of_few_clusters_agree_with_themselves():
     assert audit.verdict == "not found"
     assert "None of 99 simulations gave evidence this strong." in page
     assert "rejects beyond" not in page
-    assert "the check alone, which has two sides, or which few clusters carry." in page
+    assert "it is no smaller than the p-value of the check alone." in page
     assert ">rows</text>" not in page  # there are no bars of one prediction
     assert "other checks" not in text  # few clusters carry all of them
     assert "in some parts" not in text
     assert "If smaller ones matter, audit again with more clusters." in text
+    assert "sign flips of clusters; no p can be smaller than 0.01." in page  # families share the level
 
 
 def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():

@@ -61,7 +61,6 @@ def summarise(
         null=null,
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
         chance_note=captions.chance_note(audit.clusters),
-        clustered=audit.clusters is not None,
         pictures=[_picture(view, audit) for view in pictured],
         checks=[_check_row(check, audit) for check in checks[:_CHECKS]],
         found=len(audit.found) + sum(rest.found for rest in audit.rests),

@@ -238,14 +238,15 @@ def _contains(view: View, other: View) -> bool:
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
     smallest = pvalue(1.0 / (1 + audit.n_resamples), audit.alpha)
-    draws = counted(audit.n_resamples, "simulated label set")
-    if audit.clusters is not None:
+    draws, least = counted(audit.n_resamples, "simulated label set"), "the smallest possible p is"
+    if audit.clusters is not None:  # where few clusters carry some checks, the smallest is larger
         draws = counted(audit.n_resamples, "random set", "random sets") + " of sign flips of clusters"
+        least = "no p can be smaller than"
     if audit.correction != "westfall_young":
         return f"Each check has {draws} of its own; adjusted by {audit.correction!r}."
     return (
         f"An error is found if p is at most {audit.alpha:g}. Adjusted p-values allow for all checks. "
-        f"From {draws}; no p can be smaller than {smallest}."
+        f"From {draws}; {least} {smallest}."
     )
 
 
