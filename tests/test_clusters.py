@@ -322,6 +322,14 @@ def test_few_clusters_in_effect_are_said():
     assert not any("Few clusters" in note for note in run("ks", probs, labels, codes).warnings)
 
 
+def test_intervals_hold_the_p_value_that_counts():
+    """Of parts in two families, whose p-values share the level."""
+    for seed in range(10):
+        found = run("omnibus", *clustered(60, 5, 2, 0.5, seed))
+        low, high = found.pvalue_interval
+        assert low <= found.pvalue <= high
+
+
 def test_exact_where_cluster_sums_are_symmetric():
     """Predictions of 1/2, rows of a cluster alike: p-values of all outcomes keep every level."""
     codes = np.repeat(np.arange(5), 3)

@@ -42,6 +42,7 @@ from caltest.pvalues import (
     StepDown,
     combine_sides,
     evidence_of_draws,
+    interval,
 )
 from caltest.resampling import Column, columns_of
 
@@ -229,7 +230,11 @@ def rank(
     together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
     both = zip(parts, alone, together.tolist(), strict=True)
     parts = tuple(replace(part, pvalue=own, adjusted=joint) for part, own, joint in both)
-    return replace(found, parts=parts, pvalue=float(together.min()))
+    p, best = float(together.min()), int(together.argmin())
+    share = len(sides) / int((confirmed.few == confirmed.few[best]).sum())  # of the level
+    reached = max(round(p / share * len(values)) - 1, 0)
+    low, high = (min(share * end, 1.0) for end in interval(reached, len(values) - 1, "greater"))
+    return replace(found, parts=parts, pvalue=p, pvalue_interval=(low, high))
 
 
 def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:

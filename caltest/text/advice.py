@@ -49,12 +49,10 @@ def advice(audit: Audit) -> tuple[str, ...]:
             f"{_MAINTAINER}look at the data of these rows (labels, missing inputs, how they differ "
             "from others)."
         )
-    elif told is None or (audit.zeros is not None and audit.worst is None):
-        pass  # nothing more is known until the zeros are gone
-    elif audit.n_classes == 2:
-        texts.append(f"{_MAINTAINER}{_of_two_classes(audit)}")
-    else:
-        texts.append(f"{_MAINTAINER}{_of_more_classes(audit)}")
+    elif told is not None and (audit.zeros is None or audit.worst is not None):
+        # Else nothing more is known until the zeros are gone.
+        by_classes = _of_two_classes if audit.n_classes == 2 else _of_more_classes
+        texts.append(f"{_MAINTAINER}{by_classes(audit)}")
     return (*texts, *_close(audit), _AGAIN)
 
 
