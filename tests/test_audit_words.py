@@ -185,6 +185,12 @@ def test_small_groups_are_called_too_small():
     assert "These rows cannot rule out large errors in small groups." in text
 
 
+def test_names_of_columns_stay_as_they_are_in_rows_of_evidence():
+    audit = audits.binary(materiality=0.02)
+    assert words.told_view(audit).group.label == "sex = F, age = old"
+    assert [term for term, _ in words.evidence(audit)][1].startswith("sex = F")
+
+
 def test_all_rows_are_wrong_because_of_a_group():
     text = words.size(audits.binary(materiality=0.02))
     assert re.search(

@@ -212,7 +212,8 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
         of = group_name(check.view.group) if audit.n_classes == 2 else narrow_name(check.view, 60)
-        name = f"{capital(of)}, {KINDS.get(check.statistic, check.statistic)}"
+        column = audit.n_classes == 2 and check.view.group  # its name stays as it is
+        name = f"{of if column else capital(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     around: set[tuple[str, Group | None]] = set()
     if told is not None and told.group is not None:
