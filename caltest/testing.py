@@ -127,7 +127,7 @@ def test(
     null
         How to compute the p-value: a name (``caltest.nulls.NULLS`` lists them) or an object of
         :mod:`caltest.nulls`. Default "monte_carlo": exact for every statistic and number of rows.
-        With clusters: "cluster_signs" (default) or "one_per_cluster".
+        With clusters: "cluster_signs" (default), "one_per_cluster" or "comonotone".
     lens
         Which aspect of the predictions to test: "top_label", "class:3", "top:5", "sorted" or an
         object of :mod:`caltest.lenses`. Default None: the full probability vector.
@@ -200,8 +200,10 @@ def test(
 
     *Clusters.* Drawing labels row by row would treat rows that repeat each other as new evidence.
     The default null therefore draws one sign per cluster (:class:`caltest.nulls.ClusterSigns`). It
-    is approximate, and right as the number of clusters grows; "one_per_cluster" is exact, but has
-    less power. Means over pairs of rows are taken over pairs from different clusters.
+    is right as the number of clusters grows. Where few clusters carry the statistic, judged by the
+    predictions, the p-value is confirmed by labels for which all rows of a cluster are surprised
+    together (:class:`caltest.nulls.ComonotoneLabels`); the result says so. "one_per_cluster" is
+    exact, but has less power. Means over pairs of rows are taken over pairs from different clusters.
 
     *Sampling rates.* If a row of class k is kept with a known probability s_k, independently of
     the others, then P(Y = k) among the rows kept is g_k s_k / Σ_l g_l s_l. Predictions are
