@@ -150,12 +150,12 @@ def draw(design: Design, rho: float, seed: np.random.SeedSequence) -> Data:
 def cells() -> Iterator[Cell]:
     """Yield the cells; new ones go to the end."""
     for number, (name, design) in enumerate(SHARED.items()):
-        yield Cell(number, name, partial(draw, design, 1.0), SIGNS, NAMES)
+        yield Cell(number, name, partial(draw, design, 1.0), SIGNS, NAMES, 1000 if number < 2 else 300)
     for number, (name, design) in enumerate(TEN.items()):
-        yield Cell(50 + number, name, partial(draw, design, 1.0), SIGNS, OF_TEN)
+        yield Cell(50 + number, name, partial(draw, design, 1.0), SIGNS, OF_TEN, 300)
     for number, name in enumerate(PARTLY):
         label = f"{name}, ρ = .5"
-        yield Cell(70 + number, label, partial(draw, SHARED[name], 0.5), SIGNS, NAMES)
+        yield Cell(70 + number, label, partial(draw, SHARED[name], 0.5), SIGNS, NAMES, 300)
 
 
 # ------------------------------------------------------------------ audits

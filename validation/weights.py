@@ -181,7 +181,7 @@ def measured(draw: Callable[[np.random.Generator], Known], seed: np.random.SeedS
 def intervals(options: Options) -> None:
     """Run designs whose true errors are known."""
     table = Table(options.results / "weights_intervals.csv", ("design", "seed"))
-    wanted = options.datasets or (1 if options.quick else 200)
+    wanted = options.datasets or (1 if options.quick else 1000)
     names = [
         f"{what} at {level:g}"
         for level in LIMITS
