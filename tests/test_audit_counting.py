@@ -128,20 +128,20 @@ def test_rows_of_weight_0_are_left_out_with_their_groups():
     assert {view.group.label for view in whole.views if view.group} == {"site = a", "site = b"}
 
 
-def test_from_ten_effective_events_on_intervals_are_those_of_sums():
+def test_from_twenty_clusters_with_events_on_intervals_are_those_of_sums():
     p, labels = np.full(500, 0.1), np.zeros(500, dtype=int)
-    labels[:18] = 1
+    labels[:38] = 1
     design = Design(clusters=np.arange(500) // 2)
     assert not design.by_t(p, labels, 0.025)
     wide = np.diff(design.interval(p, labels, 0.025)[2:])
-    labels[:20] = 1
+    labels[:40] = 1
     assert design.by_t(p, labels, 0.025)
     assert not design.by_t(p, labels, 0.009)
     low, high = design.interval(p, labels, 0.025, by_t=True)[2:]
-    sums = 2 * (0.04 - labels[::2])
+    sums = 2 * (0.08 - labels[::2])
     below, above = ends(sums, 500.0, 0.025)
     assert below > above == pytest.approx(t.ppf(0.975, 249) * np.sqrt(250 / 249 * sums @ sums) / 500)
-    assert (low, high) == pytest.approx((0.06 - below, 0.06 + above))
+    assert (low, high) == pytest.approx((0.02 - below, 0.02 + above))
     assert wide > below + above
 
 
@@ -255,6 +255,20 @@ def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():
     assert audit.at_most <= 0.1
     assert "These rows cannot rule out errors above your limit of 0.5 points." in text
     assert "audit again with more clusters. Audit again" in text  # a plan takes rows to be independent
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_interval_of_t_needs_events_in_many_large_clusters(seed):
+    """All are predicted .5, single rows are right, and clusters of 50 have all an event, rarely."""
+    rng = np.random.default_rng(seed)
+    codes = np.r_[np.arange(300), 300 + np.arange(1500) // 50]
+    labels = np.r_[rng.random(300) < 0.5, np.repeat(rng.random(30) < 0.05, 50)].astype(int)
+    audit = caltest.audit(
+        np.full(1800, 0.5), labels, clusters=codes, materiality=0.38, n_resamples=99, rng=seed
+    )
+    assert audit.verdict != "material"
+    assert audit.views[0].exact
+    assert audit.views[0].low <= 0.375 <= audit.views[0].high
 
 
 def test_events_of_one_cluster_count_once():

@@ -473,10 +473,12 @@ def test_clusters_are_counted_by_the_predictions():
         assert found.pvalue > 0.05  # by signs alone: 0.002 to 0.01
         assert caltest.test(p, 1 - labels, statistic, clusters=codes, rng=1).warnings != ()
     form = STATISTICS["citl"]().given(sample(p, labels).rows)
-    assert effective_clusters("citl", form, Clusters(codes, 4200)) == pytest.approx(2.7, abs=0.05)
+    assert effective_clusters("citl", form, Clusters(codes, 4200), labels) == pytest.approx(
+        2.7, abs=0.05
+    )
     p, labels, codes = rare_in_large_clusters(2, "ten")
     form = STATISTICS["citl"]().given(sample(p, labels).rows)
-    assert effective_clusters("citl", form, Clusters(codes, 750)) == pytest.approx(136, abs=1)
+    assert effective_clusters("citl", form, Clusters(codes, 750), labels) == pytest.approx(136, abs=1)
     found = caltest.test(p, labels, clusters=codes, rng=1, n_resamples=199)
     assert found.guarantee == "approximate"  # 'ecd' is carried by few, 'kuiper' by many
     assert "Few clusters carry 'ecd'" in " ".join(found.warnings)
@@ -494,7 +496,7 @@ def test_effective_clusters_by_definition(statistic):
         squares.append(form.signed(y.astype(np.intp), clusters).squares)
     mean, fourth = np.mean(squares, axis=0), np.mean(np.square(squares), axis=0)
     expected = mean.sum() ** 2 / fourth.sum()
-    assert effective_clusters(statistic, form, clusters) == pytest.approx(expected, rel=0.05)
+    assert effective_clusters(statistic, form, clusters, labels) == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("statistic", ["skce_uq", "jkce", "t_cal", "skce_ul", "ckce", "ecd", "omnibus"])
@@ -629,6 +631,20 @@ def test_one_row_a_cluster_looks_at_no_other_row():
     assert calls[-2:] == [30, 30]
     measure = CKCE(groups=np.arange(len(LABELS)) % 2)
     assert 0.0 < run(measure, null=OnePerCluster(choices=2), n_resamples=9).pvalue <= 1.0
+
+
+@pytest.mark.parametrize("statistic", ["citl", "ks", "skce_uq", "ece_squared"])
+def test_common_rows_that_cancel_do_not_hide_rare_clusters(statistic):
+    """Exactly one of two options is right; a rare event comes to four rows at once, or here to none."""
+    rng = np.random.default_rng(1)
+    count, rare = 600, 0.004
+    first, together = rng.random(count) < 0.5, rng.random(count) < rare
+    probs = np.tile([0.5, 0.5, *[rare] * 4], count)
+    labels = np.column_stack([first, ~first, *[together] * 4]).astype(int).ravel()
+    result = caltest.test(probs, labels, statistic, clusters=np.repeat(np.arange(count), 6), rng=1)
+    assert result.pvalue > 0.05
+    assert result.guarantee == "approximate"
+    assert any("Few clusters carry" in note for note in result.warnings)
 
 
 def test_one_row_a_cluster_takes_functions():

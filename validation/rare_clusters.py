@@ -147,6 +147,15 @@ def draw(design: Design, rho: float, seed: np.random.SeedSequence) -> Data:
     return Data(probs, labels, options)
 
 
+def draw_options(clusters: int, rare: float, size: int, seed: np.random.SeedSequence) -> Data:
+    """Draw clusters of two options, one of which is right, and of rare events that come together."""
+    rng = np.random.default_rng(seed)
+    first, together = rng.random(clusters) < 0.5, rng.random(clusters) < rare
+    labels = np.column_stack([first, ~first, *[together] * size]).astype(int).ravel()
+    codes = np.repeat(np.arange(clusters), 2 + size)
+    return Data(np.tile([0.5, 0.5, *[rare] * size], clusters), labels, {"clusters": codes})
+
+
 def cells() -> Iterator[Cell]:
     """Yield the cells; new ones go to the end."""
     for number, (name, design) in enumerate(SHARED.items()):
@@ -156,6 +165,9 @@ def cells() -> Iterator[Cell]:
     for number, name in enumerate(PARTLY):
         label = f"{name}, ρ = .5"
         yield Cell(70 + number, label, partial(draw, SHARED[name], 0.5), SIGNS, NAMES, 300)
+    for number, kind in enumerate(((600, 0.004, 4), (120, 0.02, 4), (300, 0.008, 10))):
+        label = "{} × two options and {:g} of {} rows, ρ = ±1".format(kind[0], *kind[1:])
+        yield Cell(90 + number, label, partial(draw_options, *kind), SIGNS, NAMES, 300)
 
 
 # ------------------------------------------------------------------ audits
@@ -205,8 +217,11 @@ def audits(options: Options) -> None:
 
 
 def _group(row: Row) -> Row:
-    partly = row["design"].endswith("ρ = .5")
-    return {"rows of a cluster": "agree in part" if partly else "agree", "statistic": row["statistic"]}
+    kind = {"ρ = .5": "agree in part", "ρ = ±1": "agree, or cancel"}
+    return {
+        "rows of a cluster": kind.get(row["design"][-6:], "agree"),
+        "statistic": row["statistic"],
+    }
 
 
 def run(options: Options) -> None:

@@ -64,7 +64,7 @@ def cut(scores: Array, whole: bool) -> Cut:
     return Cut(order, tuple(ends))
 
 
-_FEWEST_EVENTS = 10.0  # effective ones, and rows without, of an interval of t
+_LARGE = 0.9  # of the sum of squares of what clusters count: the large ones
 _LEAST_LEVEL = 0.01  # of a side of it: further out t misses too often
 
 
@@ -140,9 +140,14 @@ class Design(NamedTuple):
         if self.clusters is None or level < _LEAST_LEVEL:
             return False
         w = np.ones(len(labels)) if self.weights is None else self.weights
-        # Clusters with events, and without.
-        seen = min(effective_number(self.sums(w * each)) for each in (labels, 1 - labels))
-        return seen >= _FEWEST_EVENTS and self.effective(chances) >= FEWEST_CLUSTERS
+        # True rates are not the predictions: many large clusters must have events, and many none.
+        whole = self.sums(w)
+        large = np.argsort(-whole, kind="stable")
+        carried = np.cumsum(whole[large] ** 2)
+        large = large[: int(np.searchsorted(carried, _LARGE * carried[-1])) + 1]
+        sums = [self.sums(w * each)[large] for each in (labels, 1 - labels)]
+        seen = min(effective_number(each**2) for each in sums)
+        return min(seen, self.effective(chances)) >= FEWEST_CLUSTERS
 
     def interval(
         self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = False

@@ -401,7 +401,7 @@ def _candidate(
             )
         signed, effective = signed_of(form, view.labels, view.rows), np.inf
         if clusters is not None and isinstance(form, HasSigns):
-            effective = effective_clusters(measure.name, form, clusters)
+            effective = effective_clusters(measure.name, form, clusters, view.labels)
         value = checked_value(fitted, value_of(form, signed, view.labels, workers))
         seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)

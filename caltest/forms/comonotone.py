@@ -7,7 +7,9 @@ ways in which rows of a cluster may depend on each other it has the widest law i
 is no sum of one score a row, classes are in the order of their index, by convention.
 
 How many clusters count in effect, (Σ_g E|S_g|²)² / Σ_g E|S_g|⁴ of such labels, depends on predictions,
-weights and clusters alone: of rare events in large clusters few do, whatever was observed.
+weights and clusters alone: of rare events in large clusters few do, whatever was observed. What they do
+not tell is whether errors of common rows cancel inside clusters, so that rare ones carry what is left.
+So the sums that were observed are looked at, too: it can only make the number smaller.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ FEWEST_CLUSTERS = 20  #: Effective ones; with fewer, signs reject calibrated mod
 _SEED = 20  # of the draws that decide: the same whatever is tested
 _MOST, _FEWEST, _NUMBERS = 256, 32, 2**31  # draws, and numbers that they may take
 _BLOCK = 16  # draws at a time
+_UNSEEN = 5.0  # rare surprises that are expected in so many clusters may be absent from all
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +95,8 @@ class Atoms(NamedTuple):
         return float(self.chances @ squares) ** 2 / fourth if fourth > 0.0 else 0.0
 
 
-def effective_clusters(name: str, form: HasSigns, clusters: Clusters) -> float:
-    """Return how many clusters a statistic depends on in effect, by the predictions alone.
+def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: Labels) -> float:
+    """Return how many clusters a statistic depends on in effect.
 
     Raises
     ------
@@ -101,7 +104,13 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters) -> float:
         If a bin that counts by itself holds too few clusters for signs to be of use.
     """
     if form.row_scores is not None:
-        return Atoms.of(form.row_scores, form.probs, clusters.codes, clusters.count).effective
+        here = Atoms.of(form.row_scores, form.probs, clusters.codes, clusters.count).effective
+    else:
+        here = _by_draws(name, form, clusters)
+    return here if here < FEWEST_CLUSTERS else min(here, _of_rare_rows(form, clusters, labels))
+
+
+def _by_draws(name: str, form: HasSigns, clusters: Clusters) -> float:
     n, m = form.probs.shape
     count = int(np.clip(_NUMBERS // (n * m * form.features_of_a_class), _FEWEST, _MOST))
     stream, drawn = generator(_SEED), Comonotone.of(form)
@@ -129,3 +138,32 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters) -> float:
             "null='one_per_cluster'."
         )
     return min(effective, here)
+
+
+def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
+    """Return how many clusters carry the rare surprises, if these could outweigh all that was observed.
+
+    Infinite if they could not. Of what is no sum of one score a row, errors are those of the labels:
+    a surprise moves one entry up and one down.
+    """
+    probs, codes, count = form.probs, clusters.codes, clusters.count
+    rows, chances = np.arange(len(probs)), 1.0 - probs.max(axis=1)
+    order = np.lexsort((chances, codes))
+    first = np.diff(codes[order], prepend=-1) > 0
+    rises = np.diff(chances[order], prepend=0.0)  # of the chance that a cluster is surprised
+    rises[first] = chances[order][first]
+    upwards = np.argsort(chances[order], kind="stable")
+    rare = order[upwards][: np.searchsorted(np.cumsum(rises[upwards]), _UNSEEN, "right")]
+    if form.row_scores is not None:
+        table, scale = form.row_scores, 1.0
+        errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
+        atoms = Atoms.of(table[rare], probs[rare], codes[rare], count)
+    else:
+        weights, scale = np.ones(len(probs)) if clusters.weights is None else clusters.weights, 2.0
+        errors = -probs * weights[:, None]
+        errors[rows, labels] += weights
+        surprised = np.column_stack([np.zeros(len(rare)), weights[rare]])
+        both = np.column_stack([1.0 - chances[rare], chances[rare]])
+        atoms = Atoms.of(surprised, both, codes[rare], count)
+    seen = sum(float(np.square(np.bincount(codes, each, count)).sum()) for each in errors.T)
+    return atoms.effective if scale * float(atoms.chances @ atoms.values**2) > seen else np.inf

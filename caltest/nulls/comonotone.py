@@ -145,7 +145,9 @@ class Confirmation(NamedTuple):
         """
         carried = _Carried.all_of(columns, trial)
         pairs = zip(names, carried, strict=True)
-        effective = np.array([effective_clusters(name, c.form, c.clusters) for name, c in pairs])
+        effective = np.array(
+            [effective_clusters(name, c.form, c.clusters, c.observed[0]) for name, c in pairs]
+        )
         resolutions = np.array([each.form.resolution for each in carried], dtype=np.float64)
         by_column = zip(by_signs.T, sides, resolutions, strict=True)
         clear = [ranked(x[1:], float(x[0]), *each).pvalue < _FAR for x, *each in by_column]
