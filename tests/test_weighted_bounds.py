@@ -300,6 +300,37 @@ def test_rows_of_opposite_errors_do_not_shorten_an_interval():
     assert high - low > 2 * 2.0 * np.sqrt(0.25 / 200)
 
 
+@pytest.mark.filterwarnings("error")
+def test_few_rows_of_any_weights_and_rates():
+    """Neither an exception nor a warning; ends in order, about the estimate, within what can be."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 8))
+        p, y = rng.choice([rng.random(n), rng.choice([0, 0.01, 0.5, 1], n)]), rng.integers(0, 2, n)
+        w = 10.0 ** -rng.uniform(0, rng.choice([0, 2, 100]), n)
+        kept = np.repeat(10.0 ** -rng.uniform(0, [[rng.choice([3, 12]), 1e-9]], (1, 2)), n, 0)
+        codes = rng.choice([np.arange(n), np.arange(n) // 2])
+        low, high = errors(p, y, 0.01, w, kept=kept, codes=codes)
+        each = w / kept[np.arange(n), y]
+        assert p.min() - 1 - 1e-12 <= low <= each @ (p - y) / each.sum() + 1e-12
+        assert each @ (p - y) / each.sum() - 1e-12 <= high <= p.max()
+
+
+def test_an_event_that_is_rarely_kept_in_three_rows():
+    audit = caltest.audit(
+        [0.5, 0.01, 0.01], [0, 1, 1], sampling_rates={1: 0.001}, n_resamples=99, rng=1
+    )
+    assert all(-1.0 <= view.low <= view.error <= view.high <= 1.0 for view in audit.views)
+
+
+@pytest.mark.parametrize("share", [0.9e-10, 3e-12])
+def test_rates_by_which_rounding_would_decide(share):
+    """An interval is all that can be, where rates differ by more than ten orders of magnitude."""
+    kept = np.tile([0.5, 0.5 * share], (40, 1))
+    p, y = np.linspace(0.1, 0.4, 40), np.arange(40) % 2
+    assert tuple(errors(p, y, 0.05, kept=kept)) == pytest.approx((0.1 - 1.0, 0.4), abs=1e-15)
+
+
 @pytest.mark.parametrize("rate", [1e-300, 1e-160, 1e-60, 1e-30, 1e-16, 1e-9])
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("labels", [[0, 0], [1, 1], [0, 1], [0, 1] * 40])

@@ -38,7 +38,7 @@ Codes: TypeAlias = NDArray[np.intp] | None
 _RATIO = 1.05  # of nodes: D² grows by less than .0006 of itself, and intervals by half of that
 _NODES = 283  # to a millionth of the largest; below, the next node is 0
 _SLACK = 1e-9  # of log(level), far more than what rounding may do
-_LEAST = 1e-10  # of rates that are kept, as a share of the largest: of others sums are no numbers
+_LEAST_RATE = 1e-10  # of the largest: below, rounding decides where an interval ends
 _STEPS, _CLOSE = 40, 1e-4  # towards an end of the interval; the next step is its square, or so
 _LEAST = 1e-12  # of the largest size
 _MOST = 700.0  # λ times the largest D
@@ -74,7 +74,7 @@ def error_bounds(
     (-0.104, 0.061)
     """
     w, kept = weights / weights.max(), np.ones((1, 2)) if kept is None else kept
-    if kept.min() < _LEAST * kept.max():
+    if kept.min() < _LEAST_RATE * kept.max():
         return float(scores.min()) - 1.0, float(scores.max())
     high = _end(scores, labels, level, w, kept, codes)
     return -_end(1.0 - scores, 1 - labels, level, w, kept[:, ::-1], codes), high
@@ -152,6 +152,7 @@ def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, cod
     sizes, slopes, counts = w * (event + scores * slope), w * slope, np.ones(len(w))
     most = float((w * without) @ scores), float((w * without).sum())
     seen = float(labels @ sizes), float(labels @ slopes)
+    rounding = 1e-15 * float(w.sum())  # b is taken to be larger by it, and Σ D y smaller
     if codes is not None and not slope.any():
         sizes, codes = np.bincount(codes, sizes).astype(np.float64), None
         slopes, counts = np.zeros(1), np.ones(len(sizes))
@@ -163,8 +164,8 @@ def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, cod
         here = sizes - error * slopes
         turned = float(np.minimum(here, 0.0) @ counts)
         here = np.abs(here) if codes is None else np.bincount(codes, np.abs(here)).astype(np.float64)
-        ends = (a - error * b - turned for a, b in (most, seen))
-        return _Supposed(*_pooled(here, counts[: len(here)]), *ends)
+        b, s = (value - error * share - turned for value, share in (most, seen))
+        return _Supposed(*_pooled(here, counts[: len(here)]), b + rounding, s - rounding)
 
     start = (most[0] - seen[0]) / (most[1] - seen[1])  # the estimate
     error = float(scores.max())
@@ -173,7 +174,7 @@ def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, cod
         if outer.most >= 0.0:
             break
         # Errors that no q can have: below 0 is a convex function of e.
-        error = start + (error - start) * inner.most / (inner.most - outer.most)
+        error = start + (error - start) * max(inner.most, 0.0) / (inner.most - outer.most)
         outer = at(error)
     if inner.seen <= 0.0 or error <= start:
         return error
@@ -181,7 +182,7 @@ def _end(scores: Array, labels: Labels, level: float, w: Array, kept: Array, cod
     refuted, rate = math.log(level) * (1.0 + _SLACK), 1.0
     for _ in range(_STEPS):
         here = at(tried)
-        if here.most <= 0.0:
+        if min(here.most, here.seen) <= 0.0:
             break
         rate, nu = here.best(rate)
         near, far = inner.value(rate, nu), outer.value(rate, nu)
