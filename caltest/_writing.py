@@ -67,7 +67,7 @@ def check_file(path: Path) -> None:
 
 
 def check_epoch() -> None:
-    """Raise if the variable by which Matplotlib dates pictures is no time."""
+    """Raise if the variable by which Matplotlib dates pictures, and which NumPy reads, is no time."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not re.fullmatch("[0-9]{0,11}", given):
         raise InputError(

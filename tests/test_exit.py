@@ -562,11 +562,19 @@ def test_an_interruption_of_imports_is_quiet(module, tmp_path):
     assert not Path("a.png").exists()
 
 
-def test_a_date_of_pictures_that_is_none(monkeypatch):
+@pytest.mark.parametrize("command", [*PICTURED, "audit"])
+def test_a_date_that_is_none_is_refused_before_anything_is_imported(command, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
-    done = run("power", "d.csv", *PICTURED["power"], "--plot", "a.pdf")
-    assert done.exit_code == 2
-    assert done.stderr == (
+    assert shell(command, "d.csv") == (
+        2,
+        "",
         "Error: the environment variable SOURCE_DATE_EPOCH is 'abc'; set it to whole seconds since "
-        "1970, or unset it.\n"
+        "1970, or unset it.\n",
     )
+
+
+@pytest.mark.parametrize("given", ["", "0"])
+def test_an_empty_date_is_none_given(given, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
+    status, _, said = shell("test", "--example", "digits:naive_bayes", "--resamples", "99")
+    assert (status, said) == (1, "")

@@ -11,6 +11,7 @@ import typer
 
 from caltest._memory import check_address_space
 from caltest._version import __version__
+from caltest._writing import check_epoch
 from caltest.cli._audit import WithLooks, audit
 from caltest.cli._commands import bounds, compare, estimate, estimate_error, test
 from caltest.cli._options import WithChoices
@@ -38,8 +39,11 @@ def main() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
     os.environ["MPLBACKEND"] = "agg"  # pictures go to files, whatever this names
+    if not os.environ.get("SOURCE_DATE_EPOCH"):  # empty is as good as unset, but not to SciPy
+        os.environ.pop("SOURCE_DATE_EPOCH", None)
     try:
         check_address_space()
+        check_epoch()  # SciPy cannot be imported with one that is no time
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(WRONG_INPUT)

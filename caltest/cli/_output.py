@@ -26,7 +26,7 @@ from typer.core import TyperGroup
 
 from caltest._door import called
 from caltest._visible import message, quoted, visible_page
-from caltest._writing import check_epoch, check_file, is_special, resolved, same_file
+from caltest._writing import check_file, is_special, resolved, same_file
 from caltest.exceptions import InputError, LongWorkWarning
 
 # ------------------------------------------------------------------ words
@@ -310,7 +310,6 @@ def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return
-    check_epoch()
     if path.suffix.lower() not in _PICTURES:  # of what is not a regular file too: it names the format
         *some, last = _PICTURES
         raise InputError(
