@@ -148,22 +148,23 @@ def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
     """
     probs, codes, count = form.probs, clusters.codes, clusters.count
     rows, chances = np.arange(len(probs)), 1.0 - probs.max(axis=1)
+    if form.row_scores is not None:
+        table, scale = form.row_scores, 1.0
+        errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
+    else:
+        weights, scale = np.ones(len(probs)) if clusters.weights is None else clusters.weights, 2.0
+        table, errors = np.column_stack([np.zeros(len(probs)), weights]), -probs * weights[:, None]
+        errors[rows, labels] += weights
+        probs = np.column_stack([1.0 - chances, chances])  # of no surprise, and of one
+    seen = sum(float(np.square(np.bincount(codes, each, count)).sum()) for each in errors.T)
+    most = float(np.bincount(codes, np.ptp(table, axis=1), count).max()) ** 2
+    if scale * _UNSEEN * most <= seen:
+        return np.inf
     order = np.lexsort((chances, codes))
     first = np.diff(codes[order], prepend=-1) > 0
     rises = np.diff(chances[order], prepend=0.0)  # of the chance that a cluster is surprised
     rises[first] = chances[order][first]
     upwards = np.argsort(chances[order], kind="stable")
     rare = order[upwards][: np.searchsorted(np.cumsum(rises[upwards]), _UNSEEN, "right")]
-    if form.row_scores is not None:
-        table, scale = form.row_scores, 1.0
-        errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
-        atoms = Atoms.of(table[rare], probs[rare], codes[rare], count)
-    else:
-        weights, scale = np.ones(len(probs)) if clusters.weights is None else clusters.weights, 2.0
-        errors = -probs * weights[:, None]
-        errors[rows, labels] += weights
-        surprised = np.column_stack([np.zeros(len(rare)), weights[rare]])
-        both = np.column_stack([1.0 - chances[rare], chances[rare]])
-        atoms = Atoms.of(surprised, both, codes[rare], count)
-    seen = sum(float(np.square(np.bincount(codes, each, count)).sum()) for each in errors.T)
+    atoms = Atoms.of(table[rare], probs[rare], codes[rare], count)
     return atoms.effective if scale * float(atoms.chances @ atoms.values**2) > seen else np.inf
