@@ -112,7 +112,10 @@ def _alone(cell: Cell, name: str, data: Data, rng: np.random.SeedSequence) -> Fo
     """Test by :func:`caltest.test` alone."""
     options = {k: v for k, v in data.options.items() if cell.null != LABELS or k != "clusters"}
     given = {"null": cell.null, "n_resamples": RESAMPLES, "rng": rng, **options}
-    result = caltest.test(data.probs, data.labels, name, **given)
+    try:
+        result = caltest.test(data.probs, data.labels, name, **given)
+    except caltest.InputError:  # 'ece' of bins in which too few clusters count is refused
+        return Found(1.0, 0.0)
     few = any("Few clusters carry" in warning for warning in result.warnings)
     return Found(result.pvalue, 0.0 if few else np.inf)
 

@@ -42,6 +42,7 @@ from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import sample
+from caltest.nulls.comonotone import Trial
 from caltest.simulation import tempered
 from validation._study import CONFIDENCE, ROOT, command_line, markdown, write_csv
 
@@ -120,7 +121,8 @@ def who_is_found(
     source = Source(whole.rows)
     plan = make_plan(source, read_groups(group, n), Wanted.of(LENSES, STATISTICS, False), 50)
     with threadpool_limits(1):
-        *drawn, _ = draw_all(source, whole.labels, plan.hypotheses, resamples, seed_of(draws), ALONE)
+        trial = Trial(whole.rows, whole.labels, resamples, seed_of(draws), ALONE)
+        *drawn, _ = draw_all(source, plan.hypotheses, trial)
     sides = [statistic.alternatives[0] for _, statistic in plan.hypotheses]
     names = [look.group.value if look.group else "all" for look, _ in plan.hypotheses]
     rows = []
