@@ -690,7 +690,7 @@ def test_without_clusters_dependence_passes_for_evidence():
 @pytest.mark.level
 @pytest.mark.parametrize("statistic", [name for name in GOES if name != "ckce"])
 def test_level_of_every_statistic(statistic):
-    assert rejections(statistic, 400) <= binomial_limits(400, 0.08)[1]
+    assert rejections(statistic, 80) <= binomial_limits(80, 0.08)[1]
 
 
 def test_one_row_a_cluster_has_its_level():
