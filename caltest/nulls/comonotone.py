@@ -285,7 +285,7 @@ class ComonotoneLabels(Null):
     >>> null = caltest.nulls.ComonotoneLabels(guaranteed=True)
     >>> found = caltest.test(risk, ill, "citl", null=null, clusters=ward)
     >>> round(found.pvalue, 3), found.guarantee
-    (0.061, 'bound')
+    (0.06, 'bound')
     """
 
     guaranteed: bool = False
