@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -152,6 +152,22 @@ def _alone(task: Callable[[np.random.SeedSequence], Any], seed: np.random.SeedSe
 def seeds(seed: int, cell: Sequence[int], first: int, last: int) -> list[np.random.SeedSequence]:
     """Return the seeds of data sets ``first`` to ``last`` (not included) of a cell."""
     return [np.random.SeedSequence(seed, spawn_key=(*cell, number)) for number in range(first, last)]
+
+
+def batches(
+    table: Table, key: Row, cell: Sequence[int], options: Options, wanted: int, size: int
+) -> Iterator[tuple[Row, int, list[np.random.SeedSequence]]]:
+    """Yield, until enough data sets of a cell are in the table: its row, how many they will be, seeds.
+
+    ``size`` data sets come at a time, and the row of the key is read anew each time.
+    """
+    while not options.over:
+        row = table.get(**key) or {}
+        done = int(row.get("datasets", 0))
+        if done >= wanted:
+            return
+        last = min(done + size, wanted)
+        yield row, last, seeds(int(key["seed"]), cell, done, last)
 
 
 def record(study: str, options: Options, seconds: float) -> None:

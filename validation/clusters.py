@@ -26,7 +26,7 @@ from scipy.special import ndtr
 
 import caltest
 from validation import _sizes, copies
-from validation._cells import Options, Row, Table, seeds, spread
+from validation._cells import Options, Row, Table, batches, spread
 from validation._sizes import BLOCK, LABELS, LEVELS, ONE, RESAMPLES, SIGNS, Cell, Data
 from validation._study import write_csv
 
@@ -159,13 +159,7 @@ def audits(options: Options) -> None:
             if not options.wants(f"audits: {design}"):
                 continue
             key = {"design": str(design), "resamples": RESAMPLES, "seed": SEED}
-            while not options.over:
-                row = table.get(**key) or {}
-                done = int(row.get("datasets", 0))
-                if done >= wanted:
-                    break
-                last = min(done + BLOCK, wanted)
-                drawn = seeds(SEED, (300 + number,), done, last)
+            for row, last, drawn in batches(table, key, (300 + number,), options, wanted, BLOCK):
                 found = np.array(spread(partial(audited, design), drawn, parallel))
                 counts = {f"p<={x:g}": found[:, 0] <= x + 1e-12 for x in LEVELS}
                 counts |= {"views hold": found[:, 1] > 0.0, "all hold": found[:, 2] > 0.0}

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 import caltest
 from validation import _sizes
-from validation._cells import Options, Row, Table, seeds, spread
+from validation._cells import Options, Row, Table, batches, spread
 from validation._sizes import BLOCK, LEVELS, RESAMPLES, SIGNS, Cell, Data
 from validation._study import write_csv
 
@@ -201,13 +201,7 @@ def audits(options: Options) -> None:
             if not options.wants(f"audits: {name}"):
                 continue
             key = {"design": name, "resamples": RESAMPLES, "seed": SEED}
-            while not options.over:
-                row = table.get(**key) or {}
-                done = int(row.get("datasets", 0))
-                if done >= wanted:
-                    break
-                last = min(done + BLOCK, wanted)
-                drawn = seeds(SEED, (300 + number,), done, last)
+            for row, last, drawn in batches(table, key, (300 + number,), options, wanted, BLOCK):
                 found = np.array(spread(partial(audited, design), drawn, parallel))
                 counts = {f"p<={x:g}": found[:, 0] <= x + 1e-12 for x in LEVELS}
                 counts["all hold"] = found[:, 1] > 0.0

@@ -29,7 +29,7 @@ import caltest
 from caltest.auditing.sizes import Design
 from caltest.statistics import STATISTICS
 from validation import _sizes
-from validation._cells import Options, Table, seeds, spread
+from validation._cells import Options, Table, batches, spread
 from validation._sizes import BLOCK, LABELS, Cell, Data
 from validation._study import write_csv
 
@@ -189,17 +189,13 @@ def intervals(options: Options) -> None:
     ]
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         for number, (name, draw) in enumerate(KNOWN.items()):
+            if not options.wants(f"intervals: {name}"):
+                continue
             key = {"design": name, "seed": SEED}
-            while options.wants(f"intervals: {name}") and not options.over:
-                row = table.get(**key) or {}
-                done = int(row.get("datasets", 0))
-                if done >= wanted:
-                    break
-                last = min(done + BLOCK, wanted)
-                drawn = seeds(SEED, (300 + number,), done, last)
+            for row, last, drawn in batches(table, key, (300 + number,), options, wanted, BLOCK):
                 found = np.array(spread(partial(measured, draw), drawn, parallel), dtype=np.float64)
                 counts = dict(zip([*names, "false material", "false within"], found.T, strict=True))
-                sums: dict[str, float | int] = {}
+                done, sums = last - len(found), {}  # type: ignore[var-annotated]
                 for what, each in counts.items():
                     before = float(row.get(what, 0.0))
                     total = float(each.sum())
