@@ -152,57 +152,24 @@ def table_sums(table: Any, labels: Any, sums: Any) -> None:
 
 
 @loop
-def bin_counts(labels: Any, cells: Any, counts: Any) -> None:
-    """Add up how often each label comes in each bin: (B, K, m) for labels (B, n), bins (n,)."""
+def cell_sums(table: Any, cells: Any, labels: Any, sums: Any) -> None:
+    """Do as `table_sums` does, cell by cell of those that rows lie in, (n,): to ``sums`` (B, K)."""
+    for start in range(0, len(cells), _FEW):
+        stop = min(start + _FEW, len(cells))
+        for b in range(len(labels)):
+            for i in range(start, stop):
+                sums[b, cells[i]] += table[i, labels[b, i]]
+
+
+@loop
+def bin_counts(labels: Any, cells: Any, steps: Any, counts: Any) -> None:
+    """Add up how often each label comes in each bin: (B, K, m) for labels (B, n), bins (n,).
+
+    A row counts as ``steps`` (n,) says, or 1 if that is None.
+    """
     for b in range(len(labels)):
         for i in range(len(cells)):
-            counts[b, cells[i], labels[b, i]] += 1.0
-
-
-@loop
-def piece_sums(labels: Any, order: Any, edges: Any, sums: Any) -> None:
-    """Write the sums (B, K) of labels (B, n) over pieces of an order, between ``edges`` (K + 1,)."""
-    for b in range(len(labels)):
-        for k in range(len(edges) - 1):
-            total = 0
-            for place in range(edges[k], edges[k + 1]):
-                total += np.int64(labels[b, order[place]])
-            sums[b, k] = total
-
-
-@loop
-def bin_steps(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
-    """Do as `bin_counts` does where a row counts as ``steps`` (n,) says."""
-    for b in range(len(labels)):
-        for i in range(len(cells)):
-            sums[b, cells[i], labels[b, i]] += steps[i]
-
-
-@loop
-def piece_steps(labels: Any, order: Any, edges: Any, steps: Any, sums: Any) -> None:
-    """Do as `piece_sums` does where a label 1 adds what ``steps`` (n,) says, in the order of rows."""
-    for b in range(len(labels)):
-        for k in range(len(edges) - 1):
-            total = 0.0
-            for place in range(edges[k], edges[k + 1]):
-                total += steps[order[place]] * labels[b, order[place]]
-            sums[b, k] = total
-
-
-@loop
-def cell_steps(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
-    """Do as `cell_sums` does where a label 1 adds what ``steps`` (n,) says."""
-    for b in range(len(labels)):
-        for i in range(len(cells)):
-            sums[b, cells[i]] += steps[i] * labels[b, i]
-
-
-@loop
-def cell_sums(labels: Any, cells: Any, sums: Any) -> None:
-    """Add labels (B, n) to the sums (B, K) of the cells that rows lie in, (n,)."""
-    for b in range(len(labels)):
-        for i in range(len(cells)):
-            sums[b, cells[i]] += labels[b, i]
+            counts[b, cells[i], labels[b, i]] += 1.0 if steps is None else steps[i]
 
 
 @loop
@@ -252,40 +219,32 @@ def largest_shifted(
 
 
 @loop
-def extremes(labels: Any, order: Any, ends: Any, expected: Any, lowest: Any, highest: Any) -> None:
+def extremes(
+    labels: Any, order: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any
+) -> None:
     """Write the least and the largest of events less expected events along an order, 0 included.
 
-    Events are counted up to the places ``ends`` in the order; labels (B, n) of two classes.
+    Events are added up to the places ``ends`` in the order; labels (B, n) of two classes. A label 1
+    adds what ``steps`` (n,) says, in order, or 1 if that is None.
     """
     alone = len(ends) == len(order)
     for b in range(len(labels)):
         low = high = 0.0
-        count, place = 0, 0
+        count, total, place = 0, 0.0, 0
         for e in range(len(ends)):
-            if alone:
-                count += np.int64(labels[b, order[e]])
+            if steps is None:
+                if alone:
+                    count += np.int64(labels[b, order[e]])
+                else:
+                    while place <= ends[e]:
+                        count += np.int64(labels[b, order[place]])
+                        place += 1
+                here = count - expected[e]
             else:
                 while place <= ends[e]:
-                    count += np.int64(labels[b, order[place]])
+                    total += steps[place] * labels[b, order[place]]
                     place += 1
-            here = count - expected[e]
-            low, high = min(low, here), max(high, here)
-        lowest[b], highest[b] = low, high
-
-
-@loop
-def extremes_of_steps(
-    labels: Any, order: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any
-) -> None:
-    """Do as `extremes` does where a label 1 adds what ``steps`` (n,) says, in order."""
-    for b in range(len(labels)):
-        low = high = total = 0.0
-        place = 0
-        for e in range(len(ends)):
-            while place <= ends[e]:
-                total += steps[place] * labels[b, order[place]]
-                place += 1
-            here = total - expected[e]
+                here = total - expected[e]
             low, high = min(low, here), max(high, here)
         lowest[b], highest[b] = low, high
 

@@ -476,7 +476,7 @@ def bin_table(
     import pandas as pd
 
     counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-    whole, _ = without_zeros(sample(probs, labels, class_names=class_names, **counting))
+    whole = without_zeros(sample(probs, labels, class_names=class_names, **counting))
     view, _ = seen(whole, lens, "top_label")
     if view.rows.n_classes != 2:
         raise InputError(

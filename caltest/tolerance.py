@@ -28,15 +28,15 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._parallel import Workers
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, impossible_labels
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Form, Side
+from caltest.forms import Form, LargestError, Side
 from caltest.lenses import Lens
 from caltest.nulls import Answer, ConditionalMoments, MonteCarlo, Null, Question
+from caltest.pvalues import Alternative
 from caltest.statistics import STATISTICS, Statistic
 from caltest.text.numbers import points
 
@@ -77,7 +77,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
         If that is more than one probability, or a sum of so many values that it tells nothing.
     """
     assert whole.rows.stated is not None  # they were read with it
-    stated = replace(whole.rows, probs=whole.rows.stated, stated=None)
+    stated = replace(whole.rows.shown_as(whole.rows.stated, whole.rows.classes), stated=None)
     n, m = stated.probs.shape
     seen = Sample(stated, whole.labels) if lens is None else lens.view(Sample(stated, whole.labels))
     if seen.rows.n_classes != 2:
@@ -144,6 +144,16 @@ def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
     return predictions.shown_as(pair, predictions.classes)
 
 
+def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
+    """Return the monotone statistic that sees one side, and which of its values count.
+
+    One without sides grows with the labels: the smaller it is, the more the model is too high.
+    """
+    if measure.sided is not None:
+        return replace(measure, **{measure.sided: side}), "greater"  # type: ignore[type-var]
+    return measure, "less" if side == "over" else "greater"
+
+
 def sided_answer(
     measure: Statistic,
     null: Null,
@@ -158,10 +168,12 @@ def sided_answer(
     sides: tuple[Side, ...] = ("over", "under") if alternative == "two-sided" else (alternative,)
     found = []
     for side in sides:
-        sided, counting = measure.one_sided(side)
+        sided, counting = one_sided(measure, side)
         hardest = shifted(view.rows, side, tolerance)
         sided = sided.fitted(view.rows)
-        form = sided.given_shifted(view.rows, hardest)
+        form = sided.given(hardest if sided.sided is None else view.rows)
+        if isinstance(form, LargestError):  # whose intervals are those of the predictions
+            form = replace(form, chances=hardest.probs[:, 1])
         if not null.fits(form):
             raise InputError(
                 f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
@@ -189,19 +201,14 @@ def sided_answer(
     return least._replace(answer=answer)
 
 
-def impossible_on(
-    view: Sample,
-    alternative: ToleranceAlternative,
-    tolerance: float,
-    places: NDArray[np.intp] | None = None,
-) -> tuple[str, ...]:
+def impossible_on(view: Sample, alternative: ToleranceAlternative, tolerance: float) -> tuple[str, ...]:
     """Say so if a label of probability 0 was observed on a side tested: no test is needed then.
 
     It is no proof of an error beyond a tolerance.
     """
     if tolerance > 0.0:
         return ()
-    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative], places)
+    return impossible_labels(view, None if alternative == "two-sided" else _MISSED[alternative])
 
 
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:

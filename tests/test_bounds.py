@@ -13,10 +13,10 @@ from support import binomial_limits, dirichlet, labels_from
 
 import caltest
 from caltest import BoundsDisplay, InputError
-from caltest._sampling import LabelSampler
 from caltest.binning import CountLaw
 from caltest.bounds.shifts import UNIT, ShiftedScan, grid_of_tolerances, largest_refuted
 from caltest.data import Rows
+from caltest.laws.classes import LabelSampler
 from caltest.statistics import Scan
 from caltest.text.numbers import percents, points
 from caltest.tolerance import shifted

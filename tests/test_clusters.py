@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import caltest
 from caltest import InputError
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, SignSampler
 from caltest.cli import app
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
@@ -28,6 +27,7 @@ from caltest.kernels import Exponential
 from caltest.lenses import find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
 from caltest.resampling import Column, LabelView, columns_of, sign_draws, signed_columns, table
+from caltest.sampling import DRAWS, SignSampler
 from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
 

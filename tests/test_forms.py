@@ -18,8 +18,8 @@ from caltest.forms import (
     LabelFunction,
     LinearSum,
     Pairwise,
-    Term,
 )
+from caltest.forms.weights import Term
 from caltest.kernels import Exponential, MatrixKernel
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 

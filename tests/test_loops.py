@@ -14,12 +14,13 @@ from support import dirichlet
 import caltest
 from caltest import _kernel_loops, _loops
 from caltest._parallel import Workers
-from caltest._sampling import LabelSampler, generator
 from caltest._tiles import TILE
 from caltest.data import Rows
-from caltest.forms import FeatureSquares, KernelWeights, LinearSum, Pairwise, Term
-from caltest.forms.weights import Chain, RoundedFeatures, rounded
+from caltest.forms import FeatureSquares, LinearSum, Pairwise
+from caltest.forms.weights import Chain, KernelWeights, RoundedFeatures, Term, rounded
 from caltest.kernels import Exponential, Gaussian
+from caltest.laws.classes import LabelSampler
+from caltest.sampling import generator
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
 ROWS = 2 * TILE + 31  # three tiles, the last one short
@@ -132,7 +133,7 @@ def test_chains(statistic, distance):
 
 
 def W_of(W):  # noqa: N802
-    from caltest.forms import DenseWeights
+    from caltest.forms.weights import DenseWeights
 
     whole = W.copy()
     np.fill_diagonal(whole, 1.0)

@@ -8,7 +8,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 import caltest
 from caltest import InputError, estimate, resampling
 from caltest.data import Rows
-from caltest.forms import LandmarkFeatures
+from caltest.forms.weights import LandmarkFeatures
 from caltest.kernels import (
     Exponential,
     Gaussian,

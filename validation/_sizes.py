@@ -23,12 +23,12 @@ from scipy.stats import binom, binomtest
 
 import caltest
 from caltest._parallel import ALONE
-from caltest._sampling import seed_of
 from caltest.forms import Combined, HasSigns
 from caltest.lenses import lens_of, seen
 from caltest.nulls import answer_of
 from caltest.resampling import Column, LabelDraws, LabelView, columns_of
 from caltest.resampling import table as values_of
+from caltest.sampling import seed_of
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table, seeds, spread
 

@@ -36,13 +36,13 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest._parallel import ALONE
-from caltest._sampling import seed_of
 from caltest.auditing import engine
 from caltest.auditing.draws import answers, draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.data import sample
 from caltest.nulls.comonotone import Trial
+from caltest.sampling import seed_of
 from caltest.simulation import tempered
 from validation._study import CONFIDENCE, ROOT, command_line, markdown, write_csv
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
@@ -18,26 +17,24 @@ from numpy.typing import NDArray
 
 from caltest._memory import check_fits
 from caltest._parallel import Workers
-from caltest._sampling import child_seed
 from caltest._work import announce, together
-from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Scope, Source, form_of
+from caltest.auditing.plan import WESTFALL_YOUNG, Hypothesis, Look, Source, form_of
 from caltest.data import Sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import HasSigns, LabelFunction
-from caltest.lenses import Reducer
+from caltest.lenses import View
 from caltest.nulls import MonteCarlo
 from caltest.nulls.base import ranked
 from caltest.nulls.comonotone import Confirmation, Trial
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import (
     Column,
-    LabelDraws,
-    LabelView,
-    Reduce,
+    Draws,
     draws_of_signs,
     signed_columns,
     table,
 )
+from caltest.sampling import child_seed
 from caltest.statistics import Statistic
 from caltest.text.numbers import counted
 from caltest.tolerance import rounded_view, sided_answer
@@ -99,7 +96,7 @@ def draw_all(
         held += size
     clusters = source.predictions.clusters
     if clusters is None:
-        draws = LabelDraws(source.predictions.sampler(seed), labels, n_resamples)
+        draws = Draws(source.predictions.sampler(seed), labels, n_resamples)
         draws = draws.held(workers) if len(batches) > 1 else draws
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
@@ -110,10 +107,9 @@ def draw_all(
         columns = columns_of_looks(source, some, seed)
         if here is batches[0]:  # the others are like it
             # Views of one class each meet the rows in which it is drawn.
-            parts = [
-                together([form.work(n_resamples)], 1.0 if view.event is None else view.share)
-                for view, form in columns
-            ]
+            shares = (1.0 if view is None or view.event is None else view.share for view, _ in columns)
+            works = ([column.form.work(n_resamples)] for column in columns)
+            parts = list(map(together, works, shares))
             work = together(parts, len(hypotheses) / len(here))
             announce(f"an audit of {counted(len(labels), 'row')}", work, workers, _FASTER)
         drawn = columns
@@ -127,26 +123,20 @@ def draw_all(
             sides = [statistic.alternatives[0] for _, statistic in some]
             found = Confirmation.of(trial, names, sides, columns, values[:, here])
             confirmed = found if confirmed is None else confirmed.beside(found)
-        for (view, form), h in zip(drawn, here, strict=True):
-            if isinstance(form, LabelFunction):
-                form.check_unmoved(view.labels(labels[None])[0], float(values[0, h]))
+        for column, h in zip(drawn, here, strict=True):
+            if isinstance(column.form, LabelFunction):
+                observed = column.outcomes(labels[None])[0]
+                column.form.check_unmoved(observed, float(values[0, h]))
     return values, resolutions, confirmed
 
 
 def columns_of_looks(source: Source, hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:
     """Return views with their statistics; what several need (a view, a lens's labels) is shared."""
-    reduced: dict[Scope, Reduce | None] = {}
-    views: dict[Look, LabelView] = {}
+    views: dict[Look, View] = {}
     columns = []
     for look, statistic in hypotheses:
-        scope, predictions = look.scope, source.at(look)
-        if scope not in reduced:
-            reducer = source.reducer(scope)
-            reduced[scope] = None if reducer is None else partial(_of_all, reducer)
-        if look not in views:
-            share = float(predictions.probs[:, 1].mean())
-            views[look] = LabelView(look.rows, reduced[scope], scope.column, share)
-        columns.append(Column(views[look], form_of(look, statistic.shuffled(seed), predictions)))
+        view = views.setdefault(look, source.view(look))
+        columns.append(Column(view, form_of(look, statistic.shuffled(seed), view.rows)))
     return columns
 
 
@@ -158,10 +148,6 @@ def check_signs(statistics: Sequence[Statistic], columns: Sequence[Column]) -> N
                 f"{statistic.name!r} has no form for rows in clusters; leave it out, or test it alone "
                 "with null='one_per_cluster'."
             )
-
-
-def _of_all(reducer: Reducer, labels: Labels, rows: slice) -> Labels:
-    return reducer(labels)
 
 
 def answers(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, child_seed, seed_of
 from caltest._visible import quoted
 from caltest.auditing.draws import answers, columns_of_looks, draw_all, key_of, tolerated
 from caltest.auditing.groups import notes_on, read_groups
@@ -43,6 +42,7 @@ from caltest.lenses import event as event_of
 from caltest.nulls.comonotone import Confirmation, Trial
 from caltest.pvalues import check_correction
 from caltest.resampling import draws_of_signs
+from caltest.sampling import Rng, child_seed, seed_of
 from caltest.text.audit_notes import few_carry, limit_too_large
 
 Array: TypeAlias = NDArray[np.float64]
@@ -298,9 +298,10 @@ def audit(
     whole, name_of_event = named_sample(probs, labels, event, class_names, rounding, **counting)
     wanted = replace(wanted, in_clusters=whole.rows.clusters is not None)
     groupings = read_groups(groups, len(whole.labels), probs=probs, labels=labels)
-    whole, places = without_zeros(whole)
-    if places is not None:
-        groupings = tuple(each._replace(member=each.member[places]) for each in groupings)
+    whole = without_zeros(whole)
+    if whole.rows.places is not None:
+        own = whole.rows.places
+        groupings = tuple(each._replace(member=each.member[own]) for each in groupings)
     design = Design.of(whole, sampling_rates)
     if error is not None and (design.clusters is not None or sampling_rates is not None):
         leave = "tolerance" if rounding is None else "rounding"
@@ -429,7 +430,7 @@ def audit(
             None if p <= level or not design.plain else sensitivity(source, plan, found, values, level)
         ),
         clusters=n_clusters,
-        effective_n=None if whole.rows.weights is None else whole.rows.effective,
+        effective_n=None if whole.rows.are_alike else whole.rows.effective,
         sampled=sampling_rates is not None,
     )
 

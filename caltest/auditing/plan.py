@@ -23,8 +23,8 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.forms.pair_mean import sums_of_others
-from caltest.lenses import ClassWise, Lens, Reducer, event, find_lens
-from caltest.named import StatisticLike, find_statistic
+from caltest.laws import Classes
+from caltest.lenses import ClassWise, Lens, Reducer, View, event, find_lens
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import Alternative, adjusted
 from caltest.statistics import (
@@ -33,7 +33,9 @@ from caltest.statistics import (
     KolmogorovSmirnov,
     Scan,
     Statistic,
+    StatisticLike,
     UnbiasedSKCE,
+    find_statistic,
 )
 from caltest.text.numbers import counted
 from caltest.tolerance import check_possible
@@ -92,7 +94,7 @@ class Source:
         whole = self.predictions
         name = whole.classes[column] if whole.classes else f"class {column}"
         pair = np.column_stack([self._others[rows, column], whole.probs[rows, column]])
-        return whole.shown_as(pair, ("another", name), rows)
+        return whole.take(rows, Classes(pair, ("another", name)))
 
     def seen(self, scope: Scope) -> Rows:
         """Return the predictions of all rows through a lens."""
@@ -111,6 +113,10 @@ class Source:
         whole = self.seen(look.scope)
         return whole if look.rows is None else whole.take(look.rows)
 
+    def view(self, look: Look) -> View:
+        """Return a look as the engine takes it."""
+        return View(self.at(look), self.reducer(look.scope), None, look.rows, look.scope.column)
+
     def reducer(self, scope: Scope) -> Reducer | None:
         """Return what takes full labels to those of the lens; None where they stay."""
         if scope.lens is not None and scope.label not in self._reducers:
@@ -119,9 +125,7 @@ class Source:
 
     def sample(self, look: Look, labels: NDArray[Any]) -> Sample:
         """Return predictions and observed labels of a look."""
-        reducer = self.reducer(look.scope)
-        reduced = reducer(labels) if reducer else labels
-        return Sample(self.at(look), reduced if look.rows is None else reduced[look.rows])
+        return self.view(look).sample(labels)
 
     def look(self, scope: Scope, group: Group | None = None, rows: Places | None = None) -> Look:
         """Return a lens on all rows, or on a group."""

@@ -97,7 +97,7 @@ def subtractions(source: Source, plan: Plan) -> list[Subtraction]:
     for look in places:
         seen = source.at(look)
         each = seen.probs[:, 0] * seen.probs[:, 1]
-        variances[look] = float(each.sum() if seen.weights is None else seen.weights**2 @ each)
+        variances[look] = float(seen.weights**2 @ each)
     found = []
     for look, own in places.items():
         for parent in () if look.group is None else look.group.parents():

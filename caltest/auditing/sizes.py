@@ -75,7 +75,7 @@ class Design(NamedTuple):
     population, and ``kept`` the rates of rows without and with it, (n, 2).
     """
 
-    weights: Array | None = None
+    weights: Array
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
     kept: Array | None = None
@@ -94,7 +94,7 @@ class Design(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether rows are independent, count alike, and were not sampled by their label."""
-        return self.weights is None and self.clusters is None and self.scores is None
+        return self.clusters is None and self.scores is None and bool((self.weights == 1.0).all())
 
     def at(self, rows: NDArray[np.intp] | None) -> Design:
         """Return that of some rows."""
@@ -129,8 +129,7 @@ class Design(NamedTuple):
         codes = self.codes()
         assert codes is not None
         scores = chances if self.scores is None else self.scores
-        counts = np.ones(len(scores)) if self.weights is None else self.weights
-        table = np.column_stack([-scores * counts, (1.0 - scores) * counts])
+        table = np.column_stack([-scores * self.weights, (1.0 - scores) * self.weights])
         table /= 1.0 if self.kept is None else self.kept
         both = np.column_stack([1.0 - chances, chances])
         return Atoms.of(table, both, codes, int(codes.max()) + 1).effective
@@ -139,7 +138,7 @@ class Design(NamedTuple):
         """Whether enough clusters carry the mean error of a view for an interval of t."""
         if self.clusters is None or level < _LEAST_LEVEL:
             return False
-        w = np.ones(len(labels)) if self.weights is None else self.weights
+        w = self.weights
         # True rates are not the predictions: many large clusters must have events, and many none.
         whole = self.sums(w)
         large = np.argsort(-whole, kind="stable")
@@ -157,7 +156,7 @@ class Design(NamedTuple):
         ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
         scores = chances if self.scores is None else self.scores
-        w = np.ones(len(scores)) if self.weights is None else self.weights
+        w = self.weights
         each, whole = w, float(len(w))
         if not self.plain:
             each = w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
@@ -393,10 +392,11 @@ def _sized(view: View, look: Look, seen: Sample, where: Cut, family: Family, des
 
 def _shape(seen: Sample, design: Design, level: float) -> Side | None:
     """Return the sign of the mean surprise, where its t interval excludes 0."""
-    each = seen.rows.surprises()[np.arange(len(seen.labels)), seen.labels]
+    law: Any = seen.rows.law
+    each = law.surprises()[np.arange(len(seen.labels)), seen.labels]
     if not np.isfinite(each).all():
         return None
-    w = np.ones(len(each)) if seen.rows.weights is None else seen.rows.weights
+    w = seen.rows.weights
     mean = float(w @ each) / float(w.sum())
     sums = design.sums(w * (each - mean))
     if len(sums) < 2 or abs(mean) <= _half_width(sums, float(w.sum()), level / 2):
@@ -404,5 +404,5 @@ def _shape(seen: Sample, design: Design, level: float) -> Side | None:
     if mean > 0.0:
         return "over"
     # Surprises that did not occur, at a rate of 3 / n, must not turn the sign: they all are positive.
-    possible = seen.rows.surprises(clip=1e-300).max()
+    possible = law.surprises(clip=1e-300).max()
     return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None

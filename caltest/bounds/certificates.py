@@ -21,7 +21,6 @@ from caltest._arguments import (
     positive_integer,
     real_array,
 )
-from caltest._sampling import generator
 from caltest._visible import quoted
 from caltest.binning import Binning, EqualMass, reliability_curve
 from caltest.bounds.clopper_pearson import (
@@ -40,6 +39,7 @@ from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result
+from caltest.sampling import generator
 
 if TYPE_CHECKING:
     import pandas as pd

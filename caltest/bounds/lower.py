@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, seed_of
 from caltest._visible import quoted
 from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.result import MiscalibrationBounds, ReliabilityPoints, SideBound, ViewBounds
@@ -30,6 +29,7 @@ from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import ClassWise, Lens, event, find_lens, seen
+from caltest.sampling import Rng, seed_of
 
 _DRAWS = 499
 _RESERVE = 5  # times the draws that a bound needs at least, so that luck in the draws costs little

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, ROWS, generator
 from caltest._sums import law_of_sum
 from caltest._tiles import blocks
 from caltest.bounds.result import Place
 from caltest.forms import Intervals, Side
 from caltest.pvalues import StepDown, count, pvalue
+from caltest.sampling import DRAWS, ROWS, generator
 
 # ------------------------------------------------------------------ shifts
 #
@@ -108,7 +108,7 @@ class ShiftedScan:
     def errors(self, labels: NDArray[np.intp], side: Side) -> Array:
         """Return the standardised errors for labels in order, (L, G)."""
         counted = labels if side == "over" else 1 - labels
-        pieces = self.intervals.pieces(counted[None], np.arange(len(counted)))[:, :, None]
+        pieces = np.diff(np.append(0, np.cumsum(counted))[self.intervals.edges])[None, :, None]
         expected, weight = self.expected_and_scale[side]
         events = np.concatenate([found[0] for _, found in self.intervals.sums(pieces)])
         return np.asarray((expected - events) * weight)

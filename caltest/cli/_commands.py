@@ -120,7 +120,7 @@ def test(
 
     from caltest import testing
     from caltest._parallel import on_cluster
-    from caltest.named import find_statistic
+    from caltest.statistics import find_statistic
 
     measure: dict[str, Any] = {} if statistic is None else {"statistic": statistic}
     if approximation is not None:
@@ -430,10 +430,12 @@ def _models(
 
         from caltest.data import Rows
         from caltest.datasets import digits_models, load_digits_predictions
+        from caltest.laws import Classes
 
         choose("example to compare", example, {"digits": True})
         loaded = [load_digits_predictions(model) for model in digits_models()]
-        return None, {each.model: Rows(each.probs, each.classes) for each in loaded}, loaded[0].labels
+        models = {each.model: Rows(Classes(each.probs, each.classes)) for each in loaded}
+        return None, models, loaded[0].labels
     if len(files) == 1 and asked.columns and len(asked.columns) > 1:  # one of P(class 1) a model
         whose = {name: replace(asked, file=files[0], columns=[name]).sample() for name in asked.columns}
         rows = {name: sample.rows for name, sample in whose.items()}

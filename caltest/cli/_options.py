@@ -306,10 +306,11 @@ class Input:
                 )
             from caltest.data import Rows, Sample
             from caltest.datasets import digits_models, load_digits_predictions
+            from caltest.laws import Classes
 
             models = {f"digits:{model}": model for model in digits_models()}
             digits = load_digits_predictions(choose("example", self.example, models))
-            return Sample(Rows(digits.probs, digits.classes), digits.labels)
+            return Sample(Rows(Classes(digits.probs, digits.classes)), digits.labels)
         if self.file is None:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
         from caltest import files

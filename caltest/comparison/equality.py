@@ -18,7 +18,6 @@ from scipy.special import stdtr
 
 from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
@@ -26,6 +25,7 @@ from caltest.exceptions import InputError
 from caltest.forms import Clusters, Form, HasSigns, Signed
 from caltest.forms.base import Labels
 from caltest.pvalues import SMALLEST, TIE_TOLERANCE
+from caltest.sampling import generator
 from caltest.statistics import Statistic
 
 # ------------------------------------------------------------------ resampling
@@ -67,8 +67,7 @@ def clusters_of(rows: Rows) -> Clusters | None:
     """Return which rows belong together, numbered 0..G−1; None if all are independent."""
     if rows.clusters is None:
         return None
-    here, codes = np.unique(rows.clusters, return_inverse=True)
-    return Clusters(codes, len(here), rows.weights)
+    return Clusters.of(rows.clusters, rows.weights)
 
 
 def signed_of(form: Form, labels: Labels, rows: Rows) -> Signed | None:

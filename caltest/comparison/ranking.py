@@ -12,7 +12,6 @@ from scipy.special import stdtrit
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sampling import Rng, SignSampler, child_seed, generator, seed_of
 from caltest._tiles import Array
 from caltest._visible import as_text, quoted
 from caltest.comparison.equality import (
@@ -39,12 +38,12 @@ from caltest.data.containers import listed
 from caltest.data.counting import effective_number
 from caltest.data.labels import without_prefix
 from caltest.exceptions import InputError, Row
-from caltest.forms import FEWEST_CLUSTERS, HasGram, HasSigns, effective_clusters
+from caltest.forms import FEWEST_CLUSTERS, Combined, HasSigns, effective_clusters
+from caltest.laws import recognised
 from caltest.lenses import Labels, Lens, find_lens, lens_of
-from caltest.named import StatisticLike, find_statistic
-from caltest.predictive import recognised
 from caltest.pvalues import adjusted, check_correction
-from caltest.statistics import CKCE, Statistic
+from caltest.sampling import Rng, SignSampler, child_seed, generator, seed_of
+from caltest.statistics import CKCE, Statistic, StatisticLike, find_statistic
 
 # ------------------------------------------------------------------ inputs
 
@@ -74,20 +73,18 @@ def wholes_of(
         with about_model(name):
             if recognised(probs) is not None:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
-            wholes[name], _ = without_zeros(sample(probs, labels, **counting))
+            wholes[name] = without_zeros(sample(probs, labels, **counting))
     (reference, first), *others = wholes.items()
     clusters = clusters_of(first.rows)
     units = (len(first.labels), "rows") if clusters is None else (clusters.count, "clusters")
     if units[0] < FEWEST_ROWS:
-        that_count = " that count" if first.rows.weights is not None else ""
+        that_count = "" if first.rows.are_alike else " that count"
         raise InputError(
             f"there are {units[0]} {units[1]}{that_count}; a comparison needs {FEWEST_ROWS} at least."
         )
     for name, other in others:
         check_index(given[reference], given[name], reference, name)
-        ones = np.ones(1)
-        own, known = (ones if one.rows.weights is None else one.rows.weights for one in (other, first))
-        if not np.array_equal(own, known):
+        if not np.array_equal(other.rows.weights, first.rows.weights):
             raise InputError(
                 f"models {quoted(reference)} and {quoted(name)} have different weights of rows; give "
                 "the same rows, counted alike."
@@ -393,6 +390,8 @@ def _candidate(
             )
         fitted = measure.fitted(view.rows)
         form, clusters = fitted.given(view.rows), clusters_of(view.rows)
+        if isinstance(form, Combined):
+            form = form.standardised(workers)
         if clusters is not None and not isinstance(form, HasSigns):
             raise InputError(
                 f"no form of {measure.name!r} is known that is valid for rows in clusters; compare by "
@@ -405,7 +404,7 @@ def _candidate(
         value = checked_value(fitted, value_of(form, signed, view.labels, workers))
         seen = lens.reducer(whole.rows)(labels_drawn) if lens else labels_drawn
         drawn = form.of_labels(seen, workers).reshape(-1, LABEL_DRAWS)
-        gram = form.gram(view.labels) if isinstance(form, HasGram) else None
+        gram = form.gram(view.labels) if form.is_u_statistic else None
         if clusters is not None and gram is not None:
             gram = gram_of_clusters(gram, clusters, value)
         own = drawn[number]
@@ -423,7 +422,7 @@ def _notes(
     """Collect what the input and the statistic have to say, and which pairs could not be tested."""
     notes: dict[str, list[str]] = {}
     rows = candidates[0].view.rows
-    if rows.weights is not None:
+    if not rows.are_alike:
         effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
         notes[f"Rows have weights: {effective}."] = [each.name for each in candidates]
     for each in candidates:

@@ -100,7 +100,7 @@ class Weighing:
 
 def check_alike(rows: Any, what: str, do: str) -> None:
     """Raise if rows have weights: what is done next counts rows."""
-    if rows.weights is not None:
+    if not rows.are_alike:
         raise InputError(f"{what} takes no weights, and these rows have some; {do}.")
 
 

@@ -266,14 +266,11 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 # ------------------------------------------------------------------ impossible
 
 
-def impossible_labels(
-    view: Any, label: int | None = None, places: NDArray[np.intp] | None = None
-) -> tuple[str, ...]:
+def impossible_labels(view: Any, label: int | None = None) -> tuple[str, ...]:
     """Return a note if a label with predicted probability 0 was observed: no test is needed then.
 
     Say too where probabilities of 0 come from and what to do, if that is plain.
-    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at; its
-    rows are those at ``places`` of what was given.
+    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at.
     """
     broken = view.rows.impossible(view.labels)
     if label is not None:
@@ -281,6 +278,7 @@ def impossible_labels(
     if view.rows.n_classes is None:
         return impossible_rows(broken, len(view.labels), "the outcome")
     zeros = why_zero(view.rows.probs, view.rows.sums_off) if len(broken) else None
+    places = view.rows.places
     broken = broken if places is None else places[broken]
     why = () if zeros is None else (advice(zeros, view.rows.n_classes, view.rows.clusters is not None),)
     return impossible_rows(broken, len(view.labels)) + why

@@ -30,6 +30,7 @@ from caltest.data.rates import kept_at
 from caltest.data.rounding import in_steps
 from caltest.data.rows import Event, Rows, Sample
 from caltest.exceptions import Argument, InputError
+from caltest.laws import Classes
 from caltest.text.numbers import counted
 
 # ------------------------------------------------------------------ arguments
@@ -228,7 +229,7 @@ def sample(
         found = sample(probs, labels, class_names=class_names, part=part)
         rows = found.rows
         kept = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
-        rows = replace(rows, probs=kept.probs, notes=(*rows.notes, kept.note))
+        rows = replace(rows, law=Classes(kept.probs, rows.classes), notes=(*rows.notes, kept.note))
         return Sample(rows, found.labels)
     given_names = None if class_names is None else _class_names(class_names)
     if isinstance(probs, Rows):
@@ -398,7 +399,7 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         notes.append("One column, read as P(class 1).")
-        return Rows(rows, pair, tuple(notes), None if stated is None else rows)
+        return Rows(Classes(rows, pair), tuple(notes), None if stated is None else rows)
     sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
     most = float(off.max())
@@ -413,7 +414,7 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     rows = values.astype(np.float64)
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
-    return Rows(rows, table.names, tuple(notes), stated)
+    return Rows(Classes(rows, table.names), tuple(notes), stated)
 
 
 def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:

@@ -20,7 +20,7 @@ from caltest._arguments import arguments, choose, positive_number, real_kernel
 from caltest._tiles import blocks
 from caltest.binning import EqualWidth
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Surface, Surfaces, coordinates
-from caltest.forms import KernelWeights, incomplete_cholesky
+from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 
 _SMALLEST_PROB = 1e-300  # below, a stated probability has lost its logarithm

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import Number, Whole, arguments, choose, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.estimation.base import Array, EstimationFunction, Labels, residuals
@@ -29,6 +28,7 @@ from caltest.estimation.functions import (
     TwoStepKernelRidge,
 )
 from caltest.exceptions import InputError
+from caltest.sampling import generator
 from caltest.text.numbers import short
 
 Places: TypeAlias = NDArray[np.intp]

@@ -24,7 +24,6 @@ from caltest._door import (
     size_of,
 )
 from caltest._memory import check_fits
-from caltest._sampling import ROWS
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Extent, Sample, sample
@@ -36,6 +35,7 @@ from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.content import Columns, Content, Roles, check_held
 from caltest.files.formats import Format, Survey, cast, one_type
 from caltest.files.tables import FORMATS
+from caltest.sampling import ROWS
 
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read

@@ -12,9 +12,9 @@ from io import BufferedReader
 from typing import Any
 
 from caltest._door import is_remote, size_of
-from caltest._sampling import ROWS
 from caltest.files.formats import Format, Survey, first_bytes
 from caltest.files.text import CSV, JSON_LINES
+from caltest.sampling import ROWS
 
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
 

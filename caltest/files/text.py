@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from caltest._parallel import BRANCHES
-from caltest._sampling import ROWS
 from caltest._visible import quoted
 from caltest.data.containers import check_unique, is_number, listed
 from caltest.exceptions import InputError
 from caltest.files.formats import BLOCK, Format, Survey, first_bytes
+from caltest.sampling import ROWS
 
 _LONGEST_LINE = 2**24  # characters: names of a million classes
 _DEEPEST = 64  # brackets within brackets of a line of JSON

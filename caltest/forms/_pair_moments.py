@@ -11,7 +11,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from caltest._parallel import Workers
-from caltest._sampling import generator
 from caltest._tiles import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
 from caltest.forms.weights import (
     Chain,
@@ -23,6 +22,7 @@ from caltest.forms.weights import (
     without_diagonal,
 )
 from caltest.kernels.bandwidth import fixed_order
+from caltest.sampling import generator
 
 # ------------------------------------------------------------------ quadratic moments
 #

@@ -20,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._sampling import LabelSampler, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Labels
-from caltest.forms.signs import Clusters, HasSigns, SignedSums
+from caltest.forms.signs import Clusters, HasSigns
+from caltest.laws.classes import LabelSampler
+from caltest.sampling import generator
 
 FEWEST_CLUSTERS = 20  #: Effective ones; with fewer, signs reject calibrated models too often.
 
@@ -124,13 +125,11 @@ def _by_draws(name: str, form: HasSigns, clusters: Clusters) -> float:
         found = form.squares_of(labels, clusters)
         squares += found.sum(axis=0)
         fourth += (found * found).sum(axis=0)
-        if form.counts_bins and len(of_a_bin) < _BLOCK:
-            signed = form.signed(labels[0].astype(np.intp), clusters)
-            of_a_bin.append(signed.of_a_bin if isinstance(signed, SignedSums) else np.inf)
+        of_a_bin.append(form.clusters_of_a_bin(labels[0].astype(np.intp), clusters))
     largest = float(squares.max(initial=0.0)) or 1.0
     total = float((fourth / largest**2).sum())
     effective = float((squares / largest).sum()) ** 2 / total / count if total > 0.0 else 0.0
-    here = float(np.mean(of_a_bin)) if of_a_bin else np.inf
+    here = float(np.mean(of_a_bin))
     if here < form.fewest_of_a_bin:
         raise InputError(
             f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, "
@@ -152,7 +151,7 @@ def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
         table, scale = form.row_scores, 1.0
         errors = (table[rows, labels] - np.einsum("ik,ik->i", probs, table))[:, None]
     else:
-        weights, scale = np.ones(len(probs)) if clusters.weights is None else clusters.weights, 2.0
+        weights, scale = clusters.weights, 2.0
         table, errors = np.column_stack([np.zeros(len(probs)), weights]), -probs * weights[:, None]
         errors[rows, labels] += weights
         probs = np.column_stack([1.0 - chances, chances])  # of no surprise, and of one

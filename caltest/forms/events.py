@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import Array, blocks
-from caltest.forms.base import Form, Labels, taken
+from caltest.forms.base import Form, Labels
 from caltest.forms.paths import CumulativeDifference, apart
 from caltest.forms.sums import LinearSum
+from caltest.lenses import taken
 
 Places: TypeAlias = NDArray[np.intp]
 
@@ -44,7 +45,7 @@ class _Cumulative(OfEvents):
     @cached_property
     def _places(self) -> tuple[NDArray[np.int32], Array]:
         """Where the score of a row comes among the different ones; what is expected up to each."""
-        scores, inverse, sizes = np.unique(self.form.scores, return_inverse=True, return_counts=True)
+        scores, inverse, sizes = np.unique(self.form.chances, return_inverse=True, return_counts=True)
         return inverse.astype(np.int32), np.append(0.0, np.cumsum(sizes * scores))
 
     def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
@@ -83,9 +84,14 @@ def of_events(form: Form, share: float) -> OfEvents | None:
     """
     if form.together or share > _MOST_EVENTS:
         return None
-    if type(form) is CumulativeDifference and form.weights is None:
-        return _Cumulative(form) if len(form.scores) >= _FEWEST_ROWS else None
-    if type(form) is LinearSum and len(form.table) >= _FEWEST_ROWS and np.isfinite(form.table).all():
+    if type(form) is CumulativeDifference and (form.weights == 1.0).all():
+        return _Cumulative(form) if len(form.chances) >= _FEWEST_ROWS else None
+    if (
+        type(form) is LinearSum
+        and not form.standardised
+        and len(form.table) >= _FEWEST_ROWS
+        and np.isfinite(form.table).all()
+    ):
         return _Linear(form)
     return None
 

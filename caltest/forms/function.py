@@ -12,7 +12,7 @@ from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Form, Labels
-from caltest.predictive import Predictive
+from caltest.laws import Predictive
 from caltest.pvalues import TIE_TOLERANCE
 
 

@@ -23,17 +23,12 @@ from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
     HasCumulantGenerator,
-    HasTailBound,
     HasTerms,
     Labels,
     Lattice,
     TailBound,
 )
-from caltest.forms.signs import (
-    Clusters,
-    HasSigns,
-    SignedPairs,
-)
+from caltest.forms.signs import Clusters, HasSigns, SignedPairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
 
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
@@ -52,6 +47,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     rows: NDArray[np.intp]  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
     #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
     components: tuple[tuple[Array, Array | None], ...]
+    tail_bound: TailBound | None = None  #: A distribution-free bound, of pairs of equal weight.
 
     @cached_property
     def _predictions(self) -> tuple[Array, Array]:
@@ -96,9 +92,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
 
     def signed(self, labels: Labels, clusters: Clusters) -> SignedPairs:
         (first, second), values = clusters.codes[self.rows], self.terms(labels)
-        counts = (
-            np.ones(len(first)) if clusters.weights is None else clusters.weights[self.rows].prod(0)
-        )
+        counts = clusters.weights[self.rows].prod(axis=0)
         between = float(counts[first != second].sum() / counts.mean())
         if between == 0.0:
             raise InputError(
@@ -210,13 +204,6 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         bend = bends.sum(axis=1) / mass
         sums = np.log(mass).sum(), weights @ slope, weights**2 @ (bend - slope**2)
         return np.array(sums)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundedPairMean(HasTailBound, PairMean):
-    """A mean over pairs of equal weight, with a distribution-free bound."""
-
-    tail_bound: TailBound
 
 
 def sums_of_others(values: Array) -> Array:

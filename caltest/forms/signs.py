@@ -19,7 +19,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,17 @@ class Clusters:
 
     codes: NDArray[np.intp]  #: The cluster of every row, (n,), 0..G−1.
     count: int  #: Number of clusters G.
-    weights: Array | None = None  #: What rows count, (n,); None for ones.
+    weights: Array = None  # type: ignore[assignment]  #: What rows count, (n,); ones by default.
+
+    def __post_init__(self) -> None:
+        if self.weights is None:
+            object.__setattr__(self, "weights", np.ones(len(self.codes)))
+
+    @classmethod
+    def of(cls, codes: NDArray[np.intp], weights: Array) -> Clusters:
+        """Return the clusters of some rows, numbered anew."""
+        here, own = np.unique(codes, return_inverse=True)
+        return cls(own, len(here), weights)
 
     @cached_property
     def _members(self) -> Any:
@@ -51,10 +61,10 @@ class Clusters:
     @cached_property
     def share_between(self) -> float:
         """How many pairs of different rows there are for each of different clusters, as rows count."""
-        weights = np.ones(len(self.codes)) if self.weights is None else self.weights
-        sums, total = np.bincount(self.codes, weights), float(weights.sum())
+        sums, total = np.bincount(self.codes, self.weights), float(self.weights.sum())
         between = total**2 - float(sums @ sums)
-        return (total**2 - float(weights @ weights)) / between if between > 0.0 else 0.0
+        own = float(self.weights @ self.weights)
+        return (total**2 - own) / between if between > 0.0 else 0.0
 
     def of_equal_size(self, width: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield clusters of one size k, (c,), and their rows, (c, k); few at a time if k is large."""
@@ -69,16 +79,10 @@ class Clusters:
         """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
         return np.asarray(self._members @ values)
 
-    def sums_at(
-        self, places: NDArray[np.intp], values: Array, size: int, some: Any = slice(None)
-    ) -> Any:
-        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size) or so by m.
-
-        Of ``some`` rows only, if these are named.
-        """
-        places, values = places[some], values[some]
+    def sums_at(self, places: NDArray[np.intp], values: Array, size: int) -> Any:
+        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m)."""
         width = 1 if values.ndim == 1 else values.shape[1]
-        rows, columns = np.repeat(self.codes[some], width), np.repeat(places * width, width)
+        rows, columns = np.repeat(self.codes, width), np.repeat(places * width, width)
         columns += np.tile(np.arange(width), len(places))
         entries = (values.ravel(), (rows, columns))
         return sparse.csr_array(entries, shape=(self.count, size * width))
@@ -137,24 +141,23 @@ def _membership(codes: NDArray[np.intp], count: int) -> Any:
 
 
 class HasSigns(Form):
-    """A form that knows its values for signs of clusters, the labels fixed."""
+    """A form that knows its values for signs of clusters, the outcomes fixed."""
 
     #: What is predicted of the labels that it takes, (n, m).
     probs: Array
     #: Features of a class that a row adds up, about.
     features_of_a_class: ClassVar[int] = 1
-    #: Whether every bin's sum counts by itself, so that clusters must meet in every bin.
-    counts_bins: ClassVar[bool] = False
-
-    @property
-    def fewest_of_a_bin(self) -> float:
-        """Effective clusters that a bin must hold on average, where every bin counts by itself."""
-        return 0.0
+    #: Effective clusters that a bin must hold on average, where every bin counts by itself.
+    fewest_of_a_bin: float = 0.0
 
     @property
     def row_scores(self) -> Array | None:
         """What every label of a row adds to a sum that is one number, (n, m); None of other forms."""
         return None
+
+    def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
+        """Return the effective clusters of a bin, where every bin's sum counts by itself."""
+        return np.inf
 
     @abstractmethod
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
@@ -192,12 +195,12 @@ class HasSigns(Form):
 class OfOneEvent(HasSigns):
     """A form of two classes that looks at the probability of one."""
 
-    scores: Array  #: The probabilities p of class 1, (n,).
+    chances: Array  #: The probabilities p of class 1, (n,).
 
     @property
     def probs(self) -> Array:  # type: ignore[override]
         """The predictions, (n, 2)."""
-        return np.column_stack([1.0 - self.scores, self.scores])
+        return np.column_stack([1.0 - self.chances, self.chances])
 
 
 class OverPairs(HasSigns):
@@ -230,28 +233,6 @@ class OverPairs(HasSigns):
     def _of_all(self) -> Form:
         """The sum over all pairs, those with i = j among them."""
         return replace(self, scale=1.0, diagonal=True)  # type: ignore[type-var]
-
-
-class ClusterSums(NamedTuple):
-    """What rows add up, by cluster and beside it: that of blocks of rows merges by addition."""
-
-    turned: Any  #: What signs turn, (G, K), dense or sparse.
-    fixed: Array  #: What they do not.
-
-
-class AddsByCluster(HasSigns):
-    """A form whose rows can come a block at a time, the sums of every cluster held."""
-
-    @abstractmethod
-    def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        """Return what these rows add up for the observed labels (n,)."""
-
-    @abstractmethod
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
-        """Return the form of signs from what all rows add up; the share is that of all clusters."""
-
-    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        return self.of_cluster_sums(self.cluster_sums(labels, clusters))
 
 
 class Signed(Form):
@@ -294,9 +275,6 @@ class SignedSums(Signed):
     rounding: float
     offset: Any = 0.0  #: (K,) or one number: what sums are under H0 on average.
     impossible: float | None = None  #: The observed value, if a label that cannot be makes it infinite.
-    sizes: Array | None = None  #: |S_g|², (G,), where the sums do not tell.
-    #: Effective clusters of a bin, on average, where every bin's sum counts by itself.
-    of_a_bin: float = float("inf")
 
     @property
     def width(self) -> int:
@@ -308,8 +286,6 @@ class SignedSums(Signed):
 
     @cached_property
     def squares(self) -> Array:
-        if self.sizes is not None:
-            return self.sizes
         if isinstance(self.sums, np.ndarray):
             return np.asarray(np.einsum("gk,gk->g", self.sums, self.sums))
         return np.asarray(self.sums.multiply(self.sums).sum(axis=1), dtype=np.float64).ravel()
@@ -468,12 +444,17 @@ class SignedFeatures(Signed):
 
     def held(self) -> SignedSums:
         """Return the same with the sums of all clusters held."""
-        sums = np.empty((self.clusters.count, self.width))
-        for clusters, part in self._of_clusters(slice(None)):
-            sums[clusters] = part
+        sums = self.sums_of_clusters()
         own = 0.0 if self.keeps_own else float(np.vdot(sums, sums))
         finish = partial(squared_norms, self.scale, own)
         return SignedSums(sums, finish, even=True, rounding=self.rounding)
+
+    def sums_of_clusters(self) -> Array:
+        """Return the sums of all clusters, (G, mF)."""
+        sums = np.empty((self.clusters.count, self.width))
+        for clusters, part in self._of_clusters(slice(None)):
+            sums[clusters] = part
+        return sums
 
     def paired(self) -> SignedPairs:
         """Return the same by pairs of clusters, some classes at a time."""

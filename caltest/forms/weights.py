@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from caltest._sampling import ROWS
 from caltest._tiles import Array, Tile, blocks
 from caltest.kernels import Kernel
 from caltest.kernels.radial import fourier_features
+from caltest.sampling import ROWS
+from caltest.scores import steps_of
 
 # ------------------------------------------------------------------ features
 
@@ -323,9 +324,9 @@ class ScaledWeights:
         return self.weights.diagonal() * self.by**2
 
 
-def scaled(weights: Weights, by: Array | None) -> Weights:
-    """Return s_i s_j W_ij; None stands for ones."""
-    return weights if by is None else ScaledWeights(weights, by)
+def scaled(weights: Weights, by: Array) -> Weights:
+    """Return s_i s_j W_ij; of ones, W itself."""
+    return weights if steps_of(by) is None else ScaledWeights(weights, by)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import arguments, as_float
-from caltest._sampling import generator
 from caltest._tiles import Array, Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
@@ -27,6 +26,7 @@ from caltest.kernels.bandwidth import (
     resolve,
 )
 from caltest.kernels.base import Kernel, Parameters, Scaled, Sum
+from caltest.sampling import generator
 
 # ------------------------------------------------------------------ radial
 

@@ -13,12 +13,12 @@ from scipy import sparse
 
 from caltest._arguments import check_unmasked, real_array
 from caltest._parallel import ALONE, Workers
-from caltest._sampling import LabelSampler
 from caltest._tiles import Array, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.kernels import Exponential, Kernel
 from caltest.kernels.bandwidth import fixed_order
+from caltest.laws.classes import LabelSampler
 from caltest.pvalues import StepDown
 
 # ------------------------------------------------------------------ field

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from caltest.data import Rows
 from caltest.data.clusters import one_cluster_counts
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.predictive import Predictive
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
@@ -63,7 +62,7 @@ class Question:
 
     statistic: Statistic
     form: Form
-    rows: Rows | Predictive
+    rows: Rows
     labels: NDArray[Any]
     alternative: Alternative
     n_resamples: int
@@ -94,7 +93,7 @@ class Question:
         InputError
             If rows of one cluster alone count.
         """
-        codes = cast("Rows", self.rows).clusters
+        codes = self.rows.clusters
         assert codes is not None  # a null of clusters is asked where there are some
         numbers = np.unique(codes, return_inverse=True)[1]
         if numbers.max() == 0:
@@ -147,7 +146,7 @@ class Answer:
     pvalue
         In (0, 1].
     statistic
-        The observed value, as it was ranked; None where the null was given it.
+        The observed value; None where it is the question's.
     n_resamples
         Resamples used; None without any.
     exceedances
@@ -252,4 +251,4 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 
 def chance_of_labels(question: Question) -> float:
     """Return the probability of the observed labels under H0, in (0, 1]."""
-    return min(max(question.rows.chance(question.labels), pvalues.SMALLEST), 1.0)
+    return min(max(question.rows.law.chance(question.labels), pvalues.SMALLEST), 1.0)

@@ -12,11 +12,11 @@ from scipy.linalg import eigvalsh
 
 from caltest._arguments import arguments
 from caltest._parallel import ALONE
-from caltest._sampling import LabelSampler, generator
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Binned, Combined, DensityForm, Form, HasGram, LabelFunction
+from caltest.forms import Binned, Combined, Form
+from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import (
     Answer,
     Array,
@@ -28,8 +28,8 @@ from caltest.nulls.base import (
     from_sides,
 )
 from caltest.nulls.moments import tail
-from caltest.predictive import Predictive
 from caltest.pvalues import Alternative
+from caltest.sampling import generator
 from caltest.statistics import Statistic
 
 # ------------------------------------------------------------------ bootstrap
@@ -49,18 +49,11 @@ class GramNull(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit U-statistics with a Gram matrix."""
-        return isinstance(form, HasGram)
+        return form.is_u_statistic
 
     def label_vectors(self, n_resamples: int) -> int:
         """Return the number of resamples, of which each meets the whole matrix."""
         return n_resamples
-
-
-def gram_of(question: Question) -> Tile:
-    """Return the Gram tiles h_ij of the observed labels."""
-    if not isinstance(question.form, HasGram):
-        raise TypeError(f"{type(question.form).__name__} has no Gram matrix")
-    return question.form.gram(question.labels)
 
 
 def diagonal_of(tile: Tile, n: int) -> Array:
@@ -126,7 +119,7 @@ class Bootstrap(GramNull):
 
     def answer(self, question: Question) -> Answer:
         """Return the bootstrap p-value."""
-        tile, n = gram_of(question), len(question.labels)
+        tile, n = question.form.gram(question.labels), len(question.labels)
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
         centred_diagonal = diagonal_of(tile, n) - 2.0 * means + grand
@@ -162,7 +155,7 @@ class WildBootstrap(GramNull):
 
     def answer(self, question: Question) -> Answer:
         """Return the wild bootstrap p-value."""
-        tile, n = gram_of(question), len(question.labels)
+        tile, n = question.form.gram(question.labels), len(question.labels)
         trace = float(diagonal_of(tile, n).sum())
         draws = [
             (forms - trace) / (n * (n - 1))
@@ -222,7 +215,7 @@ class Spectral(GramNull):
                 one=Argument("null", "moments"),
                 other=Argument("null", "monte_carlo"),
             )
-        tile = gram_of(question)
+        tile = question.form.gram(question.labels)
         gram = np.empty((n, n))
         for rows in blocks(n, 512):
             gram[rows] = tile(rows, slice(0, n))
@@ -288,8 +281,7 @@ class Consistency(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
-        of_densities = isinstance(form, LabelFunction) and isinstance(form.predictions, Predictive)
-        return not (isinstance(form, DensityForm | Combined) or of_densities)
+        return not isinstance(form, Combined)
 
     def label_vectors(self, n_resamples: int) -> int:
         """Return the number of resamples."""
@@ -297,8 +289,6 @@ class Consistency(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
-        if not isinstance(question.rows, Rows):
-            raise TypeError("consistency resampling redraws classes")
         sampler = question.rows.sampler(question.seed)
         resample = partial(_resample, question.statistic, question.rows, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]

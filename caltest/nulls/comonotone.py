@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -32,9 +31,9 @@ from caltest.forms import (
     Form,
     HasSigns,
     LinearSum,
-    Standardised,
     effective_clusters,
 )
+from caltest.lenses import ALL
 from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
 from caltest.nulls.monte_carlo import parts_of
 from caltest.pvalues import (
@@ -45,6 +44,7 @@ from caltest.pvalues import (
     interval,
 )
 from caltest.resampling import Column, columns_of
+from caltest.sampling import DRAWS, child_seed, generator
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class Trial(NamedTuple):
     @classmethod
     def of(cls, question: Question) -> Trial:
         """Take a test as it is asked."""
-        rows = replace(cast("Rows", question.rows), clusters=question.clusters)
+        rows = replace(question.rows, clusters=question.clusters)
         return cls(rows, question.labels, question.n_resamples, question.seed, question.workers)
 
 
@@ -89,12 +89,11 @@ class _Carried(NamedTuple):
         """Take columns of which all forms are `HasSigns`."""
         codes, weights = cast("NDArray[np.intp]", trial.rows.clusters), trial.rows.weights
         found = []
-        for view, form in columns:
-            rows = slice(None) if view.rows is None else view.rows
-            places, own = np.unique(codes[rows], return_inverse=True)
-            clusters = Clusters(own, len(places), None if weights is None else weights[rows])
-            observed = view.labels(trial.labels[None])
-            found.append(cls(cast("HasSigns", form), places, clusters, observed))
+        for column in columns:
+            rows = ALL if column.view is None or column.view.places is None else column.view.places
+            clusters = Clusters.of(codes[rows], weights[rows])
+            observed = column.outcomes(trial.labels[None])
+            found.append(cls(cast("HasSigns", column.form), np.unique(codes[rows]), clusters, observed))
         return found
 
 
@@ -323,14 +322,14 @@ class ComonotoneLabels(Null):
 
     def _guaranteed(self, question: Question) -> Answer:
         form, codes = question.form, question.clusters
-        if not isinstance(form, LinearSum | Standardised):
+        if not isinstance(form, LinearSum):
             raise InputError(
                 f"guaranteed=True is for sums over rows, and {question.statistic.name!r} is none; "
                 "leave it out, or take 'citl', 'brier' or 'ecd'."
             )
         scores = form.row_scores
         atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)
-        entries = form.table[np.arange(len(scores)), question.labels]
+        entries = scores[np.arange(len(scores)), question.labels]
         excess = float((entries - np.einsum("ik,ik->i", form.probs, scores)).sum())
         greater, less = (superquantile(atoms, excess, sign) for sign in (1.0, -1.0))
         return Answer(pvalue=min(combine_sides(greater, less, question.alternative), 1.0))

@@ -17,21 +17,21 @@ import numpy as np
 from caltest import pvalues
 from caltest._arguments import arguments, positive_integer
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Form, LabelFunction
 from caltest.nulls.base import Answer, Array, Guarantee, Null, Part, Question, check_number, ranked
 from caltest.pvalues import Alternative, StepDown
 from caltest.resampling import (
-    EVERYTHING,
     Column,
-    LabelDraws,
+    Draws,
+    Held,
     batches,
     columns_of,
     goes_by_rows,
     table,
-    table_of_rows,
+    table_of_blocks,
 )
+from caltest.sampling import DRAWS
 
 
 @arguments(stop_after=positive_integer)
@@ -79,22 +79,26 @@ class MonteCarlo(Null):
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""
         form, workers = question.form, question.workers
-        sampler = question.rows.sampler(question.seed)
-        draws = LabelDraws(sampler, question.labels, question.n_resamples)
+        if isinstance(form, Combined):
+            form = form.standardised(workers)
+            question = replace(question, form=form)
+        draws = Draws(question.rows.sampler(question.seed), question.labels, question.n_resamples)
         if self.stop_after is not None:
             return self._sequential(question, draws, self.stop_after)
         columns = columns_of(form)
-        loop = table_of_rows if goes_by_rows(columns, draws) else table
-        values = loop(columns, draws, workers)
+        if goes_by_rows(columns, draws):
+            values, _ = table_of_blocks(Held(columns, draws), question.n_resamples, workers)
+        else:
+            values = table(columns, draws, workers)
         found = answer_of(form, values, question.alternative, workers)
         check_number(question.statistic, cast("float", found.statistic))
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
             return found
         # Among draws, sums may be taken in another order than by `estimate`, whose value is reported.
-        return replace(found, statistic=None)
+        return replace(found, statistic=question.observed)
 
-    def _sequential(self, question: Question, draws: LabelDraws, wanted: int) -> Answer:
+    def _sequential(self, question: Question, draws: Draws, wanted: int) -> Answer:
         """Draw until so many draws reached the observed value.
 
         It has to be known before they are. A function that keeps something from call to call must not
@@ -109,7 +113,7 @@ class MonteCarlo(Null):
         seen: list[Array] = []
         reached, observed = 0, np.nan
         answer = None
-        loop = batches([Column(EVERYTHING, form)], draws, question.workers, at_most=2 * DRAWS)
+        loop = batches([Column(None, form)], draws, question.workers, at_most=2 * DRAWS)
         for values in loop:
             batch = values[:, 0]
             if not seen:

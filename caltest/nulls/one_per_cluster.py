@@ -8,16 +8,15 @@ way; twice their mean is a p-value all the same.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
 from caltest._arguments import arguments, positive_integer
-from caltest._sampling import child_seed, generator
-from caltest.data import Rows
 from caltest.forms import Form
 from caltest.nulls.base import Answer, Guarantee, Null, Question
 from caltest.nulls.monte_carlo import MonteCarlo
+from caltest.sampling import child_seed, generator
 
 _CHOICE, _DRAWS = 0, 1  # keys of seeds
 
@@ -73,7 +72,7 @@ class OnePerCluster(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return twice the mean of the choices' exact p-values."""
-        rows, codes = cast("Rows", question.rows), question.clusters
+        rows, codes = question.rows, question.clusters
         order = np.argsort(codes, kind="stable")
         sizes = np.bincount(codes)
         starts = np.cumsum(sizes) - sizes
@@ -83,7 +82,7 @@ class OnePerCluster(Null):
             chosen = np.sort(order[starts + (uniforms * sizes).astype(np.intp)])
             some = replace(rows.take(chosen), clusters=None)
             # To these rows alone: their labels may depend on the predictions of other rows.
-            fitted = (question.asked or question.statistic).at(chosen).fitted(some)
+            fitted = (question.asked or question.statistic).fitted(some)
             form = fitted.given(some)
             asked = replace(
                 question,

@@ -18,15 +18,15 @@ import numpy as np
 
 from caltest._arguments import Number, anything, arguments, count_of_datasets
 from caltest._parallel import Workers
-from caltest._sampling import Rng, seed_of
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import Lens
-from caltest.named import StatisticLike
 from caltest.nulls import Null
 from caltest.planning.curve import UNLIKELY, Fit, fit
 from caltest.planning.pilot import NO_ROWS_YET
 from caltest.planning.result import PowerPoint, Reached, SampleSizeResult
 from caltest.planning.simulate import Counted, ModelLike, Simulator, check_rows
+from caltest.sampling import Rng, seed_of
+from caltest.statistics import StatisticLike
 
 _COARSE = 24  # data sets of each of the doubling sizes
 _NEAR = 3.0  # times as many rows, or as few, still tell of the answer

@@ -13,17 +13,17 @@ import numpy as np
 
 from caltest._arguments import MOST_RESAMPLES, Whole, arguments, check_draws, count_of_datasets, flag
 from caltest._parallel import Workers
-from caltest._sampling import Rng, child_seed, generator, seed_of
 from caltest.data import Sample, sample
 from caltest.exceptions import InputError
+from caltest.laws import Classes, recognised
 from caltest.lenses import Lens, find_lens
-from caltest.named import StatisticLike, find_null, find_statistic
-from caltest.nulls import Null
+from caltest.nulls import Null, find_null
 from caltest.planning.pilot import NO_ROWS_YET, Pilot, pilot
 from caltest.planning.result import PowerPoint, PowerResult
-from caltest.predictive import PredictiveSample, recognised
 from caltest.results import CalibrationResult
+from caltest.sampling import Rng, child_seed, generator, seed_of
 from caltest.simulation import Simulated
+from caltest.statistics import StatisticLike, find_statistic
 from caltest.testing import test
 
 #: Takes a number of rows and ``rng``, a generator, and returns simulated data.
@@ -362,8 +362,9 @@ def _drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any,
     drawn = model(n, rng=rng)
     if isinstance(drawn, Simulated):
         return drawn.probs, drawn.labels, drawn.ece
-    if isinstance(drawn, Sample | PredictiveSample):
-        return drawn.rows, drawn.labels, None
+    if isinstance(drawn, Sample):
+        law = drawn.rows.law
+        return drawn.rows if isinstance(law, Classes) else law, drawn.labels, None
     if isinstance(drawn, tuple) and len(drawn) == 2:
         return drawn[0], drawn[1], None
     raise InputError(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments, axes, check_draws, level_of_confidence
-from caltest._sampling import Rng
 from caltest._visible import quoted
 from caltest.data import sample, without_zeros
 from caltest.data.clusters import refuse_clusters
@@ -32,6 +31,7 @@ from caltest.plots.display import (
     tidy,
 )
 from caltest.results import CalibrationResult
+from caltest.sampling import Rng
 from caltest.testing import test
 from caltest.text.numbers import confidence_text, probabilities, pvalue
 
@@ -180,7 +180,7 @@ class CumulativeDisplay(PredictionsDisplay):
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
         counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-        whole, _ = without_zeros(sample(probs, labels, class_names=class_names, **counting))
+        whole = without_zeros(sample(probs, labels, class_names=class_names, **counting))
         refuse_clusters(whole.rows.clusters, "the band of a picture")
         through = lens_of(whole.rows, lens, "top_label")
         view = through.view(whole) if through else whole

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, axes
 from caltest.exceptions import InputError
-from caltest.named import StatisticLike
 from caltest.plots.display import (
     BLUE,
     PALE,
@@ -26,6 +25,7 @@ from caltest.plots.display import (
     tidy,
 )
 from caltest.pvalues import TIE_TOLERANCE, count
+from caltest.statistics import StatisticLike
 from caltest.testing import test
 from caltest.text.calibration import statistic
 from caltest.text.numbers import number

@@ -14,7 +14,6 @@ from scipy.stats import rankdata
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._parallel import Workers
-from caltest._sampling import DRAWS, LabelSampler, Rng, seed_of
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.binning import Binning, ConsistencyBand, EqualMass, curve_of_rows, share_bands
@@ -22,6 +21,7 @@ from caltest.comparison.ranking import wholes_of
 from caltest.data import Rows, Sample, sample, without_zeros
 from caltest.data.clusters import refuse_clusters
 from caltest.exceptions import InputError
+from caltest.laws.classes import LabelSampler
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.plots.display import (
     AS_PREDICTED,
@@ -41,6 +41,7 @@ from caltest.plots.display import (
 from caltest.plots.models import MOST_MODELS, draw_models
 from caltest.plots.panel import Panel, draw_panel
 from caltest.plots.scales import LINEAR, Scale, scale_of
+from caltest.sampling import DRAWS, Rng, seed_of
 from caltest.statistics import ECE, BrierMCB
 from caltest.testing import test
 from caltest.text.numbers import confidence_text
@@ -223,7 +224,7 @@ class ReliabilityDisplay(PredictionsDisplay):
             views = _of_models(probs, labels, lens, classes, counting)
             names = tuple(str(name) for name in probs)
         else:
-            whole, _ = without_zeros(sample(probs, labels, **counting))
+            whole = without_zeros(sample(probs, labels, **counting))
             refuse_clusters(whole.rows.clusters, "the band of a picture")
             views = [(whole, each) for each in _lenses(lens, classes, whole.rows)]
         if curve == "corp" and binning is not None:

@@ -12,17 +12,15 @@ from scipy.linalg import blas, eigh, lapack
 
 from caltest._arguments import Number, Whole, anything, arguments, choose, positive_integer
 from caltest._memory import check_fits
-from caltest._sampling import MOST_SEED
 from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row
-from caltest.forms import (
+from caltest.forms import FeatureSquares, Pairwise
+from caltest.forms.weights import (
     DenseWeights,
-    FeatureSquares,
     KernelWeights,
-    Pairwise,
     ProductWeights,
     Term,
     Weights,
@@ -33,6 +31,7 @@ from caltest.kernels import Gaussian, Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
 from caltest.kernels.radial import fourier_features, has_fourier_features
+from caltest.sampling import MOST_SEED
 from caltest.statistics.base import Statistic
 from caltest.statistics.skce import UnbiasedSKCE
 
@@ -404,18 +403,13 @@ class CKCE(Statistic):
     def _options(self) -> tuple[Any, ...]:
         return self.kernel, self.regularization, self.method, self.features, self.groups, self.seed
 
-    def at(self, places: NDArray[np.intp]) -> CKCE:
-        """Return the statistic of the groups at these places."""
-        if not isinstance(self.groups, Groups):
-            return self
-        return replace(self, groups=replace(self.groups, values=self.groups.values[places]))
-
     def fitted(self, predictions: Rows) -> Self:
         """Replace the rules for bandwidth, λ and method by what they give here."""
         if self._fit is not None and self._fit.predictions is predictions:
             return self
+        super().fitted(predictions)
         n = predictions.n_samples
-        self._check_rows(n)
+        self._check_rows(predictions)
         method = self._method_for(n)
         if method == "exact":
             check_memory(n)
@@ -425,7 +419,7 @@ class CKCE(Statistic):
         regularization, rule = self.regularization, "given"
         if isinstance(regularization, str):
             rule, explicit = regularization, RULES[regularization]
-            if explicit is None and predictions.weights is not None:
+            if explicit is None and not predictions.are_alike:
                 raise InputError("regularization='cv' takes no weights; give a number, or 'n^-1/4'.")
             regularization = (
                 explicit(predictions.effective)
@@ -447,8 +441,7 @@ class CKCE(Statistic):
         c = cast("float", fitted.regularization) * n
         factor = cast("_Fit", fitted._fit).factor
         if factor is not None:
-            features = feature_weights(factor if roots is None else factor * roots[:, None], c)
-            features = features if roots is None else features * roots[:, None]
+            features = feature_weights(factor * roots[:, None], c) * roots[:, None]
             return FeatureSquares(probs, features, label_kernel)
         kernel_matrix = scaled(fitted._kernel_matrix(predictions), roots)
         weights = scaled(DenseWeights(dense_weights(kernel_matrix, n, c)), roots)
@@ -491,18 +484,25 @@ class CKCE(Statistic):
             return self.method
         return "exact" if self.features is None and n <= EXACT_UP_TO else "nystrom"
 
-    def _check_rows(self, n: int) -> None:
-        if isinstance(self.groups, Groups) and len(self.groups.values) != n:
+    def _check_rows(self, predictions: Rows) -> None:
+        n = predictions.n_samples
+        if not isinstance(self.groups, Groups) or predictions.places is not None:
+            return
+        if len(self.groups.values) != n:
             raise InputError(
                 f"groups has {len(self.groups.values)} entries for {n} rows; give one per row."
             )
+
+    def _groups_of(self, predictions: Rows) -> Array:
+        values: Array = self.groups.values
+        return values if predictions.places is None else values[predictions.places]
 
     def _kernel_matrix(self, predictions: Rows) -> Weights:
         part, _ = self.kernel.terms[0]
         own = KernelWeights(part, predictions.probs)
         if not isinstance(self.groups, Groups):
             return own
-        return ProductWeights((own, KernelWeights(self.groups.kernel, self.groups.values)))
+        return ProductWeights((own, KernelWeights(self.groups.kernel, self._groups_of(predictions))))
 
     def _factor(self, predictions: Rows) -> tuple[Array | None, float | None]:
         if self.method == "exact":
@@ -524,7 +524,11 @@ class CKCE(Statistic):
         self, predictions: Rows, columns: int, fewest: int | None = None, enough: float = 0.0
     ) -> tuple[Array, float]:
         grouped = isinstance(self.groups, Groups)
-        rows = np.hstack([predictions.probs, self.groups.values]) if grouped else predictions.probs
+        rows = (
+            np.hstack([predictions.probs, self._groups_of(predictions)])
+            if grouped
+            else predictions.probs
+        )
         factor, missing, _ = incomplete_cholesky(
             self._kernel_matrix(predictions), fixed_order(rows), columns, fewest, enough
         )
@@ -570,10 +574,10 @@ class JKCE(UnbiasedSKCE):
 # ------------------------------------------------------------------ checks
 
 
-def _roots(predictions: Rows) -> Array | None:
+def _roots(predictions: Rows) -> Array:
     """Return the roots of weights that add up to the number of rows."""
     w = predictions.weights
-    return None if w is None else np.sqrt(w / w.mean())
+    return np.sqrt(w / w.mean())
 
 
 def _check_kernel(kernel: Kernel | MatrixKernel) -> None:

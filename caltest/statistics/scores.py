@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest.data import Extent, Rows
+from caltest.data import Rows
 from caltest.exceptions import InputError
-from caltest.forms import LinearSum, MeanSquare, MeanSurprise, Standardised
-from caltest.forms.base import CERTAIN, Array
-from caltest.predictive import GaussianPredictions, Predictive
+from caltest.forms import LinearSum, MeanSquare, MeanSurprise
+from caltest.forms.base import Array
+from caltest.laws import Classes, GaussianPredictions, Law, Predictive
 from caltest.pvalues import Alternative
-from caltest.statistics.base import SIGNED, Partwise, RowSum, Statistic
+from caltest.statistics.base import SIGNED, Statistic
 
 # ------------------------------------------------------------------ ecd
 
 
 @arguments()
 @dataclass(frozen=True)
-class ECD(RowSum):
+class ECD(Statistic):
     """Entropic calibration difference: how much more surprising the labels are than predicted.
 
     ECD = n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy, in nats. Above 0 the model is
@@ -67,19 +66,22 @@ class ECD(RowSum):
     measures: ClassVar[str] = "entropic calibration difference, overconfident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
-        """Return a sum of one entry per row."""
-        table = rows.weighted(rows.surprises(self.clip))
-        table /= whole
-        return LinearSum(table, rows.probs)
+    laws: ClassVar[tuple[type[Law], ...]] = (Classes, Predictive)
+    of_parts: ClassVar[bool] = True
 
-    def given_densities(self, predictive: Predictive) -> MeanSurprise | MeanSquare:
-        """Fix predicted distributions; of Gaussian ones, ECD = ½ (NEES − d)."""
+    def given(self, predictions: Rows) -> LinearSum | MeanSurprise | MeanSquare:
+        """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
+        law = predictions.law
+        if isinstance(law, Classes):
+            table = predictions.weighted(law.surprises(self.clip))
+            table /= predictions.whole.total
+            return LinearSum(table, law.probs)
         if self.clip is not None:
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
-        if isinstance(predictive, GaussianPredictions):
-            return MeanSquare(predictive, 0.5, -0.5 * (predictive.dimension or 1))
-        return MeanSurprise(predictive)
+        assert isinstance(law, Predictive)
+        if isinstance(law, GaussianPredictions):
+            return MeanSquare(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
+        return MeanSurprise(law, predictions.weights)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -114,21 +116,12 @@ class NEES(Statistic):
     measures: ClassVar[str] = "normalised estimation error squared"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def given(self, predictions: Rows) -> MeanSquare:
-        """Refuse: these are classes."""
-        raise InputError(
-            "'nees' is for Gaussian predictions of numbers; give a "
-            "caltest.predictive.GaussianPredictions, or use 'ecd' for probabilities of classes."
-        )
+    laws: ClassVar[tuple[type[Law], ...]] = (GaussianPredictions,)
 
-    def given_densities(self, predictive: Predictive) -> MeanSquare:
+    def given(self, predictions: Rows) -> MeanSquare:
         """Fix the predictions."""
-        if not isinstance(predictive, GaussianPredictions):
-            raise InputError(
-                f"'nees' is for Gaussian predictions, and these are {type(predictive).__name__}; "
-                "use 'ecd', which looks at any."
-            )
-        return MeanSquare(predictive)
+        assert isinstance(predictions.law, GaussianPredictions)
+        return MeanSquare(predictions.law, predictions.weights)
 
 
 # ------------------------------------------------------------------ scores
@@ -139,7 +132,7 @@ _EPSILON = float(np.finfo(float).eps)
 
 @arguments()
 @dataclass(frozen=True)
-class Brier(RowSum):
+class Brier(Statistic):
     """Brier score minus its expectation: how much worse the model scores than it expects.
 
     n⁻¹ Σ_i [‖e(y_i) − g_i‖² − (1 − ‖g_i‖²)], e(y) the one-hot label.
@@ -166,11 +159,13 @@ class Brier(RowSum):
     measures: ClassVar[str] = "Brier score less its expectation if calibrated, overconfident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
-    def of_rows(self, rows: Rows, whole: float) -> LinearSum:
+    of_parts: ClassVar[bool] = True
+
+    def given(self, predictions: Rows) -> LinearSum:
         """Return the mean over the rows of score less expected score."""
-        table = rows.weighted(_brier_deviations(rows.probs))
-        table /= whole
-        return LinearSum(table, rows.probs)
+        table = predictions.weighted(_brier_deviations(predictions.probs))
+        table /= predictions.whole.total
+        return LinearSum(table, predictions.probs)
 
 
 @arguments()
@@ -229,21 +224,12 @@ class Spiegelhalter(Statistic):
     measures: ClassVar[str] = "Spiegelhalter's z, overconfident above 0"
     alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
 
+    of_parts: ClassVar[bool] = True
+
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
-        probs, table = predictions.probs, _brier_deviations(predictions.probs)
-        counted = predictions.weighted(table)
-        variance = float(np.vdot(probs * counted, counted))
-        if variance > CERTAIN:
-            counted /= np.sqrt(variance)
-            return LinearSum(counted, probs)
-        return LinearSum(np.where(table > 0.5, np.inf, 0.0), probs)
-
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """There is nothing to fit; the variance is added up beside the sum."""
-        return Partwise(
-            self, lambda rows: Standardised(rows.weighted(_brier_deviations(rows.probs)), rows.probs)
-        )
+        table = predictions.weighted(_brier_deviations(predictions.probs))
+        return LinearSum(table, predictions.probs, standardised=True)
 
 
 def _brier_deviations(probs: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -11,27 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, choose, real_kernel
-from caltest._sampling import ROWS, child_seed, generator
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data import Extent, Rows, subsample
+from caltest.data import Rows, subsample
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import (
-    BoundedPairMean,
-    BoundedPairwise,
+from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound
+from caltest.forms.weights import (
     ComputedFeatures,
     Features,
-    FeatureSquares,
     FourierFeatures,
     KernelWeights,
     LandmarkFeatures,
-    PairMean,
-    Pairwise,
     RoundedFeatures,
     ScaledFeatures,
-    TailBound,
     Term,
-    UStatistic,
     incomplete_cholesky,
     scaled,
     scaled_rows,
@@ -39,7 +31,8 @@ from caltest.forms import (
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
-from caltest.statistics.base import AllRowsNeededError, Partwise, Statistic
+from caltest.sampling import ROWS, child_seed, generator
+from caltest.statistics.base import Statistic
 from caltest.statistics.ece import two_classes
 
 # ------------------------------------------------------------------ low rank
@@ -85,11 +78,14 @@ class LowRank:
     missing
         Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
         average.
+    of_parts
+        Whether it was fitted to a sample of rows that come one part after the other.
     """
 
     predictions: Rows
     features: Features
     missing: float | None
+    of_parts: bool = False
 
     @classmethod
     def of(
@@ -146,9 +142,9 @@ class LowRank:
     ) -> FeatureSquares:
         """Return scale · Σ_ij w_i w_j ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or those with i ≠ j."""
         _, matrix = kernel.terms[0]
-        features, weights = self.features, self.predictions.weights
-        if weights is not None:
-            features = _counted(features, weights)
+        features = self.features
+        if not self.predictions.are_alike:
+            features = _counted(features, self.predictions.weights)
         return FeatureSquares(self.predictions.probs, features, matrix, scale, diagonal, whole)
 
 
@@ -168,7 +164,7 @@ def fitting_rows(predictions: Rows) -> Rows:
     """Return the rows that bandwidths and features are fitted to: all, or a subsample of very many."""
     if predictions.n_samples <= HELD_UP_TO:
         return predictions
-    if predictions.weights is None:
+    if predictions.are_alike:
         return subsample(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
     numbers = np.arange(predictions.n_samples, dtype=np.float64)[:, None]
     return predictions.take(subsample([numbers]).probs[:, 0].astype(np.intp))
@@ -219,7 +215,10 @@ class _SKCE(Statistic):
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
-        return replace(self, kernel=fitted(self.kernel, predictions.probs, predictions.weights))
+        return replace(
+            super().fitted(predictions),
+            kernel=fitted(self.kernel, predictions.probs, predictions.weights),
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -236,23 +235,13 @@ class _SKCE(Statistic):
         kernel = fitted(self.kernel, probs, by)
         return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in kernel.terms)
 
-    def _bounded(
-        self,
-        kind: type[BoundedPairwise],
-        form: Pairwise,
-        predictions: Rows,
-        inequality: Literal["mcdiarmid", "hoeffding"],
-    ) -> Pairwise:
-        """Return a form with its bound, and its Gram matrix, if all rows have equal weight."""
-        if predictions.weights is not None:
-            return form
-        bound = self._tail_bound(predictions, inequality)
-        return kind(form.probs, form.kernel_terms, form.scale, form.diagonal, bound)
-
     def _tail_bound(
         self, predictions: Rows, inequality: Literal["mcdiarmid", "hoeffding"]
-    ) -> TailBound:
+    ) -> TailBound | None:
+        """Return the distribution-free bound, of rows of equal weight."""
         constant = partial(_bound_constant, self.kernel, predictions.n_classes)
+        if not predictions.are_alike:
+            return None
         return TailBound(inequality, constant, predictions.n_samples)
 
 
@@ -270,8 +259,25 @@ class _AllPairs(_SKCE):
     def __post_init__(self) -> None:
         check_approximation(self.kernel, self.approximation)
 
+    @property
+    def of_parts(self) -> bool:  # type: ignore[override]
+        """Whether the kernel is of low rank; else all pairs of rows are looked at."""
+        return self.approximation is not None
+
     def fitted(self, predictions: Rows) -> Self:
-        """Fit the kernel's bandwidth, and features where the kernel is taken of low rank."""
+        """Fit the kernel's bandwidth, and features where the kernel is taken of low rank.
+
+        Of parts, all is fitted to a sample of the rows.
+        """
+        if predictions.part_of is not None and self.approximation is not None:
+            method = "nystrom" if self.approximation == "auto" else self.approximation
+            found = replace(
+                self,
+                kernel=fitted(self.kernel, predictions.probs, predictions.weights),
+                approximation=method,
+            )
+            known = LowRank.fitted_to(found.kernel, predictions, method, self.rank)
+            return replace(found, _fit=replace(known, of_parts=True))
         method = self._chosen(predictions)
         if method is None:
             found = super().fitted(predictions)
@@ -279,35 +285,23 @@ class _AllPairs(_SKCE):
         found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
 
-    def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
-        """Fit the kernel's bandwidth and features to a subsample of the rows."""
-        if self.approximation is None:
-            raise AllRowsNeededError(f"{self.name!r} looks at all pairs of rows.")
-        method = "nystrom" if self.approximation == "auto" else self.approximation
-        rows = subsample()
-        found = replace(super().fitted(rows), approximation=method)
-        known = LowRank.fitted_to(found.kernel, rows, method, self.rank)
-        found = replace(found, _fit=known)
-        return Partwise(found, partial(found._of_part, whole))
-
-    def _of_part(self, whole: Extent, part: Rows) -> FeatureSquares:
-        if self._fit is None:
-            raise TypeError("a part needs features that were fitted")
-        return self._form(self._fit.of_rows(part), self.kernel, whole)
-
-    def _form(self, features: LowRank, kernel: Kernel | MatrixKernel, whole: Extent) -> FeatureSquares:
-        """Return the form of the features' rows, which are some or all of ``whole``."""
-        own = self.counts_own
-        return features.form(kernel, self._scale(whole), diagonal=own, whole=whole.total)
-
-    def _scale(self, whole: Extent) -> float:
-        return whole.total**-2.0 if self.counts_own else 1.0 / whole.pairs
+    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
+        """Fix the predictions: a quadratic form, with its diagonal or without."""
+        own, whole = self.counts_own, predictions.whole
+        scale = whole.total**-2.0 if own else 1.0 / whole.pairs
+        kernel, low_rank = self._low_rank(predictions)
+        if low_rank is not None:
+            return low_rank.form(kernel, scale, diagonal=own, whole=whole.total)
+        bound = self._tail_bound(predictions, "mcdiarmid" if own else "hoeffding")
+        return Pairwise(predictions.probs, self._terms(predictions), scale, own, bound)
 
     def _chosen(self, predictions: Rows) -> Approximation | None:
         return chosen(self.approximation, self.kernel, predictions)
 
     def _low_rank(self, predictions: Rows) -> tuple[Kernel | MatrixKernel, LowRank | None]:
         """Return the fitted kernel and its features, if it is taken of low rank."""
+        if self._fit is not None and self._fit.of_parts:
+            return self.kernel, self._fit.of_rows(predictions)
         if self._chosen(predictions) is None:
             return self.kernel, None
         known = self._fit is not None and self._fit.predictions is predictions
@@ -380,19 +374,6 @@ class BiasedSKCE(_AllPairs):
     name: ClassVar[str] = "skce_b"
     counts_own: ClassVar[bool] = True
 
-    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a quadratic form with its diagonal."""
-        kernel, low_rank = self._low_rank(predictions)
-        if low_rank is not None:
-            return self._form(low_rank, kernel, predictions.whole)
-        form = Pairwise(
-            probs=predictions.probs,
-            kernel_terms=self._terms(predictions),
-            scale=self._scale(predictions.whole),
-            diagonal=True,
-        )
-        return self._bounded(BoundedPairwise, form, predictions, "mcdiarmid")
-
 
 @arguments()
 @dataclass(frozen=True)
@@ -422,19 +403,6 @@ class UnbiasedSKCE(_AllPairs):
     """
 
     name: ClassVar[str] = "skce_uq"
-
-    def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a U-statistic of degree two."""
-        kernel, low_rank = self._low_rank(predictions)
-        if low_rank is not None:
-            return self._form(low_rank, kernel, predictions.whole)
-        form = Pairwise(
-            probs=predictions.probs,
-            kernel_terms=self._terms(predictions),
-            scale=self._scale(predictions.whole),
-            diagonal=False,
-        )
-        return self._bounded(UStatistic, form, predictions, "hoeffding")
 
 
 @arguments(seed=Whole(0))
@@ -478,16 +446,13 @@ class LinearSKCE(_SKCE):
 
     pairing: Literal["random", "rows"] = "random"
     seed: int = 0
-    _ties: int = field(default=0, repr=False, compare=False, kw_only=True)
+    _ties: int | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     name: ClassVar[str] = "skce_ul"
+    seeded: ClassVar[str | None] = "_ties"
 
     def __post_init__(self) -> None:
         choose("pairing", self.pairing, {"random": True, "rows": True})
-
-    def shuffled(self, seed: int) -> LinearSKCE:
-        """Draw the order of rows with equal predictions."""
-        return replace(self, _ties=child_seed(seed, 2))
 
     @property
     def depends_on_row_order(self) -> bool:  # type: ignore[override]
@@ -516,13 +481,11 @@ class LinearSKCE(_SKCE):
         probs, weights = predictions.probs, predictions.weights
         kernel = fitted(self.kernel, probs, weights)
         rows = self._pairs(probs)
-        values = [(part.paired(probs[rows[0]], probs[rows[1]]), A) for part, A in kernel.terms]
-        if weights is None:
-            bound = self._tail_bound(predictions, "hoeffding")
-            return BoundedPairMean(probs, rows, tuple(values), bound)
         counts = weights[rows[0]] * weights[rows[1]]
         counts /= counts.mean()
-        return PairMean(probs, rows, tuple((each * counts, A) for each, A in values))
+        values = ((part.paired(probs[rows[0]], probs[rows[1]]), A) for part, A in kernel.terms)
+        components = tuple((each * counts, A) for each, A in values)
+        return PairMean(probs, rows, components, self._tail_bound(predictions, "hoeffding"))
 
     def _pairs(self, probs: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
@@ -534,7 +497,8 @@ class LinearSKCE(_SKCE):
         n = len(probs)
         order = np.arange(n)
         if self.pairing == "random":
-            places = generator(self._ties, 1).permutation(n)
+            ties = 0 if self._ties is None else child_seed(self._ties, 2)
+            places = generator(ties, 1).permutation(n)
             sorted_rows = places[fixed_order(np.sort(probs[places], axis=1))]  # stable
             order = sorted_rows[generator(self.seed).permutation(n)]
         return order[: 2 * (n // 2)].reshape(-1, 2).T
@@ -584,11 +548,7 @@ class MMCE(_SKCE):
         """Fix the predictions: a quadratic form with its diagonal."""
         two_classes(self, predictions)
         whole = self.fitted(predictions)
-        form = Pairwise(
-            probs=predictions.probs,
-            kernel_terms=whole._terms(predictions),  # not the half of it: of two classes one pass does
-            scale=0.5 * predictions.total**-2.0,
-            diagonal=True,
-        )
         half = replace(whole, kernel=0.5 * whole.kernel)
-        return half._bounded(BoundedPairwise, form, predictions, "mcdiarmid")
+        terms = whole._terms(predictions)  # not the half of it: of two classes one pass does
+        bound = half._tail_bound(predictions, "mcdiarmid")
+        return Pairwise(predictions.probs, terms, 0.5 * predictions.whole.total**-2.0, True, bound)

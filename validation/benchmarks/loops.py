@@ -17,9 +17,10 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from caltest import _kernel_loops, _loops
-from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import TILE
 from caltest.forms.pairs import Entries
+from caltest.laws.classes import LabelSampler
+from caltest.sampling import ROWS
 from validation.benchmarks.child import Measured
 
 DRAWS, FEATURES, WIDTH, BINS = 64, 256, 16, 15
