@@ -28,6 +28,7 @@ from caltest._sums import law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows, sample, without_zeros
 from caltest.exceptions import InputError
+from caltest.laws import Classes
 from caltest.lenses import Lens, seen
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class MedianVariance(Binning):
 
     def cells(self, probs: Array) -> Cells:
         """Return the bin of every row."""
-        return self.cells_of(Rows(probs))
+        return self.cells_of(Rows(Classes(probs)))
 
     def cells_of(self, rows: Rows) -> Cells:
         """Return the same with medians and variances of rows as they count, and numbers of rows."""
@@ -365,7 +366,7 @@ class ReliabilityCurve:
 
 def curve_of_rows(rows: Rows, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
     """Return the reliability curve of rows that may count differently."""
-    if rows.weights is None:
+    if rows.are_alike:
         return reliability_curve(rows.probs, labels, binning)
     if isinstance(binning, ScoreBinning):
         binning = FromEdges(binning.edges_of_rows(rows).tolist())
@@ -490,7 +491,8 @@ def bin_table(
     table["frequency"] = curve.observed
     table["ece"] = np.abs(curve.observed - curve.predicted)
     table["esce"] = curve.observed - curve.predicted
-    surprise = view.rows.surprises(clip)[np.arange(n), view.labels]
+    law: Any = view.rows.law
+    surprise = law.surprises(clip)[np.arange(n), view.labels]
     mass = curve.counts if curve.weights is None else curve.weights[0]
     table["ecd"] = np.bincount(curve.cells, weights=view.rows.weighted(surprise)) / mass
     share = table["count"] / n if curve.weights is None else mass / mass.sum()

@@ -41,6 +41,7 @@ from caltest.forms import (
     Sums,
 )
 from caltest.forms.events import Classes, OfEvents, classes, of_events
+from caltest.laws import Classes as Labels
 from caltest.laws.base import Outcomes, Sampler
 from caltest.laws.classes import LabelSampler
 from caltest.lenses import ALL, View, taken
@@ -650,7 +651,7 @@ def subsample_of(rows: StoredRows, workers: Workers) -> Rows:
     tasks = runs(rows.n_samples, rows.grain, workers)
     found = np.concatenate(list(workers.map(partial(_rows_at, rows, places[order]), tasks)))
     found = found[np.argsort(order)]
-    return Rows(found[:, :-1], weights=found[:, -1])
+    return Rows(Labels(found[:, :-1]), weights=found[:, -1])
 
 
 def _rows_at(rows: StoredRows, places: Places, first: int, last: int) -> Array:

@@ -64,7 +64,7 @@ class Table(Scores):
     entries: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
     probs: Array  #: The predictions, (n, m).
     cells: Cells | None = None  #: The cell of every row, (n,); None: there is one.
-    size: int = 1  # type: ignore[assignment]  #: Number of cells K.
+    size: int = 1  #: Number of cells K.
 
     @property
     def n_samples(self) -> int:
@@ -84,7 +84,7 @@ class Table(Scores):
         return np.asarray(np.einsum("ik,ik->i", self.probs, self.finite))
 
     @property
-    def offset(self) -> Any:  # type: ignore[override]
+    def offset(self) -> Any:
         """The mean of the sums; of cells it is 0 by construction."""
         return float(self.means.sum()) if self.cells is None else 0.0
 
@@ -153,7 +153,7 @@ class Residuals(Scores):
         cells, weights, m = self.cells[rows], self.weights[rows], self.probs.shape[1]
         expected = self.expected if rows == ALL else self._expected(rows)
         if len(outcomes) == 1:  # sooner counted than a loop is compiled
-            counts = np.bincount(cells * m + outcomes[0], weights, self.size)[None]
+            counts = np.bincount(cells * m + outcomes[0], weights, self.size)[None].astype(float)
         else:
             from caltest import _loops
 
@@ -285,7 +285,7 @@ class Function(Scores):
 
     function: Callable[[Outcomes], Array]  #: Takes outcomes (B, n, …), returns (B, n, K).
     weights: Array  #: w, (n,).
-    size: int = 1  # type: ignore[assignment]  #: K.
+    size: int = 1  #: K.
 
     @property
     def n_samples(self) -> int:

@@ -118,8 +118,8 @@ def in_means(weights: Array, mean: float) -> Array:
     return np.where(weights < _NOTHING, 0.0, weights)
 
 
-def row_weights(given: object, n: int) -> Array | None:
-    """Return what every one of n rows counts, 1 on average; None if all have equal weight.
+def row_weights(given: object, n: int) -> Array:
+    """Return what every one of n rows counts, 1 on average.
 
     Raises
     ------
@@ -128,8 +128,8 @@ def row_weights(given: object, n: int) -> Array | None:
 
     Examples
     --------
-    >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0], 2)
-    ([0.5, 0.5, 2.0], None)
+    >>> row_weights([1, 1, 4], 3).tolist(), row_weights([2.0, 2.0], 2).tolist()
+    ([0.5, 0.5, 2.0], [1.0, 1.0])
     """
     return on_average_one(checked_weights(given, n))
 
@@ -167,11 +167,11 @@ def checked_weights(given: object, n: int) -> Array:
     return weights
 
 
-def on_average_one(weights: Array) -> Array | None:
-    """Return weights that were checked, divided by their mean; None if all are equal."""
+def on_average_one(weights: Array) -> Array:
+    """Return weights that were checked, divided by their mean."""
     check_some(weights)
     largest = float(weights.max())
     if weights.min() == largest:
-        return None
+        return np.ones(len(weights))
     weights = weights / largest  # whose sum is a number
     return in_means(weights, float(weights.mean()))

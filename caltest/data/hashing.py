@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from caltest._visible import quoted
 from caltest.data.rows import Rows
 from caltest.exceptions import InputError
+from caltest.laws import Classes
 
 SUBSAMPLED = 8192
 """Rows of a subsample: enough for a median distance, for quantiles and for landmarks."""
@@ -43,4 +44,4 @@ def subsample(parts: Iterable[NDArray[np.float64]], size: int = SUBSAMPLED) -> R
         values, kept = found[order], probs[order]
     if kept is None:
         raise InputError("there is no part; give one array of rows at least.")
-    return Rows(kept)
+    return Rows(Classes(kept))

@@ -76,7 +76,7 @@ class Rows:
     law: Law = field(repr=False)
     notes: tuple[str, ...] = ()
     stated: Array | None = field(default=None, repr=False, metadata={"by_row": True})
-    weights: Array = field(default=None, repr=False, metadata={"by_row": True})  # type: ignore[assignment]
+    weights: Array = field(default=None, repr=False, metadata={"by_row": True})  # type: ignore[arg-type]
     clusters: NDArray[np.intp] | None = field(default=None, repr=False, metadata={"by_row": True})
     places: NDArray[np.intp] | None = field(default=None, repr=False)
     part_of: Extent | None = field(default=None, repr=False)

@@ -220,8 +220,8 @@ class Content:
                 weights = in_means(checked_weights(self.weights, len(found.labels)), mean)
             if clustering is not None and self.clusters is not None:
                 clusters = clustering.codes(self.clusters)
-        rows = replace(self._noting(found.rows), weights=weights, clusters=clusters)
-        return Sample(rows, found.labels)
+        own: dict[str, Any] = {"weights": weights, "clusters": clusters}
+        return Sample(replace(self._noting(found.rows), **own), found.labels)
 
     def checked_predictions(self) -> Rows:
         """Check predictions and weights alone."""

@@ -153,7 +153,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         """Choose what takes the fewest operations: sums by cluster, or pairs of clusters or rows."""
         if self.targets is not None:
-            return super().signed(labels, clusters)
+            return self.of_cluster_sums(self.cluster_sums(labels, clusters))
         (n, m), f = self.probs.shape, self.features.shape[1]
         count, width = clusters.count, m * f
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD

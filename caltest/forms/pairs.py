@@ -171,7 +171,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         return SignedChain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
 
     @property
-    def is_u_statistic(self) -> bool:
+    def is_u_statistic(self) -> bool:  # type: ignore[override]
         """Whether it is a mean over pairs i ≠ j of equal weight."""
         return self.tail_bound is not None and not self.diagonal
 

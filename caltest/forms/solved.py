@@ -116,7 +116,7 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
         information = (design.T * variances) @ design
         information[np.diag_indices(1 + slope)] += _RIDGE * float(np.trace(information)) + CERTAIN
         step = np.linalg.solve(information, score)
-        close, size = close or np.abs(score @ step) <= _CLOSE * (1.0 + abs(loglik)), 1.0
+        close, size = close or bool(np.abs(score @ step) <= _CLOSE * (1.0 + abs(loglik))), 1.0
         while (higher := height(values + design @ (found + size * step))) <= loglik:
             size *= 0.5
             if close or size <= _LEAST_STEP:

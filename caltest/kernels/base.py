@@ -286,7 +286,8 @@ def _in_product(kernel: Kernel) -> str:
 
 def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
     """Fit a kernel to predictions, including a kernel of your own that takes no weights."""
-    found = kernel.fitted(probs) if weights is None else kernel.fitted(probs, weights)
+    alike = weights is None or bool((weights == 1.0).all())
+    found = kernel.fitted(probs) if alike else kernel.fitted(probs, weights)
     return cast("K", found)
 
 

@@ -17,6 +17,11 @@ class Sampler(Protocol):
     """Draws outcomes on the grid of seeds, see :mod:`caltest.sampling`."""
 
     @property
+    def seed(self) -> int:
+        """The seed of the grid."""
+        ...
+
+    @property
     def block(self) -> int:
         """Draws in a block of the grid."""
         ...

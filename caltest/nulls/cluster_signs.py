@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from caltest.forms import FEWEST_CLUSTERS, Form
 from caltest.nulls.base import Answer, Guarantee, Null, Question
 from caltest.nulls.comonotone import ComonotoneLabels, Confirmation, Trial, names_and_sides, rank
 from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
+from caltest.sampling import SignSampler
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -103,7 +104,7 @@ def answer_of_signs(
     resolutions = [column.form.resolution for column in columns] if rounding is None else rounding
     confirmed = confirm(values)
     found, notes = rank(question, values, list(resolutions), confirmed), []
-    if draws.sampler.every is not None:  # type: ignore[union-attr]
+    if cast("SignSampler", draws.sampler).every is not None:
         sides_counted = 2 if question.alternative == "two-sided" else 1
         least = min(sides_counted / (1 + draws.count), 1.0)
         notes.append(

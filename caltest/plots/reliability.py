@@ -395,7 +395,7 @@ def _panel(
     if binning:
         curve = curve_of_rows(view.rows, view.labels, binning)
         observed = curve.observed
-        if weights is None:
+        if view.rows.are_alike:
             bands = share_bands(scores, curve.cells, *levels)
         else:
             observed = np.round(observed, _DECIMALS)
@@ -418,10 +418,9 @@ def _panel(
     return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
 
 
-def _fit(group: Indices, sizes: Array, weights: Array | None, labels: NDArray[np.integer]) -> Array:
+def _fit(group: Indices, sizes: Array, weights: Array, labels: NDArray[np.integer]) -> Array:
     """Return the isotonic regression of the labels on the scores, tied scores pooled."""
-    counted = labels if weights is None else weights * labels
-    events = np.bincount(group, weights=counted, minlength=len(sizes))
+    events = np.bincount(group, weights=weights * labels, minlength=len(sizes))
     return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
 
 
@@ -429,7 +428,7 @@ def _drawn_curves(
     sampler: LabelSampler,
     group: Indices,
     sizes: Array,
-    weights: Array | None,
+    weights: Array,
     grid: Indices,
     start: int,
     stop: int,

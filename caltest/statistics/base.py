@@ -163,7 +163,7 @@ class FunctionStatistic(Statistic):
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, and the weights where there are any."""
         law = predictions.law
-        predicted = law.probs if isinstance(law, Classes) else law
+        predicted: Any = law.probs if isinstance(law, Classes) else law
         if predictions.are_alike and takes("probs", "labels", of=self.function):
             return LabelFunction(self.function, predicted)
         if not takes("probs", "labels", "weights", of=self.function):

@@ -577,7 +577,7 @@ class JKCE(UnbiasedSKCE):
 def _roots(predictions: Rows) -> Array:
     """Return the roots of weights that add up to the number of rows."""
     w = predictions.weights
-    return np.sqrt(w / w.mean())
+    return np.asarray(np.sqrt(w / w.mean()))
 
 
 def _check_kernel(kernel: Kernel | MatrixKernel) -> None:

@@ -18,7 +18,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
-from caltest.kernels import Exponential
+from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.lenses import Lens, TopLabel
 from caltest.pvalues import Alternative
@@ -100,7 +100,7 @@ def _as_of_all(form: Any, whole: int) -> Moments:
 
 
 def _fitted(kernel: Exponential, rows: Rows) -> Exponential:
-    return kernel.fitted(rows.probs, rows.weights)
+    return fitted(kernel, rows.probs, rows.weights)
 
 
 @arguments(

@@ -270,14 +270,11 @@ class _AllPairs(_SKCE):
         Of parts, all is fitted to a sample of the rows.
         """
         if predictions.part_of is not None and self.approximation is not None:
-            method = "nystrom" if self.approximation == "auto" else self.approximation
-            found = replace(
-                self,
-                kernel=fitted(self.kernel, predictions.probs, predictions.weights),
-                approximation=method,
-            )
-            known = LowRank.fitted_to(found.kernel, predictions, method, self.rank)
-            return replace(found, _fit=replace(known, of_parts=True))
+            fixed: Approximation = "nystrom" if self.approximation == "auto" else self.approximation
+            kernel = fitted(self.kernel, predictions.probs, predictions.weights)
+            known = LowRank.fitted_to(kernel, predictions, fixed, self.rank)
+            known = replace(known, of_parts=True)
+            return replace(self, kernel=kernel, approximation=fixed, _fit=known)
         method = self._chosen(predictions)
         if method is None:
             found = super().fitted(predictions)
