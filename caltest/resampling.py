@@ -192,7 +192,7 @@ def signed_columns(
     for column in columns:
         rows = ALL if column.view is None or column.view.places is None else column.view.places
         own = Clusters.of(clusters[rows], weights[rows])
-        labels = column.outcomes(outcomes[None])[0].astype(np.intp)
+        labels = column.outcomes(outcomes[None])[0]
         form: Any = column.form
         signed = form.signed(labels, own)
         every = own.count == int(clusters.max()) + 1
@@ -618,7 +618,7 @@ def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
     here = np.unique(cast("Places", rows.clusters))
     clusters, found = Clusters.of(cast("Places", rows.clusters), rows.weights), []
     for column in block.columns:
-        labels = column.outcomes(block.observed[None])[0].astype(np.intp)
+        labels = column.outcomes(block.observed[None])[0]
         sums = cast("Sums", column.form).cluster_sums(labels, clusters)
         own = sparse.coo_array(sums.turned)
         entries = (own.data, (here[own.row], own.col))
