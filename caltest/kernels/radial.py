@@ -426,10 +426,8 @@ def fourier_features(kernel: Kernel, probs: Array, count: int, seed: int = 0) ->
 
 def has_fourier_features(kernel: Kernel) -> bool:
     """Say whether a kernel has random Fourier features here."""
-    if isinstance(kernel, Sum):
+    if isinstance(kernel, Sum | Scaled):
         return all(map(has_fourier_features, kernel.kernels))
-    if isinstance(kernel, Scaled):
-        return has_fourier_features(kernel.kernel)
     return isinstance(kernel, Linear | LinearGaussian | _Radial)
 
 
