@@ -89,7 +89,7 @@ class HosmerLemeshow(Statistic):
         """Fix the predictions and their groups."""
         two_classes(self, predictions)
         probs, weights = predictions.probs, predictions.weights
-        return PearsonGroups(probs, EqualMass(self.groups).cells_of(predictions), weights=weights)
+        return PearsonGroups(probs, EqualMass(self.groups).cells(predictions), weights=weights)
 
 
 @arguments()

@@ -252,7 +252,7 @@ class LargestBinError(_LargestSigned):
     measures: ClassVar[str] = "largest standardised error of a bin"
 
     def _intervals(self, predictions: Rows) -> Intervals:
-        cells: NDArray[np.intp] = self.binning.cells_of(predictions)
+        cells: NDArray[np.intp] = self.binning.cells(predictions)
         return Intervals.of_cells(cells)
 
     @property

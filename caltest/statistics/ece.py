@@ -40,7 +40,7 @@ class _BinnedStatistic(Statistic):
         return replace(self, binning=default)
 
     def _cells(self, predictions: Rows) -> Any:
-        return cast("Binning", self.fitted(predictions).binning).cells_of(predictions)
+        return cast("Binning", self.fitted(predictions).binning).cells(predictions)
 
     def in_parts(self, whole: Extent, subsample: Callable[[], Rows]) -> Partwise:
         """Bin one probability; the bins of equal mass are those of a subsample of the rows."""
@@ -48,7 +48,7 @@ class _BinnedStatistic(Statistic):
         fitted = self.fitted(rows)
         if rows.n_classes > 2 or not isinstance(fitted.binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(fitted.binning).__name__} are found in all rows.")
-        edges = fitted.binning.edges_of_rows(rows)
+        edges = fitted.binning.edges_of(rows.probs[:, 1], rows.weights)
         return Partwise(fitted, partial(fitted._on_grid, whole.total, edges[1:-1]))
 
     def _on_grid(self, whole: float, edges: Array, predictions: Rows) -> GriddedBins:
