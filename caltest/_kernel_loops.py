@@ -43,22 +43,20 @@ def sort_by_class(
             for i in range(first, last):
                 y, r = np.int64(labels[b, i]), np.int64(usual[i])
                 if y != r:
-                    ends[2 * y + 1] += 1
-                    if r >= 0:
-                        ends[2 * r + 2] += 1
+                    for key in (2 * y, 2 * r + 1):
+                        if key >= 0:
+                            ends[key + 1] += 1
             for k in range(2 * m):
                 ends[k + 1] += ends[k]
             counts[b, tile] = ends[2 * m]
             for i in range(first, last):
                 y, r = np.int64(labels[b, i]), np.int64(usual[i])
                 if y != r:
-                    place = 2 * first + ends[2 * y]
-                    rows[b, place], keys[b, place] = i - first, 2 * y
-                    ends[2 * y] += 1
-                    if r >= 0:
-                        place = 2 * first + ends[2 * r + 1]
-                        rows[b, place], keys[b, place] = i - first, 2 * r + 1
-                        ends[2 * r + 1] += 1
+                    for key in (2 * y, 2 * r + 1):
+                        if key >= 0:
+                            place = 2 * first + ends[key]
+                            rows[b, place], keys[b, place] = i - first, key
+                            ends[key] += 1
 
 
 @loop
@@ -108,30 +106,6 @@ def _signed_block(
 
 
 @loop
-def pair_sums(
-    w: Any, left: Any, left_keys: Any, lefts: Any, right: Any, right_keys: Any, rights: Any, sums: Any
-) -> None:
-    """Write Σ_ij W_ij ⟨Δ_i, Δ_j⟩ of a tile for all draws: only pairs of one class are visited."""
-    for d in range(len(sums)):
-        rows, k, count = left[d], left_keys[d], lefts[d]
-        columns, l, others = right[d], right_keys[d], rights[d]  # noqa: E741
-        total, a, b = 0.0, 0, 0
-        while a < count and b < others:
-            own, other = np.int64(k[a]) >> 1, np.int64(l[b]) >> 1
-            if own < other:
-                a += 1
-            elif other < own:
-                b += 1
-            else:
-                a_minus, b_minus = _end_of(k, 2 * own, a, count), _end_of(l, 2 * own, b, others)
-                a_end = _end_of(k, 2 * own + 1, a_minus, count)
-                b_end = _end_of(l, 2 * own + 1, b_minus, others)
-                total += _signed_block(w, rows, a, a_minus, a_end, columns, b, b_minus, b_end)
-                a, b = a_end, b_end
-        sums[d] = total
-
-
-@loop
 def matrix_pair_sums(
     w: Any,
     left: Any,
@@ -143,27 +117,41 @@ def matrix_pair_sums(
     matrix: Any,
     sums: Any,
 ) -> None:
-    """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws."""
+    """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws; an empty A is the identity."""
+    plain = matrix.size == 0
     for d in range(len(sums)):
         rows, k, count = left[d], left_keys[d], lefts[d]
         columns, l, others = right[d], right_keys[d], rights[d]  # noqa: E741
-        total, a = 0.0, 0
+        total, a, start = 0.0, 0, 0
         while a < count:
             own = np.int64(k[a]) >> 1
             a_minus = _end_of(k, 2 * own, a, count)
-            a_end, b = _end_of(k, 2 * own + 1, a_minus, count), 0
+            a_end, b = _end_of(k, 2 * own + 1, a_minus, count), start
             while b < others:
                 other = np.int64(l[b]) >> 1
+                if plain and other > own:
+                    break
                 b_minus = _end_of(l, 2 * other, b, others)
                 b_end = _end_of(l, 2 * other + 1, b_minus, others)
-                entry = matrix[own, other]
+                entry = np.float64(own == other) if plain else matrix[own, other]
                 if entry != 0.0:
                     total += entry * _signed_block(
                         w, rows, a, a_minus, a_end, columns, b, b_minus, b_end
                     )
                 b = b_end
+                if plain:  # no later class meets the same one
+                    start = b
             a = a_end
         sums[d] = total
+
+
+@loop
+def pair_sums(
+    w: Any, left: Any, left_keys: Any, lefts: Any, right: Any, right_keys: Any, rights: Any, sums: Any
+) -> None:
+    """Write Σ_ij W_ij ⟨Δ_i, Δ_j⟩ of a tile for all draws: only pairs of one class are visited."""
+    identity = np.empty((0, 0))
+    matrix_pair_sums(w, left, left_keys, lefts, right, right_keys, rights, identity, sums)
 
 
 _EXACT_ROWS = 1024  # rows whose rounded features single precision adds up without rounding

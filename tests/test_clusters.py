@@ -183,7 +183,7 @@ def test_values_are_those_of_turned_residuals():
         return form.signed(view.labels, clusters).of_labels(signs)
 
     binned = ECE(caltest.binning.Uniform(4))
-    cells = binned.binning.cells(PROBS)
+    cells = binned.binning.cells(Rows(PROBS))
     expected = []
     for draw in turned:
         sums = np.array([np.bincount(cells, column) for column in draw.T])

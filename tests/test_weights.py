@@ -167,13 +167,13 @@ def test_bins_by_hand():
 
 def test_bins_of_equal_mass_hold_equal_weight():
     rows = Rows(np.column_stack([1 - P, P]), weights=WEIGHTS)
-    cells = binning.EqualMass(4).cells_of(rows)
+    cells = binning.EqualMass(4).cells(rows)
     shares = np.bincount(cells, WEIGHTS) / WEIGHTS.sum()
     assert np.abs(shares - 0.25).max() < 0.5 * WEIGHTS.max() / WEIGHTS.sum() + 1e-12
     alike = Rows(rows.probs, weights=np.full(60, 3.0))
-    assert (binning.EqualMass(7).cells_of(alike) == binning.EqualMass(7).cells(rows.probs)).all()
-    halves = binning.MedianVariance(5).cells_of(Rows(PROBS, weights=np.ones(60)))
-    assert (halves == binning.MedianVariance(5).cells(PROBS)).all()
+    assert (binning.EqualMass(7).cells(alike) == binning.EqualMass(7).cells(Rows(rows.probs))).all()
+    halves = binning.MedianVariance(5).cells(Rows(PROBS, weights=np.ones(60)))
+    assert (halves == binning.MedianVariance(5).cells(Rows(PROBS))).all()
 
 
 @pytest.mark.parametrize("distance", ["tv", "euclidean"])

@@ -434,8 +434,8 @@ def certificate(
 
 def _bins(view: Sample, rule: Binning, confidence: float) -> dict[str, Any]:
     """Return the fields of a certificate by bins."""
-    bins = reliability_curve(view.rows.probs, view.labels, rule)
-    counts, events = bins.counts.astype(np.float64), bins.events.astype(np.float64)
+    bins = reliability_curve(view.rows, view.labels, rule)
+    counts, events = bins.counts.astype(np.float64), bins.events
     level = level_of_confidence(confidence) / (2.0 * len(counts))
     lower, upper = mean_bounds(counts, events, level)
     over, under = bins.predicted - lower, upper - bins.predicted

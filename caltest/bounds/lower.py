@@ -23,7 +23,7 @@ from caltest.bounds.shifts import (
     largest_refuted,
     places,
 )
-from caltest.data import Sample, impossible_labels, sample
+from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
 from caltest.data.counting import check_alike
 from caltest.exceptions import InputError
@@ -204,7 +204,7 @@ class BoundsPlan:
             side: self._side(scan, labels, side, start[side], shifted[side], side in wrong)
             for side in SIDES
         }
-        curve = reliability_curve(scan.probs, labels, EqualWidth(_CURVE_BINS))
+        curve = reliability_curve(Rows(scan.probs), labels, EqualWidth(_CURVE_BINS))
         return ViewBounds(
             event=name,
             lens=lens,

@@ -18,7 +18,7 @@ from scipy.special import gammaln, softmax
 
 from caltest._arguments import arguments, choose, positive_number, real_kernel
 from caltest._tiles import blocks
-from caltest.binning import EqualWidth
+from caltest.binning import EqualWidth, intervals
 from caltest.estimation.base import Array, EstimationFunction, PlugIn, Surface, Surfaces, coordinates
 from caltest.forms.weights import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
@@ -71,7 +71,7 @@ class HistogramBinning(EstimationFunction):
 
 def _binned(train: Array, values: Sequence[int], probs: Array) -> Iterator[Surface]:
     for n_bins in values:
-        cells, here = (EqualWidth(n_bins).cells_of_scores(p) for p in (train, probs[:, 1]))
+        cells, here = (intervals(p, EqualWidth(n_bins).edges_of(p)) for p in (train, probs[:, 1]))
 
         def curves(
             residuals: Array, n_bins: int = n_bins, cells: Any = cells, here: Any = here

@@ -16,7 +16,7 @@ from caltest._arguments import arguments, axes, check_draws, choose, level_of_co
 from caltest._parallel import Workers
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.binning import Binning, ConsistencyBand, EqualMass, curve_of_rows, share_bands
+from caltest.binning import Binning, ConsistencyBand, EqualMass, reliability_curve, share_bands
 from caltest.comparison.ranking import wholes_of
 from caltest.data import Rows, Sample, sample, without_zeros
 from caltest.data.clusters import refuse_clusters
@@ -393,7 +393,7 @@ def _panel(
     shown = event_labels(view.rows, lens, kept)
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
     if binning:
-        curve = curve_of_rows(view.rows, view.labels, binning)
+        curve = reliability_curve(view.rows, view.labels, binning)
         observed = curve.observed
         if view.rows.are_alike:
             bands = share_bands(scores, curve.cells, *levels)

@@ -86,7 +86,7 @@ class HosmerLemeshow(Statistic):
     def given(self, predictions: Rows) -> PearsonGroups:
         """Fix the predictions and their groups."""
         two_classes(self, predictions)
-        cells = EqualMass(self.groups).cells_of(predictions)
+        cells = EqualMass(self.groups).cells(predictions)
         count, total = int(cells.max()) + 1, predictions.whole.total
         return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
 

@@ -240,7 +240,7 @@ class LargestBinError(_LargestSigned):
     measures: ClassVar[str] = "largest standardised error of a bin"
 
     def _intervals(self, predictions: Rows) -> Intervals:
-        return Intervals.of_cells(self.binning.cells_of(predictions))
+        return Intervals.of_cells(self.binning.cells(predictions))
 
     @property
     def parameters(self) -> dict[str, Any]:

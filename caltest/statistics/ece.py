@@ -43,13 +43,13 @@ class _BinnedStatistic(Statistic):
         binning = found.binning
         if predictions.n_classes > 2 or not isinstance(binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(binning).__name__} are found in all rows.")
-        return replace(found, _edges=FromEdges(binning.edges_of_rows(predictions).tolist()))
+        return replace(found, _edges=FromEdges(binning.edges_of(predictions.probs[:, 1], predictions.weights).tolist()))
 
     def _bins(self, predictions: Rows) -> tuple[Array, Cells, int, Array, float]:
         """Return what all binned forms begin with."""
         probs, weights = predictions.probs, predictions.weights
         if self._edges is None:
-            cells = cast("Binning", self.fitted(predictions).binning).cells_of(predictions)
+            cells = cast("Binning", self.fitted(predictions).binning).cells(predictions)
             return probs, cells, int(cells.max()) + 1, weights, predictions.whole.total
         inner = np.asarray(self._edges.edges[1:-1])
         cells = np.searchsorted(inner, two_classes(self, predictions), side="left")
