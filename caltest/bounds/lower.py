@@ -26,7 +26,7 @@ from caltest.bounds.shifts import (
 )
 from caltest.data import Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.lenses import ClassWise, Lens, event, find_lens, seen

@@ -36,8 +36,8 @@ from caltest.comparison.equality import (
 from caltest.comparison.result import Comparison
 from caltest.data import Sample, check_index, sample, without_zeros
 from caltest.data.containers import listed
-from caltest.data.counting import effective_number
 from caltest.data.labels import without_prefix
+from caltest.data.weights import effective_number
 from caltest.exceptions import InputError, Row
 from caltest.forms import FEWEST_CLUSTERS, HasGram, HasSigns, effective_clusters
 from caltest.lenses import Labels, Lens, find_lens, lens_of

@@ -25,8 +25,27 @@ NOT_LOADED = (
     "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
     "give the .rows and .labels of what that returns"
 )
+#: What is no table yet, by the attributes it has, and what to do with it.
+_UNREAD = (
+    (("collect", "lazy"), "a lazy frame, not yet read; call .collect() on it first"),
+    (("load", "n_samples"), NOT_LOADED),
+    (("rows", "labels"), "a {kind}; give its .rows first, and its .labels second"),
+)
+_MISSING = (
+    "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
+    "probs and labels alike."
+)
+#: Kinds of arrays that hold no numbers, and what to do with each.
+_NO_NUMBERS = {
+    "c": "complex numbers; take the real part if that is meant",
+    "M": "dates, not numbers; give numbers",
+    "m": "time spans, not numbers; give numbers",
+    "S": "bytes, not numbers; decode them to strings",
+    "V": "records, not numbers; give one plain column a class",
+}
 _WIDE = (nw.Int128, nw.UInt128)
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+_NAMELESS = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +66,11 @@ class Table:
         """How many columns there are; of a vector, one."""
         return 1 if self.values.ndim == 1 else int(self.values.shape[1])
 
+    @property
+    def flat(self) -> np.ndarray:
+        """The values, (n,) if they are one column."""
+        return self.values[:, 0] if self.values.shape[1:] == (1,) else self.values
+
     def column(self, index: int) -> str:
         """Name column ``index`` in a message."""
         return f"column {index}" if self.names is None else f"column {quoted(self.names[index])}"
@@ -55,9 +79,7 @@ class Table:
 def listed(names: Iterable[object], limit: int = 8) -> str:
     """List names in a message, the first few of many."""
     all_names = list(names)
-    if not all_names:
-        return "none"
-    shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit])
+    shown = ", ".join(quoted(name, _LISTED) for name in all_names[:limit]) or "none"
     return shown if len(all_names) <= limit else f"{shown}, … ({len(all_names)} in all)"
 
 
@@ -81,28 +103,30 @@ def read_table(data: object, what: str) -> Table:
     if isinstance(native, nw.Series):
         return _from_series(native, what)
     if has(data, "detach", "cpu"):
-        tensor: Any = data
-        try:
-            tensor = tensor.detach().cpu()
-            try:
-                values = tensor.numpy()
-            except TypeError:  # bfloat16, which numpy lacks
-                values = tensor.float().numpy()
-        except Exception as error:  # it is sparse, or has no data, as on the device "meta"
-            raise InputError(
-                f"{what} is a tensor that is no array ({shown(' '.join(str(error).split()), 100)}); "
-                "give a dense one that holds its data, as .to_dense() makes of a sparse one."
-            ) from error
-        return _from_array(values, what)
-    if has(data, "collect", "lazy"):
-        raise InputError(f"{what} is a lazy frame, not yet read; call .collect() on it first.")
-    if has(data, "load", "n_samples"):
-        raise InputError(f"{what} is {NOT_LOADED}.")
-    if has(data, "rows", "labels"):
-        raise InputError(
-            f"{what} is a {type(data).__name__}; give its .rows first, and its .labels second."
-        )
+        return _from_array(_of_tensor(data, what), what)
+    for names, found in _UNREAD:
+        if has(data, *names):
+            raise InputError(f"{what} is {found.format(kind=type(data).__name__)}.")
     return _from_array(data, what)
+
+
+def _of_tensor(tensor: Any, what: str) -> Any:
+    """Return a tensor as an array."""
+    try:
+        tensor = tensor.detach().cpu()
+        try:
+            return tensor.numpy()
+        except TypeError:  # bfloat16, which numpy lacks
+            return tensor.float().numpy()
+    except Exception as error:  # it is sparse, or has no data, as on the device "meta"
+        raise InputError(
+            f"{what} is a tensor that is no array ({shown(_reason(error), 100)}); "
+            "give a dense one that holds its data, as .to_dense() makes of a sparse one."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def native_of(data: Any, what: str) -> Any:
@@ -120,10 +144,8 @@ def native_of(data: Any, what: str) -> Any:
     except DuplicateError as error:
         raise InputError(f"{what} has two columns of one name; rename one of them.") from error
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{what} is {quoted(data)} that cannot be read: {reason}; give an array."
-        ) from error
+        found = f"{what} is {quoted(data)} that cannot be read: {_reason(error)}"
+        raise InputError(f"{found}; give an array.") from error
     if isinstance(native, nw.DataFrame) and len(native.columns):
         try:  # names of columns may be of any type, and then anything is raised
             for name in native.columns:
@@ -183,37 +205,42 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     names = tuple(str(name) for name in frame.columns)
     if not names:
         return Table(np.empty((len(frame), 0)))
-    if len(set(names)) < len(names):
-        raise InputError(
-            f"{what} has two columns of one name among {listed(names)}; rename one of them."
-        )
+    check_distinct(names, what)
+    columns = [frame.get_column(name) for name in frame.columns]
     if len(names) == 1:
-        table = _from_series(frame.get_column(frame.columns[0]), what, names[0])
+        table = _from_series(columns[0], what, f", column {quoted(names[0])}")
         return Table(table.values[:, None], names, table.coarse)
-    for name, dtype in frame.schema.items():
-        if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean):
-            entries = _entries(frame.get_column(name))
+    for name, column in zip(names, columns, strict=True):
+        if not _is_numeric(column.dtype):
             raise InputError(
-                f"column {quoted(str(name))} of {what} holds {entries}, not numbers; "
+                f"column {quoted(name)} of {what} holds {_entries(column)}, not numbers; "
                 "leave the column out, or convert it to float."
             )
-    if any(frame.get_column(name).null_count() for name in frame.columns):
-        missing = np.column_stack([frame.get_column(c).is_null().to_numpy() for c in frame.columns])
-        row, column = (int(index) for index in np.argwhere(missing)[0])
-        raise _missing(what, row, f", column {quoted(names[column])}")
-    coarse = any(_is_coarse(dtype) for dtype in frame.schema.values())
-    wide = any(dtype in _WIDE for dtype in frame.schema.values())
-    values = None if wide else np.asarray(frame.to_numpy())
+    if any(column.null_count() for column in columns):
+        missing = np.column_stack([column.is_null().to_numpy() for column in columns])
+        row, place = (int(index) for index in np.argwhere(missing)[0])
+        raise InputError(_MISSING, argument=what, row=row, column=f", column {quoted(names[place])}")
+    dtypes = [column.dtype for column in columns]
+    values = None if any(dtype in _WIDE for dtype in dtypes) else np.asarray(frame.to_numpy())
     if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
-        values = np.column_stack([_numpy(frame.get_column(name)) for name in frame.columns])
-    return Table(_plain(values, what), names, coarse)
+        values = np.column_stack([_numpy(column) for column in columns])
+    return Table(_plain(values, what), names, any(map(_is_coarse, dtypes)))
+
+
+def _from_series(series: nw.Series[Any], what: str, where: str = "") -> Table:
+    if not (_is_numeric(series.dtype) or series.dtype in _TEXT):
+        do = "convert it to numbers" + (" or to strings" if what == "labels" else "")
+        raise InputError(f"{what} holds {_entries(series)}; {do}.")
+    if series.null_count():
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise InputError(_MISSING, argument=what, row=row, column=where)
+    return Table(_plain(_numpy(series), what), None, _is_coarse(series.dtype))
 
 
 def check_named(names: Sequence[object], what: str) -> None:
     """Raise if a column has a name that cannot be written, or one of several has none, or NaN."""
     for place, name in enumerate(names):
-        missing = type(name).__name__ in ("NoneType", "NAType", "NaTType")
-        missing = missing or (isinstance(name, float) and math.isnan(name))
+        missing = type(name).__name__ in _NAMELESS or (isinstance(name, float) and math.isnan(name))
         if as_text(name) is None or (missing and len(names) > 1):
             raise InputError(
                 f"column {place} of {what} (counting from 0) has {quoted(name)} for a name; name every "
@@ -221,10 +248,17 @@ def check_named(names: Sequence[object], what: str) -> None:
             )
 
 
+def check_distinct(names: Sequence[str], what: str) -> None:
+    """Raise if two columns have one name."""
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"{what} has two columns of one name among {listed(names)}; rename one of them."
+        )
+
+
 def name_of(series: Any) -> str:
     """Return the name of a series of narwhals; nothing if it has none, or is missing."""
-    missing = type(series.name).__name__ in ("NoneType", "NAType", "NaTType")
-    return "" if missing else as_text(series.name) or ""
+    return "" if type(series.name).__name__ in _NAMELESS else as_text(series.name) or ""
 
 
 def _numpy(series: nw.Series[Any]) -> np.ndarray:
@@ -232,27 +266,8 @@ def _numpy(series: nw.Series[Any]) -> np.ndarray:
     return np.asarray((series.cast(nw.Float64) if series.dtype in _WIDE else series).to_numpy())
 
 
-def _missing(what: str, row: int, column: str) -> InputError:
-    return InputError(
-        "{argument} has missing values, the first in {row}{column}; "
-        "fill them, or leave these rows out of probs and labels alike.",
-        argument=what,
-        row=row,
-        column=column,
-    )
-
-
-def _from_series(series: nw.Series[Any], what: str, name: str | None = None) -> Table:
-    dtype = series.dtype
-    if not (dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean or dtype in _TEXT):
-        raise InputError(
-            f"{what} holds {_entries(series)}; convert it to numbers"
-            + (" or to strings." if what == "labels" else ".")
-        )
-    if series.null_count():
-        where = "" if name is None else f", column {quoted(name)}"
-        raise _missing(what, int(np.argmax(series.is_null().to_numpy())), where)
-    return Table(_plain(_numpy(series), what), None, _is_coarse(dtype))
+def _is_numeric(dtype: nw.dtypes.DType) -> bool:
+    return dtype.is_float() or dtype.is_integer() or dtype == nw.Boolean
 
 
 def _is_coarse(dtype: nw.dtypes.DType) -> bool:
@@ -286,22 +301,18 @@ def _from_array(data: Any, what: str) -> Table:
 
 def _ragged(data: Any, what: str) -> InputError:
     """Say which of the rows, that make no array, is the first to differ in length."""
-    do = "give every row one number a class"
+    do, differ = "give every row one number a class", "nest unevenly"
     try:
         lengths = [len(row) for row in data]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     except Exception:  # of rows without a length, or that raise anything
-        return InputError(f"{what} cannot be read as an array: its rows differ in kind; {do}.")
-    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        odd, differ = None, "differ in kind"
     if odd is None:
-        return InputError(f"{what} cannot be read as an array: its rows nest unevenly; {do}.")
-    return InputError(
-        "{argument} has rows of different lengths: {row} has {found} entries, row 0 has {first}; {do}.",
-        argument=what,
-        row=odd,
-        found=lengths[odd],
-        first=lengths[0],
-        do=do,
+        return InputError(f"{what} cannot be read as an array: its rows {differ}; {do}.")
+    text = (
+        "{argument} has rows of different lengths: {row} has {found} entries, row 0 has {first}; {do}."
     )
+    return InputError(text, argument=what, row=odd, found=lengths[odd], first=lengths[0], do=do)
 
 
 def _plain(values: np.ndarray, what: str) -> np.ndarray:
@@ -309,35 +320,28 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
     kind = values.dtype.kind
     if kind in "biufUT":
         return values
-    if kind == "c":
-        raise InputError(f"{what} holds complex numbers; take the real part if that is meant.")
     if kind != "O":
-        kinds = {"M": "dates", "m": "time spans", "S": "bytes", "V": "records"}
-        advice = {"S": "decode them to strings", "V": "give one plain column a class"}
-        raise InputError(
-            f"{what} holds {kinds.get(kind, str(values.dtype))}, not numbers; "
-            f"{advice.get(kind, 'give numbers')}."
-        )
+        found = _NO_NUMBERS.get(kind, f"{values.dtype}, not numbers; give numbers")
+        raise InputError(f"{what} holds {found}.")
     entries = values.ravel()
     missing = next((i for i, x in enumerate(entries) if x is None or x is np.nan), None)
     if missing is not None:
-        place = np.unravel_index(missing, values.shape)
-        column = f", column {int(place[1])}" if values.ndim > 1 else ""
-        raise _missing(what, int(place[0]), column)
+        row, *others = (int(index) for index in np.unravel_index(missing, values.shape))
+        column = f", column {others[0]}" if others else ""
+        raise InputError(_MISSING, argument=what, row=row, column=column)
     types = sorted({type(x).__name__ for x in entries})
     if types and set(types) <= {"str", "str_"}:
         return values
-    do = "give entries of one kind"
-    if len(types) == 1:
-        do = (
-            f"convert it first, with np.asarray({what}, dtype={'int' if what == 'labels' else 'float'})"
-        )
+    number, limit = ("int", 2**63 - 1) if what == "labels" else ("float", 1e300)
+    do = f"convert it first, with np.asarray({what}, dtype={number})"
+    if len(types) > 1 or not types:
+        do = "give entries of one kind"
+    else:
         try:
             values.astype(np.float64)
-            if what == "labels" and types == ["int"]:
+            if number == types[0] == "int":
                 values.astype(np.int64)
         except OverflowError:
-            limit = 2**63 - 1 if what == "labels" else 1e300
             large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
             raise InputError(
                 "{argument} holds {found} in {row}; correct it, or leave this row out of probs and "
@@ -361,9 +365,31 @@ _NOTHING = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat
 _WHOLE = re.compile(r"\s*([+-]?(?:0|[1-9]\d{0,39}))(?:\.0*)?\s*", re.A)
 
 
+def cells_of(column: Any, what: str) -> list[Any] | None:
+    """Return the entries of a column in any container, None for masked ones; None if it is none."""
+    native = native_of(column, what)
+    if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
+        native = native.get_column(native.columns[0])
+    if isinstance(native, nw.Series):
+        return list(native.to_list())
+    if isinstance(column, list | tuple):
+        return list(column)
+    try:
+        if isinstance(column, np.ndarray) or not has(column, "tolist", "ndim") or column.ndim != 1:
+            column = np.asanyarray(column)
+            if column.dtype.kind in "Mm":
+                column = np.where(np.isnat(column), None, column.astype(str).astype(object))
+            if column.shape[1:] == (1,):
+                column = column[:, 0]
+        cells = column.tolist() if column.ndim == 1 else None
+    except Exception:  # what calls itself an array may raise anything
+        return None
+    return cells if isinstance(cells, list) else None
+
+
 def is_missing(cell: Any) -> bool:
     """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+    if type(cell).__name__ in _NAMELESS:
         return True
     if isinstance(cell, str):
         return cell.strip().lower() in _NOTHING
@@ -416,11 +442,9 @@ NAME_COLUMNS = "with --columns (columns=… in Python)"
 def chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
     """Return the name of the labels: the one given, or the one name that says so."""
     found = f"the {kind}s are {listed(names)}"
-    if label is not None:
-        if label in names:
-            return label
+    if label is not None and label not in names:
         raise InputError(f"there is no {kind} {quoted(label)}{_meant(label, names)}; {found}.")
-    likely = likely_labels(names)
+    likely = [label] if label is not None else likely_labels(names)
     if len(likely) > 1:
         raise InputError(
             f"the {kind}s {listed(likely)} could all be the labels; say which is, with --label "
@@ -466,14 +490,11 @@ def check_columns(
         raise InputError("there is no column besides the labels; add the probabilities.")
     for name, dtype in schema.items():
         if not (dtype.is_float() or dtype.is_integer()):
-            left_out = Phrase("leave the column out")
-            raise _not_numbers(name, load(name), dtype, left_out if given else advice)
+            do = Phrase("leave the column out") if given else advice
+            raise _not_numbers(name, load(name), dtype, do)
         if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
-            raise InputError(
-                "column {column} looks like a row index, not a probability; {do}.",
-                column=quoted(name),
-                do=advice,
-            )
+            text = "column {column} looks like a row index, not a probability; {do}."
+            raise InputError(text, column=quoted(name), do=advice)
 
 
 def chosen_probs(names: Sequence[str]) -> str:
@@ -485,16 +506,15 @@ def chosen_probs(names: Sequence[str]) -> str:
         raise InputError(
             f"the arrays {listed(likely)} could all be the probabilities; leave one in the file."
         )
-    logits = [name for name in names if "logit" in name.lower()]
-    if logits:
-        raise InputError(
-            f"the array {quoted(logits[0])} holds logits; apply softmax first, and save the result as "
-            "'probs'."
-        )
-    raise InputError(
-        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are "
-        f"{listed(names)}: save the probabilities as 'probs'."
+    found = (
+        f"no array is called {', '.join(_PROBS[:-1])} or {_PROBS[-1]}; the arrays are {listed(names)}"
     )
+    do = "save the probabilities as 'probs'"
+    logits = next((name for name in names if "logit" in name.lower()), None)
+    if logits is not None:
+        found = f"the array {quoted(logits)} holds logits; apply softmax first"
+        do = "and save the result as 'probs'"
+    raise InputError(f"{found}{':' if logits is None else ','} {do}.")
 
 
 def check_unique(names: Sequence[str], kind: str = "columns") -> None:
@@ -521,14 +541,8 @@ def _not_numbers(
     elif len(culprits) < len(cells):
         others = f", in {len(culprits)} of {len(cells)} rows"
         do = Phrase("leave these rows out, or {advice}", {"advice": advice})
-    return InputError(
-        "column {column} holds {found} at {row}, which is not a number{others}; {do}.",
-        column=quoted(name),
-        found=quoted(cell),
-        row=row,
-        others=others,
-        do=do,
-    )
+    what = "column {column} holds {found} at {row}, which is not a number{others}; {do}."
+    return InputError(what, column=quoted(name), found=quoted(cell), row=row, others=others, do=do)
 
 
 def _reads_as_number(cell: object) -> bool:

@@ -26,10 +26,11 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     """
     if isinstance(model, type) or not has(model, "predict_proba"):
         do = "give a fitted classifier with predict_proba"
+        found = quoted(model)
         if has(model, "fit", "predict") and not isinstance(model, type):
+            found += ", which predicts no probabilities"
             do = "give one that does (scikit-learn's CalibratedClassifierCV makes one of a classifier)"
-            raise InputError(f"model is {quoted(model)}, which predicts no probabilities; {do}.")
-        raise InputError(argument="model", found=quoted(model), do=do)
+        raise InputError(argument="model", found=found, do=do)
     check_index(X, y, "X", "y")
     try:
         probs = model.predict_proba(X)
@@ -73,12 +74,10 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Table, Any]:
     labels = truth.values.ravel().tolist()
     row = next((row for row, label in enumerate(labels) if label not in names), None)
     if row is not None:
-        raise InputError(
+        text = (
             "{argument} holds {found} in {row}, which is none of the model's classes ({names}); "
-            "correct it, or fit the model on rows of every class.",
-            argument="y",
-            row=row,
-            found=quoted(labels[row]),
-            names=listed(known),
+            "correct it, or fit the model on rows of every class."
         )
+        found = quoted(labels[row])
+        raise InputError(text, argument="y", row=row, found=found, names=listed(known))
     return Table(table.values, tuple(names.values()), table.coarse), [names[each] for each in labels]

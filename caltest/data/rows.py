@@ -14,7 +14,7 @@ from caltest._arguments import real_array
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import blocks
 from caltest._visible import quoted
-from caltest.data.counting import Extent, effective_number, on_average_one
+from caltest.data.weights import Extent, effective_number, on_average_one
 from caltest.exceptions import InputError
 
 

@@ -23,7 +23,7 @@ from caltest.data.containers import (
     likely_labels,
     listed,
 )
-from caltest.data.counting import checked_weights, in_means
+from caltest.data.weights import checked_weights, in_means
 from caltest.exceptions import InputError
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
