@@ -123,14 +123,11 @@ def cluster_codes(clusters: object, n_rows: int) -> tuple[NDArray[np.intp], tupl
     """
     cells = cells_of(clusters, "clusters")
     if cells is None:
-        raise InputError(
-            f"clusters is {quoted(clusters)}; give one column, with the name or number of a cluster "
-            "for every row."
-        )
+        do = "give one column, with the name or number of a cluster for every row"
+        raise InputError(f"clusters is {quoted(clusters)}; {do}.")
     if len(cells) != n_rows:
-        raise InputError(
-            f"clusters has {len(cells)} entries for {n_rows} rows of probs; give one for every row."
-        )
+        count = f"{len(cells)} entries for {n_rows} rows of probs"
+        raise InputError(f"clusters has {count}; give one for every row.")
     found = Clustering()
     codes = found.codes(cells)
     check_several(found.known)

@@ -15,7 +15,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from caltest._arguments import check_unmasked, has
-from caltest._visible import as_text, quoted, shown
+from caltest._visible import as_text, attempt, quoted, shown
 from caltest.exceptions import InputError
 
 _LISTED = 40  # characters of each of several names
@@ -33,6 +33,9 @@ _UNREAD = (
 _MISSING = (
     "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
     "probs and labels alike."
+)
+_TOO_LARGE = (
+    "{argument} holds {found} in {row}; correct it, or leave this row out of probs and labels alike."
 )
 #: Kinds of arrays that hold no numbers, and what to do with each.
 _NO_NUMBERS = {
@@ -151,19 +154,15 @@ def native_of(data: Any, what: str) -> Any:
                 native.get_column(name)
             native.schema  # noqa: B018
         except Exception as error:
-            raise InputError(
-                f"the columns of {what} have names that cannot be distinguished "
-                f"({listed(native.columns)}); name them by text."
-            ) from error
+            found = f"names that cannot be distinguished ({listed(native.columns)})"
+            raise InputError(f"the columns of {what} have {found}; name them by text.") from error
     return native
 
 
 def is_framed(data: object) -> bool:
     """Whether data are a frame or a series of any library, with names of columns or an index."""
-    try:
-        known = nw.from_native(data, allow_series=True, pass_through=True)
-    except Exception:  # it says what is wrong when it is read
-        return False
+    # What cannot be wrapped says what is wrong when it is read.
+    known = attempt(lambda: nw.from_native(data, allow_series=True, pass_through=True))
     framed = isinstance(known, nw.DataFrame | nw.LazyFrame | nw.Series)
     return framed or type(data).__name__ == "RecordBatch" or is_xarray(data)
 
@@ -241,18 +240,15 @@ def check_named(names: Sequence[object], what: str) -> None:
     for place, name in enumerate(names):
         missing = type(name).__name__ in _NAMELESS or (isinstance(name, float) and math.isnan(name))
         if as_text(name) is None or (missing and len(names) > 1):
-            raise InputError(
-                f"column {place} of {what} (counting from 0) has {quoted(name)} for a name; name every "
-                "column."
-            )
+            found = f"column {place} of {what} (counting from 0) has {quoted(name)} for a name"
+            raise InputError(f"{found}; name every column.")
 
 
 def check_distinct(names: Sequence[str], what: str) -> None:
     """Raise if two columns have one name."""
     if len(set(names)) < len(names):
-        raise InputError(
-            f"{what} has two columns of one name among {listed(names)}; rename one of them."
-        )
+        twice = f"{what} has two columns of one name among {listed(names)}"
+        raise InputError(f"{twice}; rename one of them.")
 
 
 def name_of(series: Any) -> str:
@@ -288,12 +284,11 @@ def _from_array(data: Any, what: str) -> Table:
     except Exception as error:  # what calls itself an array may raise anything
         raise _ragged(data, what) from error
     if values.ndim == 0:
-        raise InputError(
-            f"{what} is one value, {quoted(values[()])}; give an array of one entry per row."
-            if isinstance(data, np.ndarray | np.generic)
-            else f"{what} is of type {type(data).__name__}, which is not a table of rows; "
-            "give an array, a list, a data frame or a tensor."
-        )
+        found = f"one value, {quoted(values[()])}; give an array of one entry per row"
+        if not isinstance(data, np.ndarray | np.generic):
+            kind = f"of type {type(data).__name__}, which is not a table of rows"
+            found = f"{kind}; give an array, a list, a data frame or a tensor"
+        raise InputError(f"{what} is {found}.")
     coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
     return Table(_plain(values, what), None, coarse)
 
@@ -308,10 +303,9 @@ def _ragged(data: Any, what: str) -> InputError:
         odd, differ = None, "differ in kind"
     if odd is None:
         return InputError(f"{what} cannot be read as an array: its rows {differ}; {do}.")
-    text = (
-        "{argument} has rows of different lengths: {row} has {found} entries, row 0 has {first}; {do}."
-    )
-    return InputError(text, argument=what, row=odd, found=lengths[odd], first=lengths[0], do=do)
+    found = f"{lengths[odd]} entries, row 0 has {lengths[0]}"
+    text = "{argument} has rows of different lengths: {row} has {found}; {do}."
+    return InputError(text, argument=what, row=odd, found=found, do=do)
 
 
 def _plain(values: np.ndarray, what: str) -> np.ndarray:
@@ -333,27 +327,21 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
         return values
     number, limit = ("int", 2**63 - 1) if what == "labels" else ("float", 1e300)
     do = f"convert it first, with np.asarray({what}, dtype={number})"
-    if len(types) > 1 or not types:
-        do = "give entries of one kind"
-    else:
-        try:
-            values.astype(np.float64)
-            if number == types[0] == "int":
-                values.astype(np.int64)
-        except OverflowError:
+    try:
+        values.astype(np.float64)
+        if number == "int" and types == ["int"]:
+            values.astype(np.int64)
+    except OverflowError:
+        if len(types) == 1:
             large = next(i for i in range(entries.size) if abs(entries[i]) > limit)
-            raise InputError(
-                "{argument} holds {found} in {row}; correct it, or leave this row out of probs and "
-                "labels alike.",
-                argument=what,
-                row=large // (values.size // len(values)),
-                found=quoted(entries[large]),
-            ) from None
-        except (TypeError, ValueError):
-            do = "give numbers"
-    raise InputError(
-        f"{what} is an array of Python objects ({listed(types, 4)}), not of numbers; {do}."
-    )
+            row, found = large // (values.size // len(values)), quoted(entries[large])
+            raise InputError(_TOO_LARGE, argument=what, row=row, found=found) from None
+    except Exception:  # a value of the user's may raise anything
+        do = "give numbers"
+    if len(types) != 1:
+        do = "give entries of one kind"
+    kinds = listed(types, 4)
+    raise InputError(f"{what} is an array of Python objects ({kinds}), not of numbers; {do}.")
 
 
 # ------------------------------------------------------------------ entries of a column

@@ -211,11 +211,10 @@ def sample(
     """
     if rounding is not None and sampling_rates is not None:
         raise InputError(_WRONG["rounding"])
-    beside = {"weights": weights, "clusters": clusters}
-    beside = {what: column for what, column in beside.items() if column is not None}
-    for what, column in beside.items():
-        check_index(probs, column, "probs", what)
-        check_index(labels, column, "labels", what)
+    for what, column in (("weights", weights), ("clusters", clusters)):
+        if column is not None:
+            check_index(probs, column, "probs", what)
+            check_index(labels, column, "labels", what)
     found = _sample(probs, labels, class_names, part, rounding)
     own: dict[str, Any] = {}
     if weights is not None:
@@ -272,7 +271,11 @@ def _sample(
 def _class_names(class_names: Any) -> tuple[str, ...]:
     """Return names of classes as text; raise unless each is one, and one of its own."""
     given = class_names.tolist() if has(class_names, "tolist") else class_names
-    if not isinstance(given, list | tuple) or not all(map(_can_name, given)):
+    of_names = isinstance(given, list | tuple) and all(
+        isinstance(name, str | int | np.integer) or (isinstance(name, float) and name.is_integer())
+        for name in given
+    )
+    if not of_names:
         do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
         raise InputError(f"class_names is {quoted(class_names)}; {do}, one for every class.")
     try:
@@ -282,13 +285,6 @@ def _class_names(class_names: Any) -> tuple[str, ...]:
     if len(set(names)) < len(names) or not all(names):
         raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
     return names
-
-
-def _can_name(value: object) -> bool:
-    """Whether a value can name a class: text, or a whole number."""
-    return isinstance(value, str | int | np.integer) or (
-        isinstance(value, float) and value.is_integer()
-    )
 
 
 def _check_width(names: tuple[str, ...], n_classes: int) -> None:
@@ -439,13 +435,6 @@ def check_index(probs: object, labels: object, first_name: str, second_name: str
         kind, by_place = "coordinates of the rows", "give .values of"
     elif same:
         align = f"give {second_name}.loc[{first_name}.index], as the rows are the same"
-    raise InputError(
-        _WRONG["index"],
-        row=row,
-        found=quoted(one[row]),
-        do=f"{align}, or {by_place} both if rows correspond by position",
-        kind=kind,
-        first=first_name,
-        second=second_name,
-        other=quoted(other[row]),
-    )
+    facts = {"first": first_name, "second": second_name, "other": quoted(other[row])}
+    do = f"{align}, or {by_place} both if rows correspond by position"
+    raise InputError(_WRONG["index"], kind=kind, row=row, found=quoted(one[row]), do=do, **facts)

@@ -145,10 +145,8 @@ def checked_weights(given: object, n: int) -> Array:
         text = "weights holds text ({found} comes first), not numbers; give one number per row."
         raise InputError(text, argument="weights", found=found)
     if len(values) != n:
-        raise InputError(
-            f"weights has {counted(len(values), 'entry', 'entries')}, and there are "
-            f"{counted(n, 'row')}; give one weight for every row."
-        )
+        found = f"{counted(len(values), 'entry', 'entries')}, and there are {counted(n, 'row')}"
+        raise InputError(f"weights has {found}; give one weight for every row.")
     weights = values.astype(np.float64)
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
     if len(wrong):
