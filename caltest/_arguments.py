@@ -162,10 +162,8 @@ def path(name: str, value: object) -> str:
     if "\0" in found:
         raise InputError(f"{name} holds a null character, as no file's path does; check it.")
     if len(found) > _LONGEST_PATH:
-        raise InputError(
-            f"{name} has {len(found)} characters, more than the {_LONGEST_PATH} that a path can have; "
-            "shorten it."
-        )
+        most = f"more than the {_LONGEST_PATH} that a path can have"
+        raise InputError(f"{name} has {len(found)} characters, {most}; shorten it.")
     return found
 
 
@@ -206,15 +204,12 @@ count_of_datasets = Whole(1, 10_000_000)
 positive_number = Number(1e-40, 1e40, "[]", "give a positive number, 1e-40 to 1e40")
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
 confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
-count_of_draws = Whole(
-    1,
-    MOST_RESAMPLES,
-    "give a positive whole number such as 999",
-    Phrase(
-        "give at most {most}; for smaller p-values use {null}, which draws none",
-        {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")},
-    ),
+_fewer_draws = Phrase(
+    "give at most {most}; for smaller p-values use {null}, which draws none",
+    {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")},
 )
+_positive = "give a positive whole number such as 999"
+count_of_draws = Whole(1, MOST_RESAMPLES, _positive, _fewer_draws)
 difference = Number(
     0.0,
     1.0,
@@ -310,10 +305,8 @@ def takes(*given: str, of: Callable[..., Any]) -> bool:
 def check_takes(name: str, function: Callable[..., Any], *given: str) -> None:
     """Raise if a user's function cannot be called with so many arguments; what is in C is not known."""
     if (why := _refusal(function, given)) is not None:
-        raise InputError(
-            f"{name} is {quoted(function)} that cannot be called with {' and '.join(given)} "
-            f"({why}); write it as def f({', '.join(given)})."
-        )
+        found = f"{quoted(function)} that cannot be called with {' and '.join(given)} ({why})"
+        raise InputError(f"{name} is {found}; write it as def f({', '.join(given)}).")
 
 
 def _refusal(function: Callable[..., Any], given: Sequence[str]) -> str | None:
@@ -342,15 +335,11 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
     if count > MOST_RESAMPLES:
         do = Phrase("choose a level that draws can reach, such as 0.01")
-    raise InputError(
-        "{argument} is {found}, with which no p-value is below {least}, so that nothing is ever "
-        "rejected at level {level}; {do}.",
-        argument=name,
-        found=draws,
-        least=f"{least:.3g}",
-        level=f"{level:g}",
-        do=do,
+    text = (
+        f"{{argument}} is {{found}}, with which no p-value is below {least:.3g}, so that nothing is "
+        f"ever rejected at level {level:g}; {{do}}."
     )
+    raise InputError(text, argument=name, found=draws, do=do)
 
 
 # ---------------------------------------------------------------------- names among choices

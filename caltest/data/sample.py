@@ -97,11 +97,10 @@ def _check_shapes(probs: Table, n_labels: int, part: bool = False) -> None:
     elif values.size == 0:
         wrong = "empty"
     elif len(values) != n_labels:
-        turned = values.ndim == 2 and values.shape[1] == n_labels and not probs.is_text
-        turned = turned and not np.all(
-            np.abs(values.sum(axis=1) - 1) <= 1e-2
-        )  # else labels are missing
-        wrong = "transposed" if turned else "lengths"
+        wrong = "lengths"
+        if values.shape[1:] == (n_labels,) and not probs.is_text:
+            labels_are_missing = np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2)
+            wrong = "lengths" if labels_are_missing else "transposed"
     elif not part and n_labels < 2:
         wrong = "one row"
     elif not part and values.shape[1:] == (1,) and np.all(values == 1):
