@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
 from importlib import import_module
+from itertools import chain
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -420,34 +421,38 @@ def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
 
 
 def _checked(function: Any, given: dict[str, Kind | str]) -> Any:
-    signature = inspect.signature(function)
-    known = signature.parameters
+    known = inspect.signature(function).parameters
     own = {name: kind for name, kind in given.items() if not isinstance(kind, str)}
     advice = _OF_ROWS if "probs" in known else {}
     advice = advice | {name: text for name, text in given.items() if isinstance(text, str)}
-    kinds = {name: kind for name, kind in (_KINDS | own).items() if name in known}
+    kinds = {
+        name: _or_none(kind) if "None" in str(known[name].annotation) else kind
+        for name, kind in (_KINDS | own).items()
+        if name in known
+    }
+    defaults = {name: known[name].default for name in kinds}
+    places = tuple(known)
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        plain: dict[str, Any] = {}  # what is given as a number of another kind than Python's
+        for name, value in chain(zip(places, args, strict=False), kwargs.items()):
+            if value is not defaults.get(name, value):
+                found = kinds[name](name, value)
+                if _is_foreign(value):
+                    plain[name] = found
+        if plain:
+            placed = (plain.get(*each) for each in zip(places, args, strict=False))
+            args = (*placed, *args[len(places) :])
+            kwargs = {name: plain.get(name, value) for name, value in kwargs.items()}
         try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError:
-            bound = None
-        if bound is None:
-            raise _misfit(known, args, kwargs, advice)
-        has_foreign = False
-        for name, value in bound.arguments.items():
-            if name not in kinds or value is known[name].default:
-                continue
-            if value is None and "None" in str(known[name].annotation):
-                continue
-            found = kinds[name](name, value)
-            if _is_foreign(value):
-                bound.arguments[name], has_foreign = found, True
-        if has_foreign:
-            return function(*bound.args, **bound.kwargs)
-        return function(*args, **kwargs)
+            return function(*args, **kwargs)
+        except TypeError as error:
+            # Only a call that never entered the function has no frame beneath this one.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+        raise _misfit(known, args, kwargs, advice)
 
     return checked
 
@@ -457,6 +462,10 @@ def _is_foreign(value: object) -> bool:
     if isinstance(value, int | float):
         return not -_LONG < value < _LONG
     return isinstance(value, Real)
+
+
+def _or_none(kind: Kind) -> Kind:
+    return lambda name, value: None if value is None else kind(name, value)
 
 
 _BOUND = frozenset({"self", "cls"})  # arguments that nobody gives

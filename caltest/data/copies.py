@@ -74,6 +74,8 @@ def shared_predictions(sample: Sample) -> tuple[float, float, int, NDArray[np.fl
         keys ^= keys >> np.uint64(29)
     alike = _tied(keys)
     rows, keys = rows[alike], keys[alike]
+    if not len(rows):
+        return 0.0, 0.0, 0, probs[:0]
     order = np.lexsort((labels[rows], keys))
     rows, keys = rows[order], keys[order]
     first = np.diff(keys, prepend=~keys[:1]) != 0
