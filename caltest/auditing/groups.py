@@ -19,13 +19,13 @@ from caltest.data.containers import (
     as_entry,
     cells_of,
     check_distinct,
+    check_index,
     check_named,
     is_missing,
     name_of,
     native_of,
     one_as_text,
 )
-from caltest.data.sample import check_index
 from caltest.exceptions import InputError
 from caltest.text.audit_notes import cut_column, like_the_labels, no_numbers
 

@@ -1,8 +1,9 @@
 """Predictions and observed labels: where all input is read and checked."""
 
+from caltest.data.containers import check_index
 from caltest.data.labels import impossible_labels, impossible_rows
 from caltest.data.rows import Rows, Sample, merged_notes, without_zeros
-from caltest.data.sample import check_index, named_sample, predictions, sample
+from caltest.data.sample import named_sample, predictions, sample
 from caltest.data.subsampling import SUBSAMPLED, subsample
 from caltest.data.weights import Extent
 

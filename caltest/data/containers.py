@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from caltest._arguments import check_unmasked, has
+from caltest._arguments import as_float, check_unmasked, has
 from caltest._visible import as_text, attempt, quoted, shown
 from caltest.exceptions import InputError
 
@@ -196,6 +196,40 @@ def row_index(data: Any) -> Any:
     import pandas as pd
 
     return pd.Index(np.asarray(data.coords[data.dims[0]]))
+
+
+def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
+    """Raise if two indexes, of pandas or xarray, show that rows do not correspond."""
+    first, second = row_index(probs), row_index(labels)
+    if first is None or second is None or len(first) != len(second) or first.equals(second):
+        return
+    count = list(range(len(first)))
+    one, other = first.tolist(), second.tolist()
+    try:
+        same = set(one) == set(other)
+    except TypeError:  # lists, say, which cannot be looked up
+        same = False
+    if not same and count in (one, other):
+        # The default index: rows correspond by position, unless the other index puts them elsewhere.
+        rest = other if one == count else one
+        places = ((row, value, as_float(value)) for row, value in enumerate(rest))
+        if not any(
+            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
+            for row, value, place in places
+        ):
+            return
+    row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
+    kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
+    if is_xarray(probs) or is_xarray(labels):
+        kind, by_place = "coordinates of the rows", "give .values of"
+    elif same:
+        align = f"give {second_name}.loc[{first_name}.index], as the rows are the same"
+    found = f"{quoted(one[row])} in {first_name} and {quoted(other[row])} in {second_name}"
+    do = f"{align}, or {by_place} both if rows correspond by position"
+    what = f"{kind} of {first_name} and {second_name}"
+    raise InputError(
+        "the {what} differ: {row} is {found}; {do}.", what=what, row=row, found=found, do=do
+    )
 
 
 def _from_frame(frame: nw.DataFrame[Any], what: str) -> Table:

@@ -8,8 +8,7 @@ import numpy as np
 
 from caltest._arguments import has
 from caltest._visible import quoted, shown
-from caltest.data.containers import Table, listed, read_table
-from caltest.data.sample import check_index
+from caltest.data.containers import Table, check_index, listed, read_table
 from caltest.exceptions import InputError, Phrase
 
 _WRONG = {

@@ -9,20 +9,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from caltest._arguments import arguments, as_float, flag, has
+from caltest._arguments import arguments, flag, has
 from caltest._narrow import over_columns
 from caltest._visible import quoted
 from caltest.data.clusters import cluster_codes
-from caltest.data.containers import (
-    Table,
-    is_xarray,
-    listed,
-    name_of,
-    native_of,
-    read_table,
-    row_index,
-    shape_of,
-)
+from caltest.data.containers import Table, check_index, listed, name_of, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
 from caltest.data.labels import column_indices, without_prefix
 from caltest.data.rates import kept_at
@@ -59,8 +50,6 @@ _WRONG = {
     "leave class_names out.",
     "event": "event is {found}, which names the one event of two classes, and there are {n}; give "
     "class_names instead, one for every class.",
-    "index": "the {kind} of {first} and {second} differ: {row} is {found} in {first} and {other} in "
-    "{second}; {do}.",
 }
 
 
@@ -232,11 +221,7 @@ def sample(
 
 
 def _sample(
-    probs: object,
-    labels: object,
-    class_names: Sequence[str | int] | None,
-    part: bool,
-    rounding: float | None,
+    probs: object, labels: object, class_names: object, part: bool, rounding: float | None
 ) -> Sample:
     """Read and check predictions and labels alone."""
     given_names = None if class_names is None else _class_names(class_names)
@@ -374,15 +359,16 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     n_classes = 2 if binary else values.shape[1]
     tolerance = _TOLERANCE_COARSE if table.coarse else _TOLERANCE_A_CLASS * n_classes
     low, high = float(values.min()), float(values.max())  # NaN if there is one
+    suspect, notes = Suspect(table, tolerance), list[str]()
     if not (-tolerance <= low and high <= 1 + tolerance):
-        raise probs_error(Suspect(table, tolerance))
-    notes: list[str] = []
+        raise probs_error(suspect)
     if low < 0 or high > 1:
         values = np.clip(values, 0, 1)
+        suspect = Suspect(replace(table, values=values), tolerance)
         notes.append(Event("clipped", max(-low, high - 1)))
     stated = None
     if rounding is not None:
-        stated = in_steps(Suspect(Table(values, table.names, table.coarse), tolerance), rounding)
+        stated = in_steps(suspect, rounding)
         values = stated if binary else stated / stated.sum(axis=1, keepdims=True)
     if binary:
         rows = np.empty((len(values), 2))
@@ -395,7 +381,6 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     off = np.abs(sums - 1)
     most = float(off.max())
     if most > tolerance:
-        suspect = Suspect(Table(values, table.names, table.coarse), tolerance)
         if not looks_rounded(suspect):
             raise probs_error(suspect)
         notes.append(Event("rounded", most))
@@ -406,34 +391,3 @@ def _simplex(table: Table, rounding: float | None = None) -> Rows:
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
     return Rows(rows, table.names, tuple(notes), stated)
-
-
-def check_index(probs: object, labels: object, first_name: str, second_name: str) -> None:
-    """Raise if two indexes, of pandas or xarray, show that rows do not correspond."""
-    first, second = row_index(probs), row_index(labels)
-    if first is None or second is None or len(first) != len(second) or first.equals(second):
-        return
-    count = list(range(len(first)))
-    one, other = first.tolist(), second.tolist()
-    try:
-        same = set(one) == set(other)
-    except TypeError:  # lists, say, which cannot be looked up
-        same = False
-    if not same and count in (one, other):
-        # The default index: rows correspond by position, unless the other index puts them elsewhere.
-        rest = other if one == count else one
-        places = ((row, value, as_float(value)) for row, value in enumerate(rest))
-        if not any(
-            place is not None and 0 <= place < len(count) and place.is_integer() and value != row
-            for row, value, place in places
-        ):
-            return
-    row = next((i for i, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), 0)
-    kind, by_place, align = "pandas indexes", "call .reset_index(drop=True) on", "align them"
-    if is_xarray(probs) or is_xarray(labels):
-        kind, by_place = "coordinates of the rows", "give .values of"
-    elif same:
-        align = f"give {second_name}.loc[{first_name}.index], as the rows are the same"
-    facts = {"first": first_name, "second": second_name, "other": quoted(other[row])}
-    do = f"{align}, or {by_place} both if rows correspond by position"
-    raise InputError(_WRONG["index"], kind=kind, row=row, found=quoted(one[row]), do=do, **facts)
