@@ -28,7 +28,6 @@ from caltest._sums import law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows, sample, without_zeros
 from caltest.exceptions import InputError
-from caltest.laws import Classes
 from caltest.lenses import Lens, seen
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from caltest.auditing.plan import Look, Source
 from caltest.auditing.views import Cumulative, Histogram, Reliability
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
+from caltest.laws import Classes
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -65,13 +66,13 @@ def _binning(n_rows: int) -> EqualMass:
 
 def bins_of(probs: Array) -> NDArray[np.intp]:
     """Return the bin of every row of two classes, from left to right, as in the diagram."""
-    return _binning(len(probs)).cells(Rows(probs))
+    return _binning(len(probs)).cells(Rows(Classes(probs)))
 
 
 def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
     """Return the reliability diagram of one probability, with a band of its bins."""
     probs = sample.rows.probs
-    curve = reliability_curve(Rows(probs), sample.labels, _binning(len(probs)))
+    curve = reliability_curve(Rows(Classes(probs)), sample.labels, _binning(len(probs)))
     parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
     return Reliability(*(tuple(part.tolist()) for part in parts))
 

@@ -25,8 +25,8 @@ from caltest.auditing.views import Part, View
 from caltest.bounds.clopper_pearson import LARGEST_LEVEL, mean_bounds
 from caltest.bounds.weighted import error_bounds
 from caltest.data import Sample
-from caltest.data.counting import effective_number
 from caltest.data.rates import rates_by_class
+from caltest.data.weights import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms, Side
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, Statistic

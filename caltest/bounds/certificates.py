@@ -35,7 +35,7 @@ from caltest.bounds.clopper_pearson import (
 )
 from caltest.data import Sample, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, event, seen
 from caltest.results import Result

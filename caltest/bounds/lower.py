@@ -25,9 +25,10 @@ from caltest.bounds.shifts import (
 )
 from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 from caltest.forms import Side
+from caltest.laws import Classes
 from caltest.lenses import ClassWise, Lens, event, find_lens, seen
 from caltest.sampling import Rng, seed_of
 
@@ -204,7 +205,7 @@ class BoundsPlan:
             side: self._side(scan, labels, side, start[side], shifted[side], side in wrong)
             for side in SIDES
         }
-        curve = reliability_curve(Rows(scan.probs), labels, EqualWidth(_CURVE_BINS))
+        curve = reliability_curve(Rows(Classes(scan.probs)), labels, EqualWidth(_CURVE_BINS))
         return ViewBounds(
             event=name,
             lens=lens,

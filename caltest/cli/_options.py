@@ -314,7 +314,7 @@ class Input:
         if self.file is None:
             raise InputError("nothing to read: give a FILE, or --example digits:naive_bayes.")
         from caltest import files
-        from caltest.data.containers import NAME_COLUMNS
+        from caltest.files.columns import NAME_COLUMNS
 
         try:
             read = getattr(files, how)

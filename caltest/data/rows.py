@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.data.counting import Extent, effective_number, on_average_one
+from caltest.data.weights import Extent, effective_number, on_average_one
 from caltest.laws import Classes, Law
 from caltest.laws.base import Outcomes, read_only
 

@@ -34,7 +34,7 @@ from caltest._tiles import sum_over_tiles
 from caltest._visible import quoted
 from caltest.data import sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 
 Array: TypeAlias = NDArray[np.float64]

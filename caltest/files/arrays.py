@@ -22,8 +22,9 @@ from caltest._arguments import whole_number
 from caltest._door import reading, size_of
 from caltest._memory import check_fits
 from caltest._visible import quoted
-from caltest.data.containers import Table, check_unique, chosen_probs, read_table, shape_of
+from caltest.data.containers import Table, read_table, shape_of
 from caltest.exceptions import InputError
+from caltest.files.columns import check_unique, chosen_probs
 from caltest.files.content import Content, Roles, check_held, unread_note
 from caltest.files.formats import first_bytes
 

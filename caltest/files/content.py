@@ -15,16 +15,10 @@ from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.clusters import Clustering
-from caltest.data.containers import (
-    Table,
-    check_columns,
-    chosen_columns,
-    chosen_label,
-    likely_labels,
-    listed,
-)
-from caltest.data.counting import checked_weights, in_means
+from caltest.data.containers import Table, listed
+from caltest.data.weights import checked_weights, in_means
 from caltest.exceptions import InputError
+from caltest.files.columns import check_columns, chosen_columns, chosen_label, likely_labels
 
 _COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
 

@@ -28,10 +28,11 @@ from caltest._tiles import blocks
 from caltest._visible import quoted
 from caltest.data import Extent, Sample, sample
 from caltest.data.clusters import Clustering
-from caltest.data.containers import check_unique, listed
-from caltest.data.counting import Weighing, checked_weights
+from caltest.data.containers import listed
+from caltest.data.weights import Weighing, checked_weights
 from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
+from caltest.files.columns import check_unique
 from caltest.files.content import Columns, Content, Roles, check_held
 from caltest.files.formats import Format, Survey, cast, one_type
 from caltest.files.tables import FORMATS

@@ -16,8 +16,9 @@ import numpy as np
 
 from caltest._parallel import BRANCHES
 from caltest._visible import quoted
-from caltest.data.containers import check_unique, is_number, listed
+from caltest.data.containers import is_number, listed
 from caltest.exceptions import InputError
+from caltest.files.columns import check_unique
 from caltest.files.formats import BLOCK, Format, Survey, first_bytes
 from caltest.sampling import ROWS
 

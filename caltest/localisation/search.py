@@ -15,7 +15,7 @@ from caltest._tiles import Array
 from caltest._visible import visible
 from caltest.data import impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
-from caltest.data.counting import check_alike
+from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
 from caltest.kernels import Kernel
 from caltest.laws import recognised

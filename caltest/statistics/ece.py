@@ -43,7 +43,8 @@ class _BinnedStatistic(Statistic):
         binning = found.binning
         if predictions.n_classes > 2 or not isinstance(binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(binning).__name__} are found in all rows.")
-        return replace(found, _edges=FromEdges(binning.edges_of(predictions.probs[:, 1], predictions.weights).tolist()))
+        edges = binning.edges_of(predictions.probs[:, 1], predictions.weights)
+        return replace(found, _edges=FromEdges(edges.tolist()))
 
     def _bins(self, predictions: Rows) -> tuple[Array, Cells, int, Array, float]:
         """Return what all binned forms begin with."""

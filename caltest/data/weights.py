@@ -16,9 +16,8 @@ from caltest.text.numbers import counted
 
 Array = NDArray[np.float64]
 
-_NOTHING = (
-    1e-60  # of the largest weight, or of the mean: no double tells sums with it from those without
-)
+#: Of the largest weight, or of the mean: no double tells sums with it from those without.
+_NOTHING = 1e-60
 
 
 def effective_number(sizes: Array) -> float:
@@ -137,33 +136,23 @@ def row_weights(given: object, n: int) -> Array:
 def checked_weights(given: object, n: int) -> Array:
     """Return weights of n rows, or of a part of them, as they are."""
     table = read_table(given, "weights")
-    values = table.values
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+    values = table.flat
     if values.ndim != 1:
-        raise InputError(
-            f"weights has shape {shape_of(values)}; give one number per row, as an array of shape (n,)."
-        )
+        do = "give one number per row, as an array of shape (n,)"
+        raise InputError(f"weights has shape {shape_of(values)}; {do}.")
     if table.is_text:
-        raise InputError(
-            "weights holds text ({found} comes first), not numbers; give one number per row.",
-            argument="weights",
-            found=quoted(values[0]) if len(values) else "nothing",
-        )
+        found = quoted(values[0]) if len(values) else "nothing"
+        text = "weights holds text ({found} comes first), not numbers; give one number per row."
+        raise InputError(text, argument="weights", found=found)
     if len(values) != n:
-        raise InputError(
-            f"weights has {counted(len(values), 'entry', 'entries')}, and there are "
-            f"{counted(n, 'row')}; give one weight for every row."
-        )
+        found = f"{counted(len(values), 'entry', 'entries')}, and there are {counted(n, 'row')}"
+        raise InputError(f"weights has {found}; give one weight for every row.")
     weights = values.astype(np.float64)
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
     if len(wrong):
-        raise InputError(
-            "{argument} has {found} in {row}; give finite numbers, 0 or more.",
-            argument="weights",
-            found=f"{weights[wrong[0]]:g}",
-            row=int(wrong[0]),
-        )
+        found = f"{weights[wrong[0]]:g}"
+        text = "{argument} has {found} in {row}; give finite numbers, 0 or more."
+        raise InputError(text, argument="weights", found=found, row=int(wrong[0]))
     return weights
 
 
