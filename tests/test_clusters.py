@@ -415,6 +415,7 @@ def test_containers(column):
         (pl.Series(["a", "b", "b", " Null "]), "missing values, the first, ' Null ', in row 3"),
         (["None", "a", "b", "n/a"], "missing values, the first, 'None', in row 0"),
         (np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), "missing values, the first in row 1"),
+        (np.array(["2020", "2021", "NaT", "2021"], "M8[ns]"), "missing values, the first in row 2"),
         ([np.float32("nan"), 1, 2, 2], "missing values, the first in row 0"),
         ([1, Decimal("nan"), 2, 2], "missing values, the first in row 1"),
         ([1, 2, Decimal("snan"), 2], "missing values, the first in row 2"),
