@@ -375,8 +375,8 @@ def estimate(
                 )
             if isinstance(form, HasSigns):
                 columns = columns_of(form)
-                ((_, form),) = signed_columns(columns, observed, rows.clusters, rows.weights)
-                return form.value(np.ones(int(given.parameters["clusters"]), dtype=np.int8))
+                ((_, signed),) = signed_columns(columns, observed, rows.clusters, rows.weights)
+                return signed.observed
         workers = Workers(n_jobs)
         _announce(fitted, form.work(1), rows.n_samples, workers)
         return observed_value(fitted, form, observed, workers)

@@ -85,7 +85,7 @@ def value_of(form: Form, signed: Signed | None, labels: Labels, workers: Workers
     """Return a statistic's value."""
     if signed is None:
         return form.value(labels, workers)
-    return signed.value(np.ones(len(signed.squares), dtype=np.int8))
+    return signed.observed
 
 
 @dataclass(frozen=True, eq=False)

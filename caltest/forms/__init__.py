@@ -36,7 +36,7 @@ from caltest.forms.paths import (
     Intervals,
     Side,
 )
-from caltest.forms.signs import Clusters, HasSigns, OfOneEvent, Signed, SignedSums
+from caltest.forms.signs import Clusters, HasSigns, OfOneEvent, Signed
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import ClusterSums, LinearSum, MeanSquare, MeanSurprise, Sums
 
@@ -81,7 +81,6 @@ __all__ = [
     "PearsonGroups",
     "Side",
     "Signed",
-    "SignedSums",
     "SmoothedResiduals",
     "Sums",
     "TailBound",

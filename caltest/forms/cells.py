@@ -31,7 +31,7 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, Intervals, Side, strayed
-from caltest.forms.signs import Clusters, OfOneEvent, SignedSums
+from caltest.forms.signs import Clusters, OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import ConstantWeights, Term, scaled
 from caltest.scores import ALL, Cells, Residuals, Scores, Table, of_event
@@ -572,7 +572,7 @@ class MultiscaleBins(EventCells):
         """Return T of pairs of different clusters."""
         return self.one_by_one(labels, clusters)
 
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
         """Take U over pairs of different clusters."""
         merged: Any = sparse.csr_array(found.turned)
         scales: list[tuple[Cells | None, Array, float, Array]] = []
@@ -586,7 +586,7 @@ class MultiscaleBins(EventCells):
             own = np.asarray(merged.multiply(merged).sum(axis=0)).ravel()
             scales.append((starts, shares, deviation, own))
         finish: Callable[[Array], Array] = partial(_largest_between, scales)
-        return SignedSums(found.turned, finish, even=True, rounding=self.resolution)
+        return signed_sums(found.turned, finish, even=True, rounding=self.resolution)
 
 
 def _largest_between(scales: list[tuple[Cells | None, Array, float, Array]], sums: Array) -> Array:

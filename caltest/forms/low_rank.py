@@ -20,8 +20,6 @@ from caltest.forms.signs import (
     Clusters,
     OverPairs,
     Signed,
-    SignedFeatures,
-    SignedSums,
     squared_norms,
 )
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
@@ -113,21 +111,17 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
         if self.targets is not None:
             return super().cluster_sums(labels, clusters)
-        sums = self._of_signs(labels, clusters, self.scale).sums_of_clusters()
+        sums = JointSums(self._in_metric(labels), self.features, clusters).held()
         return ClusterSums(sums, np.empty(0), 0.0, np.empty(0))
 
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
         if self.targets is not None:
             return super().of_cluster_sums(found, share_between)
         sums, scale, own = found.turned, self.scale, 0.0
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= share_between
             own = float((sums * sums).sum())
-        return SignedSums(sums, partial(squared_norms, scale, own), even=True, rounding=self.resolution)
-
-    def _of_signs(self, labels: Labels, clusters: Clusters, scale: float) -> SignedFeatures:
-        residuals = self._in_metric(labels)
-        return SignedFeatures(residuals, self.features, clusters, scale, self.diagonal, self.resolution)
+        return signed_sums(sums, partial(squared_norms, scale, own), True, self.resolution)
 
     @property
     def features_of_a_class(self) -> int:  # type: ignore[override]
@@ -161,13 +155,14 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         of_rows = 0.5 * n**2 * (m + f) + count**2 * _USUAL
         if may_pair and of_rows < min(sums, pairs) and not are_computed(self.features):
             return self.pairs.signed(labels, clusters)
-        scale = self.scale
+        if may_hold and not (may_pair and pairs < sums):
+            return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
+        whole, scale = JointSums(self._in_metric(labels), self.features, clusters), self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= clusters.share_between
-        whole = self._of_signs(labels, clusters, scale)
-        if may_pair and pairs < sums:
-            return whole.paired()
-        return whole.held() if may_hold else whole
+        if may_pair:
+            return with_own_pairs(whole.pairs(), scale, self.diagonal, self.resolution)
+        return whole.signed(scale, self.diagonal, self.resolution)
 
     @cached_property
     def _own(self) -> Array:

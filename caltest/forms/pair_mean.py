@@ -28,7 +28,7 @@ from caltest.forms.base import (
     Lattice,
     TailBound,
 )
-from caltest.forms.signs import Clusters, HasSigns, SignedPairs
+from caltest.forms.signs import Clusters, HasSigns
 from caltest.forms.sums import LinearSum, tilted_cumulants
 
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
@@ -90,7 +90,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         return self.one_by_one(labels, clusters)
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedPairs:
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         (first, second), values = clusters.codes[self.rows], self.terms(labels)
         counts = clusters.weights[self.rows].prod(axis=0)
         between = float(counts[first != second].sum() / counts.mean())
@@ -102,8 +102,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
         places = np.concatenate([first, second]), np.concatenate([second, first])
         apart = np.tile(np.where(first != second, values, 0.0), 2)
         pairs = sparse.csr_array((apart, places), shape=(clusters.count,) * 2)
-        sizes = np.bincount(places[0], apart**2, clusters.count).astype(np.float64)
-        return SignedPairs(pairs, sizes, 0.5 / between, 0.0, self.resolution)
+        return signed_pairs(pairs, 0.5 / between, 0.0, self.resolution)
 
     def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:
         """Yield the m² values of h of every pair and their probabilities, each (pairs, m²)."""

@@ -45,7 +45,7 @@ from caltest.forms.base import (
     TailBound,
     effective_surprises,
 )
-from caltest.forms.signs import Clusters, OverPairs, Signed, SignedChain, SignedPairs, chained
+from caltest.forms.signs import Clusters, OverPairs, Signed, chained
 from caltest.forms.sums import LinearSum
 from caltest.forms.weights import (
     Chain,
@@ -163,12 +163,12 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
         if self._chain is None:
             images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
             tile = partial(_gram_tile, self.kernel_terms, images, residuals)
-            return SignedPairs.of(clusters.pairs(tile), scale, self.diagonal, self.resolution)
+            return with_own_pairs(clusters.pairs(tile), scale, self.diagonal, self.resolution)
         order, decay, places = self._chain.order, self._chain.decay, self._chain.places
         d, codes = self._along(self._chain, labels[None])[0], clusters.codes[order]
         (own,) = chained(d[None], places, codes, clusters.count)
         constant = 2.0 * scale * float(own.sum()) * self.diagonal
-        return SignedChain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
+        return signed_chain(d, codes, decay, own, 2.0 * scale, constant, self.resolution)
 
     @property
     def is_u_statistic(self) -> bool:  # type: ignore[override]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers
 from caltest._work import Work
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
-from caltest.forms.signs import Clusters, OfOneEvent, SignedPath
+from caltest.forms.signs import Clusters, OfOneEvent, Signed, signed_path
 from caltest.scores import steps_of
 
 # ------------------------------------------------------------------ brownian
@@ -169,8 +169,8 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
     def work(self, draws: int) -> Work:
         return {"label": float(draws) * len(self.chances)}
 
-    def signed(self, labels: Labels, clusters: Clusters) -> SignedPath:
-        return SignedPath(
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        return signed_path(
             (self.weights * (labels - self.chances))[self._order],
             clusters.codes[self._order],
             self._ends,

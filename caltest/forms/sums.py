@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
@@ -36,7 +37,7 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.signs import Clusters, HasSigns, SignedSums
+from caltest.forms.signs import Clusters, HasSigns, Signed, signed_sums
 from caltest.laws import GaussianPredictions, Predictive
 from caltest.sampling import ROWS
 from caltest.scores import Function, Scores, Table
@@ -102,10 +103,10 @@ class Sums(HasSigns):
             self.fixed,
         )
 
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> SignedSums:
+    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
         """Return the form of signs from what all rows add up; the share is that of all clusters."""
         observed = float(self.reduce(found.observed[None], found.fixed)[0])
-        return SignedSums(
+        return signed_sums(
             found.turned,
             partial(self.reduce, fixed=found.fixed),
             self.even,
@@ -114,7 +115,14 @@ class Sums(HasSigns):
             impossible=None if np.isfinite(observed) else observed,
         )
 
-    def signed(self, labels: Labels, clusters: Clusters) -> Any:
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        found = np.empty((len(labels), clusters.count))
+        for own, y in zip(found, labels, strict=True):
+            sums = sparse.csr_array(self.scores.by_cluster(y.astype(np.intp), clusters))
+            own[:] = sums.multiply(sums).sum(axis=1)
+        return found
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
 
 
