@@ -27,7 +27,7 @@ CERTAIN = 1e-100
 
 def taken(labels: Labels, rows: NDArray[np.intp]) -> Labels:
     """Return the labels (B, n) of some rows."""
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     found = np.empty((len(labels), len(rows)), dtype=labels.dtype)
     _loops.take_rows(labels, rows, found)

@@ -119,7 +119,7 @@ class Binned(HasSigns, HasLeadingSum, Additive):
             )
             found = np.bincount(keys, weights=each, minlength=shape[1] * shape[2])
             return found.reshape(shape).astype(np.float64)
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         counts = np.zeros(shape)
         if self.weights is None:

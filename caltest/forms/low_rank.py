@@ -192,7 +192,7 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
 
         The last row begins with what the pairs i = j add.
         """
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         m, features, usual = self.probs.shape[1], self.features[rows], self._usual[rows]
         known: dict[tuple[int, int], Array] = self.__dict__.setdefault("_expected", {})
@@ -222,7 +222,7 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
     @cached_property
     def _pieces(self) -> tuple[Array, Array]:
         """The features of all rows, and what they lead to expect by class, a few of them at a time."""
-        from caltest._kernel_loops import WIDTH
+        from caltest.loops.kernels import WIDTH
 
         features = self.features[:]
         count = -(-features.shape[1] // WIDTH)
@@ -237,7 +237,7 @@ class FeatureSquares(AddsByCluster, OverPairs, HasMoments, HasLeadingSum, Additi
 
     def _squares(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the values of all rows of many classes, whose sums by label are never held."""
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         features, expected = self._pieces
         entries = Entries.of(labels, self._usual, self.probs.shape[1], self.n_samples)

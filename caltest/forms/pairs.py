@@ -102,7 +102,7 @@ class Entries:
     @classmethod
     def of(cls, labels: Labels, usual: NDArray[np.int32], m: int, size: int) -> Entries:
         """Sort labels (B, n) of m classes."""
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         draws, n = labels.shape
         rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
@@ -132,7 +132,7 @@ class _LabelSums:
         return Entries.of(self.labels, self.usual, self.m, TILE)
 
     def __call__(self, rows: slice, columns: list[slice]) -> Array:
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
         own = self._entries.of_tile(rows)

@@ -192,7 +192,7 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
         return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         lowest, highest = np.empty(len(labels)), np.empty(len(labels))
         if self._steps is None:
@@ -285,7 +285,7 @@ class Intervals:
 
     def pieces(self, labels: Labels, order: Positions, steps: Array | None = None) -> NDArray[Any]:
         """Sum labels (B, n), times steps (n,), over every piece of an order of theirs: (B, K)."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         if steps is not None:
             sums = np.empty((len(labels), len(self.edges) - 1))

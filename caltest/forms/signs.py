@@ -344,7 +344,7 @@ class SignedPath(Signed):
         return np.asarray(np.bincount(self.codes, self.steps, self.count) ** 2, dtype=np.float64)
 
     def of_signs(self, signs: Signs) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         lowest, highest = np.empty(len(signs)), np.empty(len(signs))
         _loops.extremes_of_signs(signs, self.codes, self.steps, self.ends, lowest, highest)
@@ -416,7 +416,7 @@ class SignedChain(Signed):
         return self.own.clip(min=0.0)
 
     def of_signs(self, signs: Signs) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         sums = np.empty(len(signs))
         _loops.chain_sums_of_signs(signs, self.codes, self.residuals, self.decay, sums)
@@ -426,7 +426,7 @@ class SignedChain(Signed):
 
 def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
     """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     order = np.lexsort((positions, codes))
     grouped, place = codes[order], positions[order]

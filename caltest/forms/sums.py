@@ -96,7 +96,7 @@ class _TableSum(Additive):
         return len(self.table)
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         sums = np.zeros(len(labels))
         _loops.table_sums(self.table[rows], labels, sums)
@@ -375,7 +375,7 @@ class Gridded(OfOneEvent, AddsByCluster, Additive):
 
     def contributions(self, rows: slice, labels: Labels) -> Array:
         """Sum the residuals of every cell, (B, cells)."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         scores, sums = self.scores[rows], np.zeros((len(labels), self.n_cells))
         cells = self.cells(scores)

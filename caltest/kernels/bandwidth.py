@@ -101,7 +101,7 @@ class Distance:
 
 def _cityblock(x: Array, y: Array, within: bool = False) -> Array:
     """Return distances (a, b) of points (a, m) to others (m, b), or to themselves."""
-    from caltest import _kernel_loops
+    from caltest.loops import kernels as _kernel_loops
 
     d = np.empty((len(x), y.shape[1]))
     _kernel_loops.cityblock(x, np.ascontiguousarray(y), within, d)

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest import _kernel_loops, _loops
 from caltest._sampling import ROWS, LabelSampler
 from caltest._tiles import TILE
 from caltest.forms.pairs import Entries
+from caltest.loops import kernels as _kernel_loops
+from caltest.loops import rows as _loops
 from validation.benchmarks.child import Measured
 
 DRAWS, FEATURES, WIDTH, BINS = 64, 256, 16, 15
