@@ -174,9 +174,10 @@ class EqualMass(ScoreBinning):
             values, group = np.unique(scores, return_inverse=True)
             counts = np.bincount(group.reshape(-1), weights=weights)
         ends, n_bins = np.cumsum(counts), min(self.n_bins, len(scores))  # more cannot be told apart
-        bin_of_value = np.floor((ends - 0.5 * counts) * n_bins / ends[-1] + _ROUNDING)
-        last_of_bin = np.diff(np.minimum(bin_of_value, n_bins - 1)) > 0
-        return np.concatenate([[0.0], values[:-1][last_of_bin], [1.0]])
+        bounds = (np.arange(1, n_bins) - _ROUNDING) * ends[-1] / n_bins
+        first = np.unique(np.searchsorted(ends - 0.5 * counts, bounds))
+        first = first[(first > 0) & (first < len(values))]
+        return np.concatenate([[0.0], values[first - 1], [1.0]])
 
 
 @arguments()
@@ -335,7 +336,8 @@ def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning)
     counts = np.diff(first, append=len(scores))
     smallest, largest = ordered[first], ordered[first + counts - 1]
     mass, sums, events = (
-        np.add.reduceat(each, first) for each in (weights, weights * ordered, weights * labels[order])
+        np.add.reduceat(each if weights is None else weights * each, first, dtype=np.float64)
+        for each in (np.ones(len(order)), ordered, labels[order])
     )
     means = np.clip(sums / mass, smallest, largest)
     by_score = np.lexsort((largest, smallest, means))
@@ -538,9 +540,7 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     tails = [side for law in laws for side in (law.below, law.above[::-1])]
     part = alpha / max(1, len(tails))
     limits = np.array([np.searchsorted(tail, part, side="right") for tail in tails])
-    spent = [
-        float(tail[limit - 1]) if limit else 0.0 for tail, limit in zip(tails, limits, strict=True)
-    ]
+    spent = [float(tail[end - 1]) if end else 0.0 for tail, end in zip(tails, limits, strict=True)]
     left = alpha - math.fsum(spent)
     waiting = [(float(tail[limits[number]]), number) for number, tail in enumerate(tails)]
     heapq.heapify(waiting)
@@ -560,9 +560,7 @@ def joint_bands(views: Sequence[tuple[Array, NDArray[np.intp]]], alpha: float) -
     sizes = np.concatenate([each for each, _ in found])
     low, high = limits[::2] / sizes, (sizes - limits[1::2]) / sizes
     ends = np.cumsum([len(each) for each, _ in found])[:-1]
-    return [
-        ConsistencyBand(*pair) for pair in zip(np.split(low, ends), np.split(high, ends), strict=True)
-    ]
+    return list(map(ConsistencyBand, np.split(low, ends), np.split(high, ends)))
 
 
 def _laws(scores: Array, cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[CountLaw]]:

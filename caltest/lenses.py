@@ -80,7 +80,7 @@ def taken(outcomes: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
     """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
     if len(outcomes) == 1:
         return outcomes[:, rows]
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     found = np.empty((len(outcomes), len(rows)), dtype=outcomes.dtype)
     _loops.take_rows(outcomes, rows, found)

@@ -96,7 +96,7 @@ class Table(Scores):
             own = entries.take(outcomes[0] + np.arange(0, n * m, m))
             found = own.sum() if cells is None else np.bincount(cells, own, self.size)
             return np.reshape(found, (1, -1))
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         found = np.zeros((len(outcomes), self.size))
         if cells is None:
@@ -155,7 +155,7 @@ class Residuals(Scores):
         if len(outcomes) == 1:  # sooner counted than a loop is compiled
             counts = np.bincount(cells * m + outcomes[0], weights, self.size)[None].astype(float)
         else:
-            from caltest import _loops
+            from caltest.loops import rows as _loops
 
             counts = np.zeros((len(outcomes), self.count, m))
             _loops.bin_counts(outcomes, cells, steps_of(weights), counts)
@@ -209,7 +209,7 @@ class Entries:
     @classmethod
     def of(cls, labels: Outcomes, usual: NDArray[np.int32], m: int, size: int) -> Entries:
         """Sort labels (B, n) of m classes."""
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         draws, n = labels.shape
         rows = np.empty((draws, 2 * n), dtype=np.uint8 if size <= 2**8 else np.uint16)
@@ -256,7 +256,7 @@ class FeatureResiduals(Scores):
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Sum the features of the rows by label, less what is expected."""
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         (m, f), features, usual = self.shape, self.features[rows], self.usual[rows]
         sums = np.zeros((len(outcomes), m, f))

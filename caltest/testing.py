@@ -376,7 +376,7 @@ def estimate(
             if isinstance(form, HasSigns):
                 columns = columns_of(form)
                 ((_, signed),) = signed_columns(columns, observed, rows.clusters, rows.weights)
-                return signed.observed
+                return signed.observed  # type: ignore[attr-defined, no-any-return]
         workers = Workers(n_jobs)
         _announce(fitted, form.work(1), rows.n_samples, workers)
         return observed_value(fitted, form, observed, workers)

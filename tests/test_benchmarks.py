@@ -365,7 +365,8 @@ def test_a_loop_and_the_plain_way_do_the_same(name, m):
 
 
 def test_every_loop_is_measured():
-    from caltest import _kernel_loops, _loops
+    from caltest.loops import kernels as _kernel_loops
+    from caltest.loops import rows as _loops
     from validation.benchmarks.loops import LOOPS
 
     members = {**vars(_loops), **vars(_kernel_loops)}

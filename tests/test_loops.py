@@ -12,7 +12,6 @@ from scipy.spatial.distance import cdist
 from support import dirichlet
 
 import caltest
-from caltest import _kernel_loops, _loops
 from caltest._parallel import Workers
 from caltest._tiles import TILE
 from caltest.data import Rows
@@ -214,7 +213,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     code = (
         "import numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = []\n"
-        "import numpy as np, caltest._loops as loops\n"
+        "import numpy as np, caltest.loops.rows as loops\n"
         "sums = np.zeros(1)\n"
         "loops.table_sums(np.ones((2, 2)), np.zeros((1, 2), np.uint8), sums)\n"
         "print(sums[0])"
@@ -228,7 +227,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 
 def test_what_others_compile_is_not_disturbed():
     code = (
-        "import numba, caltest._loops, caltest._kernel_loops\n"
+        "import numba, caltest.loops.rows, caltest.loops.kernels\n"
         "def twice(x): return 2 * x\n"
         "twice.__module__ = None\n"
         "assert numba.njit(twice)(3) == 6\n"

@@ -119,7 +119,7 @@ class ShiftedScan:
         Of both sides: the largest of any interval, for every tolerance, (B, G), and those of all
         intervals for tolerance 0, (B, L).
         """
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         cells, found = self._cells(seed, start // DRAWS, stop - start), {}
         begins, ends = self.intervals.in_pieces
@@ -133,7 +133,7 @@ class ShiftedScan:
 
     def _cells(self, seed: int, block: int, n_draws: int) -> NDArray[np.unsignedinteger]:
         """Count rows of every piece by the cell of p + u − 1, (B, K, 2 G): below −ε, … above ε."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         edges, width = self.intervals.edges, 2 * len(self.grid)
         most = int(np.diff(edges).max())

@@ -74,7 +74,7 @@ def chain_moments(
 
     ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p, so that M_ij = 2 W_ij acts on numbers.
     """
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     p = probs[chain.order, 1]
     v, skew = p * (1.0 - p), p * (1.0 - p) * (1.0 - 2.0 * p)

@@ -49,7 +49,7 @@ class _Cumulative(OfEvents):
         return inverse.astype(np.int32), np.append(0.0, np.cumsum(sizes * scores))
 
     def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         place_of, expected = self._places
         lowest, highest = np.empty(len(rows)), np.empty(len(rows))
@@ -69,7 +69,7 @@ class _Linear(OfEvents):
         return float(table[:, 0].sum()), np.ascontiguousarray(table[:, 1] - table[:, 0])
 
     def of_draws(self, rows: NDArray[np.int32], ends: NDArray[np.int32], column: int) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         without, added = self._parts
         sums = np.full(len(rows), without)
@@ -107,7 +107,7 @@ class Classes:
 
     def of_labels(self, full: Labels) -> Array:
         """Return (B, H) values for the full labels (B, n)."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         labels = full if self.rows is None else taken(full, self.rows)
         found, classes = np.empty((len(labels), len(self.statistics))), max(self.columns) + 1

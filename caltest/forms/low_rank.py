@@ -18,9 +18,12 @@ from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Mome
 from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import (
     Clusters,
+    JointSums,
     OverPairs,
     Signed,
+    signed_sums,
     squared_norms,
+    with_own_pairs,
 )
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import Features, LowRankWeights, Term, are_computed, longest
@@ -190,7 +193,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     @cached_property
     def _pieces(self) -> tuple[Array, Array]:
         """The features of all rows, and what they lead to expect by class, a few of them at a time."""
-        from caltest._kernel_loops import WIDTH
+        from caltest.loops.kernels import WIDTH
 
         features = self.features[:]
         count = -(-features.shape[1] // WIDTH)
@@ -205,7 +208,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
 
     def _squares(self, labels: Labels) -> Array:
         """Return the values of all rows of many classes, whose sums by label are never held."""
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         features, expected = self._pieces
         entries = Entries.of(labels, self.scores.usual, self.probs.shape[1], len(self.probs))

@@ -28,7 +28,7 @@ from caltest.forms.base import (
     Lattice,
     TailBound,
 )
-from caltest.forms.signs import Clusters, HasSigns
+from caltest.forms.signs import Clusters, HasSigns, Signed, signed_pairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
 
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice

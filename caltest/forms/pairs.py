@@ -45,7 +45,7 @@ from caltest.forms.base import (
     TailBound,
     effective_surprises,
 )
-from caltest.forms.signs import Clusters, OverPairs, Signed, chained
+from caltest.forms.signs import Clusters, OverPairs, Signed, chained, signed_chain, with_own_pairs
 from caltest.forms.sums import LinearSum
 from caltest.forms.weights import (
     Chain,
@@ -81,7 +81,7 @@ class _LabelSums:
         return Entries.of(self.labels, self.usual, self.m, TILE)
 
     def __call__(self, rows: slice, columns: list[slice]) -> Array:
-        from caltest import _kernel_loops
+        from caltest.loops import kernels as _kernel_loops
 
         total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
         own = self._entries.of_tile(rows)

@@ -189,7 +189,7 @@ class CumulativeDifference(OfOneEvent, HasBrownianLimit):
         return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         lowest, highest = np.empty(len(labels)), np.empty(len(labels))
         along = self._order, self._ends, self._steps, self._expected

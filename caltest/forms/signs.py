@@ -275,8 +275,8 @@ def signed_sums(
 ) -> Signed:
     """Return T = finish(offset + Σ_g ε_g S_g): sums S (G, K) over the rows, dense or sparse.
 
-    ``offset`` is what sums are under H0 on average, (K,) or one number; ``impossible`` the observed value
-    if a label that cannot be makes it infinite.
+    ``offset`` is what sums are under H0 on average, (K,) or one number; ``impossible`` the observed
+    value, if a label that cannot be makes it infinite.
     """
     count, width = sums.shape
     numbers = float(sums.size if isinstance(sums, np.ndarray) else sums.nnz)
@@ -318,7 +318,7 @@ def _of_path(
     finish: Callable[[Array, Array], Array],
     signs: Signs,
 ) -> Array:
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     lowest, highest = np.empty(len(signs)), np.empty(len(signs))
     _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
@@ -381,7 +381,7 @@ def _of_chain(
     constant: float,
     signs: Signs,
 ) -> Array:
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     sums = np.empty(len(signs))
     _loops.chain_sums_of_signs(signs, codes, residuals, decay, sums)
@@ -390,7 +390,7 @@ def _of_chain(
 
 def chained(residuals: Array, positions: Array, codes: NDArray[np.intp], count: int) -> Array:
     """Return Σ_{i,j∈g} W_ij d_i d_j of every cluster, (B, G), for d (B, n) along a line."""
-    from caltest import _loops
+    from caltest.loops import rows as _loops
 
     order = np.lexsort((positions, codes))
     grouped, place = codes[order], positions[order]

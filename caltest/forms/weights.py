@@ -236,7 +236,7 @@ class Chain:
 
     def sums(self, scores: Array, labels: NDArray[Any]) -> Array:
         """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         steps, expected, sums = self.steps, scores[self.order], np.empty(len(labels))
         if steps is None:

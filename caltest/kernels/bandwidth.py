@@ -101,7 +101,7 @@ class Distance:
 
 def _cityblock(x: Array, y: Array, within: bool = False) -> Array:
     """Return distances (a, b) of points (a, m) to others (m, b), or to themselves."""
-    from caltest import _kernel_loops
+    from caltest.loops import kernels as _kernel_loops
 
     d = np.empty((len(x), y.shape[1]))
     _kernel_loops.cityblock(x, np.ascontiguousarray(y), within, d)
@@ -268,7 +268,7 @@ def quantile(pairs: Iterable[Part], below: float, above: float) -> float:
     """Return the least distance up to which pairs count at least ``below``.
 
     Where pairs up to it count no more than ``above``, it is the middle of it and the next one. Pairs
-    are gone through as often as it takes, at most six times.
+    are iterated over as often as it takes, at most six times.
     """
     prefix, place, before = 0, _TOP, 0.0
     for finer in _DIGITS:  # of the distances whose bits from `place` on are `prefix`

@@ -180,7 +180,7 @@ class LabelSampler:
     def _look_up(
         self, rows: slice, quantiles: NDArray[np.float64], labels: NDArray[np.unsignedinteger]
     ) -> None:
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         cumulative = self.cumulative[rows]
         if cumulative.shape[1] <= _COUNT_UP_TO:
@@ -191,7 +191,7 @@ class LabelSampler:
     @cached_property
     def _guide(self) -> NDArray[np.unsignedinteger]:
         """Where to look for a number, (n, m to 2m): half of the memory of the sums, or less."""
-        from caltest import _loops
+        from caltest.loops import rows as _loops
 
         steps = 2 ** (self.cumulative.shape[1] + 1).bit_length()
         guide = np.empty((len(self.cumulative), steps), dtype=self.dtype)

@@ -1,8 +1,4 @@
-"""The compiled innermost loops of kernels: sums over pairs of rows or of their features, distances.
-
-As those of `_loops`. None calls one of another module: what is kept on disk is compiled again where
-its own module has changed, and only there.
-"""
+"""The loops of kernels: sums over pairs of rows or of their features, and distances."""
 
 # What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
 # mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
@@ -16,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from caltest._loops import loop
+from caltest.loops import loop
 
 # ------------------------------------------------------------------ rows by class
 #
