@@ -11,17 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import Array
+from caltest.clusters import Clusters
 from caltest.laws import Outcomes
 from caltest.sampling import ROWS
-
-if TYPE_CHECKING:
-    from caltest.forms.signs import Clusters
 
 Cells: TypeAlias = NDArray[np.intp]
 ALL = slice(None)

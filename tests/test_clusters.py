@@ -19,9 +19,10 @@ import caltest
 from caltest import InputError
 from caltest._parallel import Workers
 from caltest.cli import app
+from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
-from caltest.forms import Clusters, Comonotone, HasSigns, effective_clusters
+from caltest.forms import Comonotone, HasSigns, effective_clusters
 from caltest.forms.signs import SignedFeatures
 from caltest.kernels import Exponential
 from caltest.lenses import find_lens

@@ -14,9 +14,10 @@ import caltest
 from caltest import InputError, cluster_sums, resampling, testing
 from caltest.auditing.groups import read_groups
 from caltest.cli import app
+from caltest.clusters import Clusters
 from caltest.data import sample
 from caltest.files import read, read_with_groups, scan
-from caltest.forms import Clusters, ClusterSums
+from caltest.forms import ClusterSums
 from caltest.lenses import find_lens
 from caltest.resampling import columns_of
 from caltest.statistics import STATISTICS, skce

@@ -36,7 +36,7 @@ from caltest.forms.paths import (
     Intervals,
     Side,
 )
-from caltest.forms.signs import Clusters, HasSigns, OfOneEvent, Signed
+from caltest.forms.signs import HasSigns, OfOneEvent, Signed
 from caltest.forms.solved import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.sums import ClusterSums, LinearSum, MeanSquare, MeanSurprise, Sums
 
@@ -49,7 +49,6 @@ __all__ = [
     "BrownianLimit",
     "ChiSquare",
     "ClusterSums",
-    "Clusters",
     "Combined",
     "Comonotone",
     "Component",

@@ -17,6 +17,7 @@ from scipy.fft import dct, idct
 from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
+from caltest.clusters import Clusters
 from caltest.forms._pair_moments import quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
@@ -31,9 +32,9 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, Intervals, Side, strayed
-from caltest.forms.signs import Clusters, OfOneEvent, Signed, signed_sums
+from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.forms.weights import ConstantWeights, Term, scaled
+from caltest.forms.weights import LowRankWeights, Term
 from caltest.scores import ALL, Cells, Residuals, Scores, Table, of_event
 
 Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
@@ -241,8 +242,8 @@ class BinnedSquares(HasMoments, Binned):
             cumulants = np.zeros(4)
             order = np.argsort(self.cells, kind="stable")
             for b, rows in enumerate(np.split(order, np.cumsum(np.bincount(self.cells)[:-1]))):
-                pairs = ConstantWeights(float(quadratic[b]), len(rows))
-                term = Term(scaled(pairs, w[rows]), None)
+                pairs = LowRankWeights(np.sqrt(quadratic[b]) * w[rows, None])
+                term = Term(pairs, None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
         mean, variance, third, error = (float(value) for value in cumulants)
         own = w**2 * (1.0 - squared[:, 0])

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from caltest._tiles import blocks
 from caltest._visible import quoted
+from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Labels
-from caltest.forms.signs import Clusters, HasSigns
+from caltest.forms.signs import HasSigns
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import generator
 

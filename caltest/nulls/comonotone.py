@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._tiles import blocks
+from caltest.clusters import Clusters
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import (
     FEWEST_CLUSTERS,
     Atoms,
-    Clusters,
     Combined,
     Comonotone,
     Form,
