@@ -35,7 +35,7 @@ from caltest.forms.paths import BrownianFunctional, BrownianLimit, Intervals, Si
 from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.forms.weights import LowRankWeights, Term
-from caltest.scores import ALL, Cells, Residuals, Scores, Table, of_event
+from caltest.scores import ALL, Cells, Residuals, Scores, Steps
 
 Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
 
@@ -366,7 +366,7 @@ class EventCells(OfOneEvent, Sums):
     @cached_property
     def scores(self) -> Scores:
         """Residuals of the event, by cell."""
-        return of_event(self.chances, self.weights, self.cells, self.n_cells)
+        return Steps.of_event(self.chances, self.weights, self.cells, self.n_cells)
 
     def per_cell(self, values: Array) -> Array:
         """Sum what is of rows over every cell."""
@@ -445,10 +445,10 @@ class LargestError(OfOneEvent, Sums):
     weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.
 
     @cached_property
-    def scores(self) -> Table:
+    def scores(self) -> Steps:
         """Residuals of the event, by piece of the intervals."""
         pieces = len(self.intervals.edges) - 1
-        return of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
+        return Steps.of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
 
     @property
     def even(self) -> bool:  # type: ignore[override]
@@ -487,6 +487,7 @@ class LargestError(OfOneEvent, Sums):
 
 # ------------------------------------------------------------------ bins of many scales
 
+_FEW_CELLS = 1024
 _CANCELLED = 1e-12  # share of (Σ v)² up to which (Σ v)² − Σ v² is rounding
 _IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
 
@@ -495,8 +496,8 @@ _IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
 class _WithSquares(Scores):
     """Residuals r of an event by cell, and beside them r²."""
 
-    residuals: Table
-    squares: Table
+    residuals: Steps
+    squares: Steps
 
     @property
     def n_samples(self) -> int:
@@ -523,11 +524,17 @@ class MultiscaleBins(EventCells):
 
     merges: tuple[Cells, ...]  #: Which bins of a scale begin a bin of the next coarser one.
 
+    @property
+    def by_blocks(self) -> bool:
+        """Where bins are few; else the sums of all draws would take long to add up."""
+        return self.n_cells <= _FEW_CELLS
+
     @cached_property
     def scores(self) -> _WithSquares:
         """Σ r and Σ r² of every bin."""
-        residuals = of_event(self.chances, self.weights, self.cells, self.n_cells)
-        return _WithSquares(residuals, replace(residuals, entries=residuals.entries**2))
+        residuals = Steps.of_event(self.chances, self.weights, self.cells, self.n_cells)
+        p, w = self.chances, self.weights**2
+        return _WithSquares(residuals, replace(residuals, base=w * p**2, steps=w * (1.0 - 2.0 * p)))
 
     @cached_property
     def fixed(self) -> Array:

@@ -307,6 +307,9 @@ class LowRankWeights(Weights):
         parts = (self._of(rows) for rows in blocks(self.features.shape[0], ROWS))
         return np.concatenate([np.einsum("if,if->i", part, part) for part in parts])
 
+    def whole_rows(self, rows: Places) -> Array:
+        return np.asarray(self._of(rows) @ self._of(slice(None)).T)
+
     def _of(self, rows: Any) -> Array:
         return self.features[rows].astype(np.float64, copy=False)
 
