@@ -303,7 +303,7 @@ def test_all_signs_of_few_clusters(statistic, ways):
     signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
     values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)
     assert found.pvalue >= np.mean(values >= values[0] - 1e-12)  # few clusters: the larger of two
-    signed = signed_columns(columns_of(form), view.labels, codes)
+    signed = signed_columns(columns_of(form), view.labels, codes, np.ones(len(codes)))
     draws = sign_draws(signed, 6, 199, seed=1)
     by_signs = table(signed, draws, Workers())[:, 0]  # nothing is left to chance
     assert draws.count == ways - 1
