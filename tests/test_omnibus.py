@@ -70,7 +70,7 @@ def test_by_hand():
 
 
 def test_parts_look_at_labels_of_their_own():
-    view = View(Rows(np.full((4, 2), 0.5)), lambda labels: 1 - labels)
+    view = View(Rows(np.full((4, 2), 0.5)), lambda labels, rows=None: 1 - labels)
     mirrored = Component("mirrored", Known(), view=view)
     assert Combined((mirrored,)).values(LABELS)[:, 0].tolist() == [2.0, 0.0, -2.0]
 
