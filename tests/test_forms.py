@@ -17,14 +17,14 @@ from caltest.forms import (
     LinearSum,
     Pairwise,
 )
-from caltest.forms.weights import Term
+from caltest.forms.weights import Term, Weights
 from caltest.kernels import Exponential, MatrixKernel
 from caltest.statistics import BiasedSKCE, LinearSKCE, UnbiasedSKCE
 
 SKCES = [BiasedSKCE, UnbiasedSKCE, LinearSKCE]
 
 
-class Given:
+class Given(Weights):
     """Weights that are a given matrix."""
 
     def __init__(self, matrix):
@@ -32,6 +32,8 @@ class Given:
 
     def __call__(self, rows, columns):
         return self.matrix[rows, columns].copy()
+
+    at = __call__
 
     def diagonal(self):
         return np.diag(self.matrix).copy()

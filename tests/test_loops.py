@@ -19,6 +19,8 @@ from caltest.forms import FeatureSquares, LinearSum, Pairwise
 from caltest.forms.weights import Chain, KernelWeights, Term, rounded
 from caltest.kernels import Exponential, Gaussian
 from caltest.laws.classes import LabelSampler
+from caltest.loops import kernels as _kernel_loops
+from caltest.loops import rows as _loops
 from caltest.sampling import generator
 from caltest.statistics import BiasedSKCE, UnbiasedSKCE
 
@@ -279,24 +281,21 @@ def test_counts_of_shifted_rows():
     assert np.array_equal(counts, expected)
 
 
-@pytest.mark.parametrize("m", [2, 5])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sums_of_pieces_and_cells(m, weighted):
+def test_sums_of_pieces_and_cells(weighted):
     """Of pieces of an order, of which one is empty, and of cells all over the rows."""
     rng = np.random.default_rng(7)
-    y, order = labels_of(m, 4), rng.permutation(ROWS)
-    table = np.tile(np.arange(m, dtype=np.float64), (ROWS, 1))
-    if weighted:
-        table *= rng.exponential(size=(ROWS, 1))
-    own, edges = table[np.arange(ROWS), y], np.array([0, 10, 10, 300, ROWS])
+    y, order = labels_of(2, 4), rng.permutation(ROWS)
+    steps = rng.exponential(size=ROWS) if weighted else None
+    own, edges = y * (1.0 if steps is None else steps), np.array([0, 10, 10, 300, ROWS])
     pieces, sums = np.empty(ROWS, dtype=np.intp), np.zeros((4, 4))
     for k, (i, j) in enumerate(pairwise(edges)):
         pieces[order[i:j]] = k
-    _loops.cell_sums(table, pieces, y, sums)
+    _loops.cell_sums(y, pieces, steps, sums)
     parts = [own[:, order[i:j]].sum(axis=1) for i, j in pairwise(edges)]
     assert sums == near(np.stack(parts, axis=1))
     cells, found = np.arange(ROWS) % 6, np.zeros((4, 6))
-    _loops.cell_sums(table, cells, y, found)
+    _loops.cell_sums(y, cells, steps, found)
     expected = np.stack([own[:, k::6].sum(axis=1) for k in range(6)], axis=1)
     assert found == near(expected)
     assert weighted or np.array_equal(found, expected)
