@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from caltest.auditing.draws import Answers
-from caltest.auditing.plan import MEAN, Look, Plan, Source
-from caltest.auditing.sizes import Design, Family
-from caltest.auditing.views import Group, Rest, Sensitivity, View
+from caltest.auditing.plan import MEAN, Hypothesis, Look, Plan
+from caltest.auditing.sizes import Sizes
+from caltest.auditing.views import Rest, Sensitivity, View
 from caltest.forms.base import CERTAIN
 from caltest.pvalues import reaching
 
@@ -40,22 +40,19 @@ class Subtraction(NamedTuple):
     @property
     def remaining(self) -> Look:
         """The rows of the parent that are not in the group, which are found anew and not held."""
-        of_whole = np.arange(self.parent.n_rows) if self.parent.rows is None else self.parent.rows
-        assert self.look.rows is not None
-        places = np.setdiff1d(of_whole, self.look.rows, assume_unique=True)
-        return replace(self.parent, rows=places, n_rows=self.rows)
+        of_whole = np.arange(self.parent.n_rows) if self.parent.places is None else self.parent.places
+        assert self.look.places is not None
+        places = np.setdiff1d(of_whole, self.look.places, assume_unique=True)
+        return replace(self.parent, places=places, n_rows=self.rows)
 
     def rest(
         self,
         views: Mapping[Look, View],
-        source: Source,
         labels: NDArray[np.intp],
-        design: Design,
-        family: Family,
+        sizes: Sizes,
         adjusted: float,
-        level: float,
     ) -> Rest:
-        """Describe the rest."""
+        """Describe the rest, of this adjusted p-value."""
         part, whole = views[self.look], views[self.parent]
 
         def left(of_whole: float | None, of_part: float | None) -> float:
@@ -63,41 +60,28 @@ class Subtraction(NamedTuple):
             return min(max(found, 0.0), 1.0)
 
         assert part.group is not None
-        if design.plain:
+        if sizes.design.plain:
             predicted = left(whole.predicted, part.predicted)
             observed = left(whole.observed, part.observed)
-            low, high = family.interval(predicted, self.rows, round(observed * self.rows))
+            low, high = sizes.family.interval(predicted, self.rows, round(observed * self.rows))
         else:
             look = self.remaining
-            seen = source.sample(look, labels)
-            predicted, observed, low, high = design.of_look(source, look).interval(
-                seen.rows.probs[:, 1], seen.labels, family.of_view
+            seen = look.sample(labels)
+            predicted, observed, low, high = sizes.design.of_look(look).interval(
+                seen.rows.probs[:, 1], seen.labels, sizes.family.of_view
             )
-        return Rest(
-            lens=part.lens,
-            group=part.group,
-            parent=whole.group,
-            rows=self.rows,
-            predicted=predicted,
-            observed=observed,
-            low=low,
-            high=high,
-            adjusted_pvalue=adjusted,
-            found=adjusted <= level,
-        )
+        sized = (self.rows, predicted, observed, low, high)
+        return Rest(part.lens, part.group, whole.group, *sized, adjusted, adjusted <= sizes.level)
 
 
-def subtractions(source: Source, plan: Plan) -> list[Subtraction]:
+def subtractions(hypotheses: Sequence[Hypothesis]) -> list[Subtraction]:
     """List what every group leaves of the groups with a condition less, where means are checked."""
-    places = {look: h for h, (look, statistic) in enumerate(plan.hypotheses) if statistic == MEAN}
-    by_key: dict[tuple[str, Group | None], Look] = {
-        (look.scope.label, look.group): look for look in places
-    }
+    places = {look: h for h, (look, statistic) in enumerate(hypotheses) if statistic == MEAN}
+    by_key = {(look.scope.label, look.group): look for look in places}
     variances = {}
     for look in places:
-        seen = source.at(look)
-        each = seen.probs[:, 0] * seen.probs[:, 1]
-        variances[look] = float(seen.weights**2 @ each)
+        seen = look.scope.rows(look.places)
+        variances[look] = float(seen.weights**2 @ (seen.probs[:, 0] * seen.probs[:, 1]))
     found = []
     for look, own in places.items():
         for parent in () if look.group is None else look.group.parents():
@@ -113,8 +97,6 @@ def subtractions(source: Source, plan: Plan) -> list[Subtraction]:
 
 def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) -> tuple[Array, Array]:
     """Add the mean checks of what groups leave: a sum over a parent less that over the group."""
-    if not rests:
-        return values, resolutions
     more = np.empty((len(values), len(rests)))
     rounding = np.empty(len(rests))
     for k, each in enumerate(rests):
@@ -124,9 +106,7 @@ def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) 
     return np.hstack([values, more]), np.concatenate([resolutions, rounding])
 
 
-def sensitivity(
-    source: Source, plan: Plan, found: Answers, values: Array | None, level: float
-) -> Sensitivity | None:
+def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:
     """Return the smallest shift of one probability that the check of its mean would have found.
 
     By the normal law of the number of events if every probability is too high, or too low, by as much,
@@ -137,7 +117,7 @@ def sensitivity(
         return None
     look = plan.hypotheses[h][0]
     low, high = reaching(values[:, h], found.threshold, MEAN.alternatives[0])
-    p, n = np.sort(source.at(look).probs[:, 1]), look.n_rows
+    p, n = np.sort(look.scores()), look.n_rows
     if n > _MOST_LAW:
         p = p[((np.arange(_MOST_LAW) + 0.5) * n / _MOST_LAW).astype(np.intp)]
     scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
