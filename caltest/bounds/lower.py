@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import MOST_RESAMPLES, arguments, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
@@ -16,7 +15,6 @@ from caltest.binning import EqualWidth, reliability_curve
 from caltest.bounds.result import MiscalibrationBounds, ReliabilityPoints, SideBound, ViewBounds
 from caltest.bounds.shifts import (
     SIDES,
-    Compared,
     ShiftedScan,
     compared,
     grid_of_tolerances,
@@ -27,7 +25,6 @@ from caltest.data import Rows, Sample, impossible_labels, sample
 from caltest.data.clusters import refuse_clusters
 from caltest.data.weights import check_alike
 from caltest.exceptions import InputError
-from caltest.forms import Side
 from caltest.laws import Classes
 from caltest.lenses import ClassWise, Lens, event, find_lens, seen
 from caltest.sampling import Rng, seed_of
@@ -198,47 +195,25 @@ class BoundsPlan:
         start = compared(calibrated, labels, self.n_draws, self.seed, self.workers)
         wrong = [side for side in SIDES if start[side].pvalues[0] <= self.level]
         scan = ShiftedScan(calibrated.probs, calibrated.intervals, grid_of_tolerances())
-        shifted = start
-        if wrong:
-            shifted = compared(scan, labels, self.n_draws, self.seed, self.workers)
-        sides = {
-            side: self._side(scan, labels, side, start[side], shifted[side], side in wrong)
-            for side in SIDES
-        }
+        shifted = compared(scan, labels, self.n_draws, self.seed, self.workers) if wrong else {}
+        sides = {}
+        for side in SIDES:
+            pvalue = min(1.0, self.family * float(start[side].pvalues[0]))
+            sides[side] = SideBound(side, 0.0, False, pvalue, ())
+            if side in wrong:
+                last = max(int(np.argmax(shifted[side].pvalues > self.level)) - 1, 0)
+                refuted = largest_refuted(scan, labels, side, self.level)
+                somewhere_by = scan.tolerances[np.minimum(refuted, last)] * (refuted >= 0)
+                adjusted = np.minimum(1.0, self.family * start[side].adjusted)
+                found = adjusted <= self.family * self.level * (1.0 + 1e-12)
+                ranges = places(scan, labels, found, somewhere_by, adjusted, start[side].observed)
+                sides[side] = SideBound(side, float(scan.tolerances[last]), True, pvalue, ranges)
         curve = reliability_curve(Rows(Classes(scan.probs)), labels, EqualWidth(_CURVE_BINS))
+        points = (curve.predicted, curve.observed, curve.counts)
         return ViewBounds(
             event=name,
             lens=lens,
             over=sides["over"],
             under=sides["under"],
-            curve=ReliabilityPoints(
-                tuple(curve.predicted.tolist()),
-                tuple(curve.observed.tolist()),
-                tuple(curve.counts.tolist()),
-            ),
-        )
-
-    def _side(
-        self,
-        scan: ShiftedScan,
-        labels: NDArray[np.intp],
-        side: Side,
-        start: Compared,
-        shifted: Compared,
-        wrong: bool,
-    ) -> SideBound:
-        pvalue = min(1.0, self.family * float(start.pvalues[0]))
-        if not wrong:
-            return SideBound(side, 0.0, False, pvalue, ())
-        last = max(int(np.argmax(shifted.pvalues > self.level)) - 1, 0)
-        refuted = largest_refuted(scan, labels, side, self.level)
-        somewhere_by = scan.tolerances[np.minimum(refuted, last)] * (refuted >= 0)
-        adjusted = np.minimum(1.0, self.family * start.adjusted)
-        found = adjusted <= self.family * self.level * (1.0 + 1e-12)
-        return SideBound(
-            side=side,
-            bound=float(scan.tolerances[last]),
-            found=True,
-            pvalue=pvalue,
-            places=places(scan, labels, found, somewhere_by, adjusted, start.observed),
+            curve=ReliabilityPoints(*(tuple(each.tolist()) for each in points)),
         )
