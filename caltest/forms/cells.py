@@ -106,21 +106,6 @@ class Binned(HasLeadingSum, Sums):
         residuals = sums.reshape(len(sums), self.n_cells, -1)
         return self.ending(self.entries(residuals, cells, classes, known).sum(axis=2), known)
 
-    def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
-        """Return the effective clusters of a bin, bins weighted by the size of their sums.
-
-        Where few clusters meet in a bin, its sum is far from normal: small residuals of one sign add up
-        as they came, and cancel when signs are drawn.
-        """
-        sums = self.scores.by_cluster(labels, clusters)
-        squares = sums.multiply(sums).tocoo()
-        entries = (squares.data, (squares.row, squares.col // self.probs.shape[1]))
-        by_bin = sparse.csr_array(entries, shape=(clusters.count, self.n_cells))
-        total, fourth = (np.asarray(each.sum(axis=0)) for each in (by_bin, by_bin.multiply(by_bin)))
-        lengths = np.sqrt(total)
-        effective = total**2 / np.where(fourth > 0.0, fourth, 1.0)
-        return float(effective @ lengths / lengths.sum()) if lengths.sum() > 0.0 else np.inf
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size = self.scores.size
         if size > max(_TABLE, _SPARSE * len(self.probs)):
@@ -163,6 +148,21 @@ class BinnedDistance(Binned):
         Of two classes, and of the largest distance, no such excess was seen (`validation/clusters.py`).
         """
         return 0.0 if self.maximum or self.probs.shape[1] == 2 else _FEWEST_OF_A_BIN
+
+    def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
+        """Return the effective clusters of a bin, bins weighted by the size of their sums.
+
+        Where few clusters meet in a bin, its sum is far from normal: small residuals of one sign add up
+        as they came, and cancel when signs are drawn.
+        """
+        sums = self.scores.by_cluster(labels, clusters)
+        squares = sums.multiply(sums).tocoo()
+        entries = (squares.data, (squares.row, squares.col // self.probs.shape[1]))
+        by_bin = sparse.csr_array(entries, shape=(clusters.count, self.n_cells))
+        total, fourth = (np.asarray(each.sum(axis=0)) for each in (by_bin, by_bin.multiply(by_bin)))
+        lengths = np.sqrt(total)
+        effective = total**2 / np.where(fourth > 0.0, fourth, 1.0)
+        return float(effective @ lengths / lengths.sum()) if lengths.sum() > 0.0 else np.inf
 
     @property
     def resolution(self) -> float:

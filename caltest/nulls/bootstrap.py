@@ -15,7 +15,8 @@ from caltest._parallel import ALONE
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Binned, Combined, Form
+from caltest.forms import Binned, Combined, Form, LabelFunction, MeanSquare, MeanSurprise
+from caltest.laws import Law
 from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import (
     Answer,
@@ -281,7 +282,8 @@ class Consistency(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
-        return not isinstance(form, Combined)
+        of_numbers = isinstance(form, LabelFunction) and isinstance(form.predictions, Law)
+        return not (isinstance(form, Combined | MeanSquare | MeanSurprise) or of_numbers)
 
     def label_vectors(self, n_resamples: int) -> int:
         """Return the number of resamples."""
