@@ -17,8 +17,7 @@ from caltest.auditing import Group
 from caltest.auditing.draws import draw_all
 from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
-from caltest.auditing.rests import subtractions, with_rests
-from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.auditing.sizes import Family, binned_error, cut, subtractions, with_rests
 from caltest.data import Rows, sample
 from caltest.nulls.comonotone import Trial
 from caltest.pvalues import evidence_of_draws, reaching

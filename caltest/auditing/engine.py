@@ -29,9 +29,8 @@ from caltest.auditing.plan import (
     check_resolution,
     make_plan,
 )
-from caltest.auditing.rests import sensitivity, subtractions, with_rests
 from caltest.auditing.result import Audit
-from caltest.auditing.sizes import Design, Sizes, views_of
+from caltest.auditing.sizes import Design, Sizes, sensitivity, subtractions, views_of, with_rests
 from caltest.auditing.views import Check
 from caltest.bounds.lower import BoundsPlan
 from caltest.cox import recalibration_of
