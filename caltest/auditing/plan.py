@@ -252,8 +252,7 @@ class Scope:
         """Return all rows, or a group."""
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.event:
-            one = self.whole.probs[:, self.column] if self.column is not None else None
-            p = self._reduced.probs[:, 1] if one is None else one
+            p = self._reduced.probs[:, 1] if self.column is None else self.whole.probs[:, self.column]
             total = (p if places is None else p[places]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)
