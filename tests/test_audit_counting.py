@@ -64,6 +64,9 @@ def test_equal_weights_change_nothing():
     )
     assert plain.exact_intervals
     assert plain.effective_n is None
+    assert "weights" not in plain.call
+    uneven = caltest.audit(p, y, groups=groups, weights=np.arange(1.0, 401.0), **SMALL)
+    assert "weights=weights" in uneven.call
 
 
 def ends(sums, whole, level):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.auditing.plan import Look, Source
+from caltest.auditing.plan import Look
 from caltest.auditing.views import Cumulative, Histogram, Reliability
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
@@ -25,7 +25,6 @@ _BARS = 40
 
 
 def bands(
-    source: Source,
     looks: Sequence[Look],
     always: Collection[Look],
     chosen: Collection[Look],
@@ -48,7 +47,7 @@ def bands(
             continue
         together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
         wanted = part if together else drawn
-        probs = [source.at(look).probs for look in wanted]
+        probs = [look.scope.rows(look.places).probs for look in wanted]
         views = [(pair[:, 1], bins_of(pair)) for pair in probs]
         if together:
             found = joint_bands(views, alpha)

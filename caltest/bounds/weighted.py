@@ -71,7 +71,7 @@ def error_bounds(
     --------
     >>> low, high = error_bounds(np.full(100, 0.1), np.arange(100) < 10, 0.025, np.ones(100))
     >>> round(low, 3), round(high, 3)
-    (-0.104, 0.061)
+    (-0.1, 0.062)
     """
     w, kept = weights / weights.max(), np.ones((1, 2)) if kept is None else kept
     if kept.min() < _LEAST_RATE * kept.max():

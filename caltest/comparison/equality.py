@@ -71,22 +71,16 @@ def clusters_of(rows: Rows) -> Clusters | None:
     return Clusters.of(rows.clusters, rows.weights)
 
 
-def signed_of(form: Form, labels: Labels, rows: Rows) -> Signed | None:
-    """Return a statistic of rows in clusters as one of signs, of which ones were observed; else None.
+def valued(form: Form, labels: Labels, rows: Rows, workers: Workers) -> tuple[float, Signed | None]:
+    """Return a statistic's value; of rows in clusters, also as one of signs: ones were observed.
 
     Means over pairs of rows are then over pairs of different clusters.
     """
     clusters = clusters_of(rows)
     if clusters is None or not isinstance(form, HasSigns):
-        return None
-    return form.signed(labels, clusters)
-
-
-def value_of(form: Form, signed: Signed | None, labels: Labels, workers: Workers) -> float:
-    """Return a statistic's value."""
-    if signed is None:
-        return form.value(labels, workers)
-    return signed.observed
+        return form.value(labels, workers), None
+    signed = form.signed(labels, clusters)
+    return signed.observed, signed
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +182,7 @@ def _evaluate(plan: Resampling, candidates: Sequence[ModelStatistic], start: int
         for name, measure, view, *_ in candidates:
             with about_model(name, f"on a {kind} of {plan.size} {what}, "):
                 some = view.rows.take(rows)
-                form, labels = measure.given(some), view.labels[rows]
-                value = value_of(form, signed_of(form, labels, some), labels, ALONE)
+                value, _ = valued(measure.given(some), view.labels[rows], some, ALONE)
                 found.append(checked_value(measure, value))
     return np.reshape(found, (stop - start, len(candidates)))
 

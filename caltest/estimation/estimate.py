@@ -160,7 +160,24 @@ def estimate_squared_error(
                 n_jobs=workers.n_jobs,
                 progress=workers.progress,
             )
-    found = sorted((_row(path, len(split.test)) for path in paths), key=lambda each: each.risk)
+    found = []
+    for path in paths:
+        label, function, values = path.candidate
+        found.append(
+            FunctionRisk(
+                label=label,
+                name=function.name,
+                is_a=function.is_a,
+                tuned=function.tuned,
+                values=np.array(values, dtype=np.float64),
+                risks=path.risks[:, :, 0].copy(),
+                estimates=path.estimates[:, :, 0].copy(),
+                spreads=path.spreads[:, :, 0].copy(),
+                parameters=function.with_value(values[int(path.best[0])]).parameters,
+                n_test=len(split.test),
+            )
+        )
+    found.sort(key=lambda each: each.risk)
     zero = []
     for rows in split.folds:  # the mean of ⟨r_i, r_j⟩² over the pairs i ≠ j
         own = residuals(known[rows], view.labels[None, rows])
@@ -193,23 +210,6 @@ def _held_out(view: Sample, split: Split, best: Path) -> HeldOut:
         lefts.append(left / len(split.folds))
         rights.append(right)
     return HeldOut(candidate.label, np.hstack(lefts), np.hstack(rights))
-
-
-def _row(path: Path, n_test: int) -> FunctionRisk:
-    label, function, values = path.candidate
-    best = function.with_value(values[int(path.best[0])])
-    return FunctionRisk(
-        label=label,
-        name=function.name,
-        is_a=function.is_a,
-        tuned=function.tuned,
-        values=np.array(values, dtype=np.float64),
-        risks=path.risks[:, :, 0].copy(),
-        estimates=path.estimates[:, :, 0].copy(),
-        spreads=path.spreads[:, :, 0].copy(),
-        parameters=best.parameters,
-        n_test=n_test,
-    )
 
 
 def _notes(
