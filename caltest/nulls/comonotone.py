@@ -1,60 +1,36 @@
-"""The null of few clusters: all rows of a cluster are surprised together, see `forms.comonotone`.
+"""What confirms signs where few clusters count: all rows of a cluster are surprised together.
 
 Signs of clusters are right where many clusters count. Where few do, by the predictions, a p-value is
-the larger of that by signs and that of comonotone labels. That is no theorem: of all dependence inside
-clusters, comonotone labels have the largest variance and the largest mean excesses, not every tail.
-What holds for any dependence is the superquantile of a sum: with S at most S⁺ in the convex order,
-P(S ≥ t) ≤ sup {a: the mean of the largest share a of S⁺ is at least t}.
+the larger of that by signs and that of comonotone labels, see :mod:`caltest.forms.comonotone`. That is
+no theorem: of all dependence inside clusters, comonotone labels have the largest variance and the
+largest mean excesses, not every tail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments
 from caltest._parallel import Workers
 from caltest._tiles import blocks
 from caltest.data import Rows
-from caltest.exceptions import InputError
-from caltest.forms import (
-    FEWEST_CLUSTERS,
-    Atoms,
-    Clusters,
-    Combined,
-    Comonotone,
-    Form,
-    HasSigns,
-    LinearSum,
-    effective_clusters,
-)
+from caltest.forms import FEWEST_CLUSTERS, Clusters, Combined, Comonotone, HasSigns, effective_clusters
 from caltest.lenses import ALL
-from caltest.nulls.base import Answer, Guarantee, Null, Question, ranked
-from caltest.nulls.monte_carlo import parts_of
-from caltest.pvalues import (
-    Alternative,
-    StepDown,
-    combine_sides,
-    evidence_of_draws,
-    interval,
-)
-from caltest.resampling import Column, columns_of
+from caltest.nulls.base import Answer, Array, Question, ranked
+from caltest.nulls.monte_carlo import of_parts
+from caltest.pvalues import Alternative, evidence_of_draws, interval_of_adjusted, step_down
+from caltest.resampling import Column
 from caltest.sampling import DRAWS, child_seed, generator
-
-Array: TypeAlias = NDArray[np.float64]
 
 _MANY = 80.0  # effective clusters from where on the farthest tails of signs are right, too
 _FAR = 0.01  # a smaller p-value by signs of fewer clusters is confirmed
 _SEED = 3  # key of the draws
 _TIED = 1e-9  # evidence of one value, computed twice
-_FINE = 40.0  # steps of the grid in a standard deviation, times the root of the number of clusters
-_LONGEST = 2**23  # points of the grid
-_ROUNDING = 1e-11  # of probabilities that were convolved
 
 
 # ------------------------------------------------------------------ draws
@@ -84,21 +60,27 @@ class _Carried(NamedTuple):
     clusters: Clusters
     observed: NDArray[np.intp]  # its labels, (1, n)
 
-    @classmethod
-    def all_of(cls, columns: Sequence[Column], trial: Trial) -> list[_Carried]:
-        """Take columns of which all forms are `HasSigns`."""
-        codes, weights = cast("NDArray[np.intp]", trial.rows.clusters), trial.rows.weights
-        found = []
-        for column in columns:
-            rows = ALL if column.view is None or column.view.places is None else column.view.places
-            clusters = Clusters.of(codes[rows], weights[rows])
-            observed = column.outcomes(trial.labels[None])
-            found.append(cls(cast("HasSigns", column.form), np.unique(codes[rows]), clusters, observed))
-        return found
+
+def _carried(columns: Sequence[Column], trial: Trial) -> list[_Carried]:
+    codes, weights = cast("NDArray[np.intp]", trial.rows.clusters), trial.rows.weights
+    found = []
+    for column in columns:
+        rows = ALL if column.view is None or column.view.places is None else column.view.places
+        clusters, own = Clusters.of(codes[rows], weights[rows]), np.unique(codes[rows])
+        observed = column.outcomes(trial.labels[None])
+        found.append(_Carried(cast("HasSigns", column.form), own, clusters, observed))
+    return found
+
+
+def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
+    """Return (1 + B, H) values, of the observed labels and of comonotone ones; draws are shared.
+
+    All forms are `HasSigns`.
+    """
+    return _table(_carried(columns, trial), trial)
 
 
 def _table(columns: Sequence[_Carried], trial: Trial) -> Array:
-    """Return (1 + B, H) values, of the observed labels and of comonotone ones; draws are shared."""
     first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in columns])
     drawn = [Comonotone.of(each.form) for each in columns]
     draw = partial(_drawn, tuple(columns), drawn, child_seed(trial.seed, _SEED))
@@ -142,7 +124,7 @@ class Confirmation(NamedTuple):
 
         ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
         """
-        carried = _Carried.all_of(columns, trial)
+        carried = _carried(columns, trial)
         pairs = zip(names, carried, strict=True)
         effective = np.array(
             [effective_clusters(name, c.form, c.clusters, c.observed[0]) for name, c in pairs]
@@ -193,21 +175,16 @@ class Confirmation(NamedTuple):
         for family in (~self.few, self.few):
             if not family.any():
                 continue
-            found[family] = _step_down(evidence[:, family], tied)
+            found[family] = step_down(evidence[0, family] - tied, evidence[1:, family])
             again = family[self.places]
             if again.any():
                 places = self.places[again]
                 those = [sides[h] for h in places.tolist()]
                 other = evidence_of_draws(self.values[:, again], those, self.resolutions[again])
                 other[np.isnan(other)] = 0.0
-                found[places] = np.maximum(found[places], _step_down(other, tied))
+                found[places] = np.maximum(found[places], step_down(other[0] - tied, other[1:]))
             found[family] = np.minimum(found[family] * (len(sides) / family.sum()), 1.0)
         return found
-
-
-def _step_down(evidence: Array, tied: float) -> Array:
-    test = StepDown.of(evidence[0] - tied)
-    return test.pvalues(test.count(evidence[1:]), len(evidence) - 1)
 
 
 def rank(
@@ -222,20 +199,18 @@ def rank(
         found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
         return found if confirmed is None else confirmed.larger([found], sides)[0]
     evidence = evidence_of_draws(values, sides, resolutions)
-    whole = form.combine(evidence)
-    found = ranked(whole[1:], float(whole[0]), question.alternative, _TIED)
-    parts = parts_of(form.names, values[0], evidence, _TIED)
+    found = of_parts(form, values[0], evidence, _TIED)
     if confirmed is None or not len(confirmed.places):
-        return replace(found, parts=parts)
+        return found
+    parts = found.parts
     alone = [each.pvalue for each in confirmed.larger([Answer(part.pvalue) for part in parts], sides)]
     together = np.maximum(confirmed.together(evidence, sides, _TIED), alone)
     both = zip(parts, alone, together.tolist(), strict=True)
     parts = tuple(replace(part, pvalue=own, adjusted=joint) for part, own, joint in both)
     p, best = float(together.min()), int(together.argmin())
     share = len(sides) / int((confirmed.few == confirmed.few[best]).sum())  # of the level
-    reached = max(round(p / share * len(values)) - 1, 0)
-    low, high = (min(share * end, 1.0) for end in interval(reached, len(values) - 1, "greater"))
-    return replace(found, parts=parts, pvalue=p, pvalue_interval=(low, high))
+    ends = interval_of_adjusted(p, len(values) - 1, share)
+    return replace(found, parts=parts, pvalue=p, pvalue_interval=ends)
 
 
 def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alternative]]:
@@ -244,132 +219,3 @@ def names_and_sides(question: Question) -> tuple[Sequence[str], Sequence[Alterna
     if isinstance(form, Combined):
         return form.names, [part.alternative for part in form.components]
     return (question.statistic.name,), [question.alternative]
-
-
-# ------------------------------------------------------------------ the null
-
-
-@arguments()
-@dataclass(frozen=True)
-class ComonotoneLabels(Null):
-    """p-value for few clusters: labels for which all rows of a cluster are surprised together.
-
-    One uniform number is drawn a cluster, and every row takes the label at that quantile of its own
-    prediction, in the order of the statistic's scores. It is the strongest dependence that the
-    predictions allow, so that the null is cautious where rows depend less on each other: if they are
-    independent, little is found. :class:`ClusterSigns` looks at it by itself where few clusters count.
-
-    Parameters
-    ----------
-    guaranteed
-        Compute a p-value that is valid for every number of clusters and any dependence inside
-        them, from the exact law of the comonotone sum: for statistics that are sums over rows,
-        such as "citl", "brier" or "ecd". It is larger. Default False: ranks among draws, without a
-        guarantee.
-
-    References
-    ----------
-    Rockafellar and Uryasev, "Conditional value-at-risk for general loss distributions", Journal of
-    Banking & Finance 26 (2002); Denuit, Dhaene, Goovaerts, Kaas, Vyncke, "The concept of comonotonicity
-    in actuarial science and finance: theory", Insurance: Mathematics and Economics 31 (2002).
-
-    Examples
-    --------
-    Three wards, and one of them had an outbreak:
-
-    >>> import numpy as np
-    >>> import caltest
-    >>> ward = np.repeat([0, 1, 2], 100)
-    >>> risk, ill = np.full(300, 0.01), (ward == 1).astype(int)
-    >>> null = caltest.nulls.ComonotoneLabels(guaranteed=True)
-    >>> found = caltest.test(risk, ill, "citl", null=null, clusters=ward)
-    >>> round(found.pvalue, 3), found.guarantee
-    (0.061, 'bound')
-    """
-
-    guaranteed: bool = False
-
-    name: ClassVar[str] = "comonotone"
-    guarantee: ClassVar[Guarantee] = "approximate"
-    assumption: ClassVar[str] = "clusters are independent of each other"
-    requires: ClassVar[str] = (
-        "sums, paths or pairs of residuals (every statistic but 'cox', 'mcb_brier', 'mcb_log' and "
-        "functions of your own)"
-    )
-    of_clusters: ClassVar[bool] = True
-
-    @classmethod
-    def fits(cls, form: Form) -> bool:
-        """Fit forms that know their values for signs."""
-        parts = [part.form for part in form.components] if isinstance(form, Combined) else [form]
-        return all(isinstance(part, HasSigns) for part in parts)
-
-    def guarantee_for(self, form: Form) -> Guarantee:
-        """Say "bound" where it is guaranteed."""
-        return "bound" if self.guaranteed else self.guarantee
-
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return the number of draws."""
-        return 1 if self.guaranteed else n_resamples
-
-    def answer(self, question: Question) -> Answer:
-        """Return the p-value."""
-        if self.guaranteed:
-            return self._guaranteed(question)
-        trial, columns = Trial.of(question), columns_of(question.form)
-        values = _table(_Carried.all_of(columns, trial), trial)
-        return rank(question, values, [column.form.resolution for column in columns])
-
-    def _guaranteed(self, question: Question) -> Answer:
-        form, codes = question.form, question.clusters
-        if not isinstance(form, LinearSum):
-            raise InputError(
-                f"guaranteed=True is for sums over rows, and {question.statistic.name!r} is none; "
-                "leave it out, or take 'citl', 'brier' or 'ecd'."
-            )
-        scores = form.row_scores
-        atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)
-        entries = scores[np.arange(len(scores)), question.labels]
-        excess = float((entries - np.einsum("ik,ik->i", form.probs, scores)).sum())
-        greater, less = (superquantile(atoms, excess, sign) for sign in (1.0, -1.0))
-        return Answer(pvalue=min(combine_sides(greater, less, question.alternative), 1.0))
-
-
-def superquantile(atoms: Atoms, excess: float, sign: float) -> float:
-    """Bound P(sign · Σ_g S_g ≥ sign · excess) for all sums at most these in the convex order.
-
-    The law of the sum is convolved on a grid: an atom between two points is split between these so that
-    its mean stays, which makes the law larger in the convex order, never smaller.
-    """
-    from scipy.signal import convolve  # slow to import
-
-    values, target = sign * atoms.values, sign * excess
-    first = np.flatnonzero(np.diff(atoms.clusters, prepend=-1))
-    deviation = float(np.sqrt(atoms.chances @ values**2))
-    if deviation == 0.0:
-        return 1.0 if target <= 0.0 else _ROUNDING
-    least = np.minimum.reduceat(values, first)
-    width = float((np.maximum.reduceat(values, first) - least).sum())
-    step = max(deviation / (_FINE * len(first) ** 0.5), width / _LONGEST)
-    target -= 1e-9 * (deviation + abs(target))  # ties count
-    laws = []
-    for cut, start in zip(np.split(np.arange(len(values)), first[1:]), least, strict=True):
-        place = (values[cut] - start) / step
-        below = np.floor(place).astype(np.intp)
-        masses = np.zeros(int(below.max()) + 2)
-        np.add.at(masses, below, atoms.chances[cut] * (1.0 - (place - below)))
-        np.add.at(masses, below + 1, atoms.chances[cut] * (place - below))
-        laws.append(masses)
-    while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
-        merged = [convolve(*pair).clip(min=0.0) for pair in zip(laws[::2], laws[1::2], strict=False)]
-        laws = merged if len(laws) % 2 == 0 else [*merged, laws[-1]]
-    masses = laws[0][::-1]
-    points = float(least.sum()) + step * np.arange(len(masses))[::-1]
-    gained = np.cumsum(masses * (points - target))  # of the largest share, from its mean to the target
-    if gained[-1] >= 0.0:
-        return 1.0
-    last = int(np.flatnonzero(gained >= 0.0)[-1]) if (gained >= 0.0).any() else -1
-    if last < 0:
-        return _ROUNDING
-    share = float(masses[: last + 1].sum()) + float(gained[last]) / (target - float(points[last + 1]))
-    return min(share + _ROUNDING, 1.0)

@@ -1,0 +1,311 @@
+"""The nulls of rows in clusters, inside which rows may depend on each other in any way.
+
+*Signs of clusters*, the default. Under H0 the centred scores of a row are 0 on average, and so is their
+sum S_g over a cluster, whatever the dependence inside it. T is ranked among its values with S_g replaced
+by ε_g S_g, ε_g = ±1 with equal chances, the labels held fixed: the same mean and covariance, cluster by
+cluster, so that p-values are right as the number of clusters grows, none of them a large part of the
+whole. They are exact where the S_g are symmetric.
+
+*Comonotone labels*, where few clusters count: all rows of a cluster are surprised together. They confirm
+what signs find there, see :mod:`caltest.nulls.comonotone`. What holds for any dependence is the
+superquantile of a sum, :meth:`caltest.forms.Atoms.superquantile`.
+
+*One row a cluster*, chosen by chance, and the exact null: valid in every sample, but weak. Rows of
+different clusters are independent, so that one row of each, chosen without a look at the labels, makes
+an exact test. Its p-values p_r for several choices depend on each other in an unknown way; twice their
+mean is a p-value all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from caltest._arguments import arguments, positive_integer
+from caltest.data.containers import listed
+from caltest.exceptions import InputError
+from caltest.forms import FEWEST_CLUSTERS, Atoms, Combined, Form, HasSigns, LinearSum
+from caltest.nulls.base import Answer, Array, Guarantee, Null, Question
+from caltest.nulls.comonotone import Confirmation, Trial, names_and_sides, rank, table_of_labels
+from caltest.nulls.monte_carlo import MonteCarlo
+from caltest.pvalues import combine_sides
+from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
+from caltest.sampling import SignSampler, child_seed, generator
+
+_CHOICE, _DRAWS = 0, 1  # keys of seeds
+
+
+class _OfSums(Null):
+    """A null of statistics that know what each cluster adds."""
+
+    requires = (
+        "sums, paths or pairs of residuals (every statistic but 'cox', 'mcb_brier', 'mcb_log' and "
+        "functions of your own)"
+    )
+    of_clusters = True
+
+    @classmethod
+    def fits(cls, form: Form) -> bool:
+        """Fit forms that know their values for signs."""
+        parts = [part.form for part in form.components] if isinstance(form, Combined) else [form]
+        return all(isinstance(part, HasSigns) for part in parts)
+
+
+# ------------------------------------------------------------------ signs
+
+
+@arguments()
+@dataclass(frozen=True)
+class ClusterSigns(_OfSums):
+    """p-value for rows in clusters: give the errors of each whole cluster a random sign.
+
+    Rows of one cluster may depend on each other in any way; clusters must be independent of each
+    other. With few clusters all signs are enumerated: 2^G for G clusters, or half of that if
+    flipping all signs changes nothing. Means over pairs of rows are taken over pairs from
+    different clusters. :class:`MonteCarlo`, which draws labels row by row, would treat rows that
+    repeat each other as new evidence.
+
+    How many clusters count in effect is judged for each statistic from predictions, weights and
+    clusters alone: (Σ E|S|²)² / Σ E|S|⁴, S what a cluster adds if all its rows are surprised
+    together. Where fewer than 20 count (rare events in large clusters, for example), the p-value is
+    the larger of that by signs and that of :class:`ComonotoneLabels`; from 20 to 80 only p-values
+    below 0.01 are confirmed in this way, and never raised above 0.01. Parts of "omnibus" that few
+    clusters carry share the level with the others in proportion to their number.
+
+    References
+    ----------
+    Canay, Romano, Shaikh, "Randomization tests under an approximate symmetry assumption",
+    Econometrica 85 (2017); Cameron, Gelbach, Miller, "Bootstrap-based improvements for inference with
+    clustered errors", Review of Economics and Statistics 90 (2008).
+
+    Examples
+    --------
+    Four doctors looked at each of 50 scans, and agreed:
+
+    >>> import numpy as np
+    >>> import caltest
+    >>> scans = caltest.simulation.tempered(50, (1, 1), temperature=1.0, rng=0)
+    >>> probs, labels = np.repeat(scans.probs, 4, axis=0), np.repeat(scans.labels, 4)
+    >>> which = np.repeat(np.arange(50), 4)
+    >>> caltest.test(probs, labels, "ecd", rng=0).pvalue
+    0.004
+    >>> caltest.test(probs, labels, "ecd", clusters=which, rng=0).pvalue
+    0.114
+    """
+
+    name = "cluster_signs"
+    guarantee = "asymptotic"
+    assumption = "clusters are independent of each other, and many"
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+        codes = question.clusters  # numbered anew, if some rows count nothing
+        trial, columns = Trial.of(question), columns_of(question.form)
+        signed = signed_columns(columns, question.labels, codes, trial.rows.weights)
+        confirm = partial(Confirmation.of, trial, *names_and_sides(question), columns)
+        return answer_of_signs(question, signed, int(codes.max()) + 1, confirm)
+
+
+def answer_of_signs(
+    question: Question,
+    columns: Sequence[Column],
+    n_clusters: int,
+    confirm: Callable[[Array], Confirmation],
+    rounding: Array | None = None,
+) -> Answer:
+    """Rank a statistic, of which these are the columns of signs of so many clusters.
+
+    ``confirm`` takes the values of its columns, those of the observed labels first, and says how many
+    clusters count; ``rounding``, how far two evaluations of a column's value may differ (default: as
+    forms say).
+    """
+    draws = sign_draws(columns, n_clusters, question.n_resamples, question.seed)
+    values = table(columns, draws, question.workers)
+    resolutions = [column.form.resolution for column in columns] if rounding is None else rounding
+    confirmed = confirm(values)
+    found, notes = rank(question, values, list(resolutions), confirmed), []
+    if cast("SignSampler", draws.sampler).every is not None:
+        sides_counted = 2 if question.alternative == "two-sided" else 1
+        least = min(sides_counted / (1 + draws.count), 1.0)
+        notes.append(
+            f"All {1 + draws.count} ways to flip the signs of {n_clusters} clusters were enumerated: "
+            f"no p-value can be below {least:.3g}."
+        )
+        found = replace(found, n_resamples=draws.count, pvalue_interval=(found.pvalue, found.pvalue))
+    if confirmed.few.any():
+        names, _ = names_and_sides(question)
+        few = listed(name for name, weak in zip(names, confirmed.few, strict=True) if weak)
+        notes.append(
+            f"Few clusters carry {few}: about {confirmed.effective.min():.0f} of {n_clusters:,} in "
+            f"effect, judged by the predictions. With fewer than {FEWEST_CLUSTERS} random signs may "
+            "reject too often, so the p-value is the larger of two: by signs, and by labels for which "
+            "all rows of a cluster are surprised together. It is approximate; null='one_per_cluster' "
+            "is exact."
+        )
+        found = replace(found, guarantee="approximate")
+    return replace(found, notes=tuple(notes))
+
+
+# ------------------------------------------------------------------ comonotone labels
+
+
+@arguments()
+@dataclass(frozen=True)
+class ComonotoneLabels(_OfSums):
+    """p-value for few clusters: labels for which all rows of a cluster are surprised together.
+
+    One uniform number is drawn a cluster, and every row takes the label at that quantile of its own
+    prediction, in the order of the statistic's scores. It is the strongest dependence that the
+    predictions allow, so that the null is cautious where rows depend less on each other: if they are
+    independent, little is found. :class:`ClusterSigns` looks at it by itself where few clusters count.
+
+    Parameters
+    ----------
+    guaranteed
+        Compute a p-value that is valid for every number of clusters and any dependence inside
+        them, from the exact law of the comonotone sum: for statistics that are sums over rows,
+        such as "citl", "brier" or "ecd". It is larger. Default False: ranks among draws, without a
+        guarantee.
+
+    References
+    ----------
+    Rockafellar and Uryasev, "Conditional value-at-risk for general loss distributions", Journal of
+    Banking & Finance 26 (2002); Denuit, Dhaene, Goovaerts, Kaas, Vyncke, "The concept of comonotonicity
+    in actuarial science and finance: theory", Insurance: Mathematics and Economics 31 (2002).
+
+    Examples
+    --------
+    Three wards, and one of them had an outbreak:
+
+    >>> import numpy as np
+    >>> import caltest
+    >>> ward = np.repeat([0, 1, 2], 100)
+    >>> risk, ill = np.full(300, 0.01), (ward == 1).astype(int)
+    >>> null = caltest.nulls.ComonotoneLabels(guaranteed=True)
+    >>> found = caltest.test(risk, ill, "citl", null=null, clusters=ward)
+    >>> round(found.pvalue, 3), found.guarantee
+    (0.061, 'bound')
+    """
+
+    guaranteed: bool = False
+
+    name = "comonotone"
+    guarantee = "approximate"
+    assumption = "clusters are independent of each other"
+
+    def guarantee_for(self, form: Form) -> Guarantee:
+        """Say "bound" where it is guaranteed."""
+        return "bound" if self.guaranteed else self.guarantee
+
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of draws."""
+        return 1 if self.guaranteed else n_resamples
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+        if self.guaranteed:
+            return self._guaranteed(question)
+        columns = columns_of(question.form)
+        values = table_of_labels(columns, Trial.of(question))
+        return rank(question, values, [column.form.resolution for column in columns])
+
+    def _guaranteed(self, question: Question) -> Answer:
+        form, codes = question.form, question.clusters
+        if not isinstance(form, LinearSum):
+            raise InputError(
+                f"guaranteed=True is for sums over rows, and {question.statistic.name!r} is none; "
+                "leave it out, or take 'citl', 'brier' or 'ecd'."
+            )
+        scores = form.row_scores
+        atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)
+        entries = scores[np.arange(len(scores)), question.labels]
+        excess = float((entries - np.einsum("ik,ik->i", form.probs, scores)).sum())
+        greater, less = (atoms.superquantile(excess, sign) for sign in (1.0, -1.0))
+        return Answer(pvalue=min(combine_sides(greater, less, question.alternative), 1.0))
+
+
+# ------------------------------------------------------------------ one row a cluster
+
+
+@arguments(choices=positive_integer)
+@dataclass(frozen=True)
+class OnePerCluster(Null):
+    """Exact p-value for rows in clusters: test one row per cluster, and repeat with other choices.
+
+    p = min(1, 2 · mean p_r) over the choices r (Rüschendorf 1982). It is valid for every number of
+    rows and any dependence inside clusters, and works with every statistic. But each test uses
+    only as many rows as there are clusters, and the factor of two costs power. The value of the
+    statistic is its mean over the choices.
+
+    Parameters
+    ----------
+    choices
+        How often rows are chosen. Default 20: more depend less on chance, and take longer.
+
+    References
+    ----------
+    Rüschendorf, "Random variables with maximum sums", Advances in Applied Probability 14 (1982).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import caltest
+    >>> data = caltest.simulation.tempered(n_samples=400, temperature=0.3, rng=0)
+    >>> which = np.arange(400) // 4
+    >>> found = caltest.test(
+    ...     data.probs, data.labels, "ecd", null="one_per_cluster", clusters=which, rng=0
+    ... )
+    >>> round(found.pvalue, 4), found.guarantee
+    (0.004, 'exact')
+    """
+
+    choices: int = 20
+
+    name = "one_per_cluster"
+    guarantee = "exact"
+    assumption = "none: clusters are independent of each other, that is all"
+    requires = "any statistic"
+    of_clusters = True
+
+    def label_vectors(self, n_resamples: int) -> int:
+        """Return the number of draws."""
+        return self.choices * n_resamples
+
+    def answer(self, question: Question) -> Answer:
+        """Return twice the mean of the choices' exact p-values."""
+        rows, codes = question.rows, question.clusters
+        order = np.argsort(codes, kind="stable")
+        sizes = np.bincount(codes)
+        starts = np.cumsum(sizes) - sizes
+        found = []
+        for choice in range(self.choices):
+            uniforms = generator(child_seed(question.seed, _CHOICE, choice)).random(len(sizes))
+            chosen = np.sort(order[starts + (uniforms * sizes).astype(np.intp)])
+            some = replace(rows.take(chosen), clusters=None)
+            # To these rows alone: their labels may depend on the predictions of other rows.
+            fitted = (question.asked or question.statistic).fitted(some)
+            form = fitted.given(some)
+            asked = replace(
+                question,
+                statistic=fitted,
+                form=form,
+                rows=some,
+                labels=question.labels[chosen],
+                seed=child_seed(question.seed, _DRAWS, choice),
+            )
+            answer = MonteCarlo().answer(asked)
+            value = asked.observed if answer.statistic is None else answer.statistic
+            found.append((answer.pvalue, value))
+        mean, statistic = np.mean(found, axis=0).tolist()
+        return Answer(
+            pvalue=min(1.0, 2.0 * mean),
+            statistic=statistic,
+            notes=(
+                f"One row of each of {len(sizes)} clusters was looked at, {self.choices} times, and "
+                "the p-value is twice the mean of as many exact ones.",
+            ),
+        )
