@@ -30,16 +30,9 @@ from scipy import sparse
 from caltest._memory import check_fits
 from caltest._parallel import ALONE, BRANCHES, Workers, added
 from caltest._tiles import blocks
+from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, merged_notes, subsample
-from caltest.forms import (
-    Clusters,
-    ClusterSums,
-    Combined,
-    Form,
-    LabelFunction,
-    Signed,
-    Sums,
-)
+from caltest.forms import ClusterSums, Combined, Form, LabelFunction, Signed, Sums
 from caltest.forms.events import Classes, OfEvents, classes, of_events
 from caltest.laws import Classes as Labels
 from caltest.laws.base import Outcomes, Sampler

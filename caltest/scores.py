@@ -11,17 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._tiles import Array
+from caltest.clusters import Clusters
 from caltest.laws import Outcomes
 from caltest.sampling import ROWS
-
-if TYPE_CHECKING:
-    from caltest.forms.signs import Clusters
 
 Cells: TypeAlias = NDArray[np.intp]
 ALL = slice(None)
@@ -59,12 +57,12 @@ class Scores(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Table(Scores):
-    """s_i(y) = A[i, y] for a table A, in the cell that the row lies in."""
+    """s_i(y) = A[i, y] for a table A: one number a row."""
 
     entries: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
     probs: Array  #: The predictions, (n, m).
-    cells: Cells | None = None  #: The cell of every row, (n,); None: there is one.
-    size: int = 1  #: Number of cells K.
+
+    size = 1
 
     @property
     def n_samples(self) -> int:
@@ -85,38 +83,70 @@ class Table(Scores):
 
     @property
     def offset(self) -> Any:
-        """The mean of the sums; of cells it is 0 by construction."""
-        return float(self.means.sum()) if self.cells is None else 0.0
+        """The mean of the sum."""
+        return float(self.means.sum())
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Add up the entries of the labels."""
-        entries, cells = self.entries[rows], None if self.cells is None else self.cells[rows]
+        entries = self.entries[rows]
         if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
             n, m = entries.shape
-            own = entries.take(outcomes[0] + np.arange(0, n * m, m))
-            found = own.sum() if cells is None else np.bincount(cells, own, self.size)
-            return np.reshape(found, (1, -1))
+            return np.reshape(entries.take(outcomes[0] + np.arange(0, n * m, m)).sum(), (1, 1))
         from caltest.loops import rows as _loops
 
-        found = np.zeros((len(outcomes), self.size))
-        if cells is None:
-            _loops.table_sums(entries, outcomes, found[:, 0])
-        else:
-            _loops.cell_sums(entries, cells, outcomes, found)
+        found = np.zeros((len(outcomes), 1))
+        _loops.table_sums(entries, outcomes, found[:, 0])
         return found
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up by cluster, and cell."""
+        """Add up by cluster."""
         own = self.finite[np.arange(len(outcomes)), outcomes] - self.means
-        if self.cells is None:
-            return clusters.sums(own)[:, None]
-        return clusters.sums_at(self.cells, own, self.size)
+        return clusters.sums(own)[:, None]
 
 
-def of_event(chances: Array, weights: Array, cells: Cells, size: int) -> Table:
-    """Return the residuals w (y − p) of one event, in cells."""
-    entries = np.column_stack([-chances * weights, (1.0 - chances) * weights])
-    return Table(entries, np.column_stack([1.0 - chances, chances]), cells, size)
+@dataclass(frozen=True, eq=False)
+class Steps(Scores):
+    """s_i(y) = a_i + b_i y of an event y = 0 or 1, in the cell that the row lies in."""
+
+    base: Array  #: a, (n,).
+    steps: Array  #: b, (n,).
+    cells: Cells  #: The cell of every row, (n,).
+    count: int  #: Number of cells K.
+
+    @classmethod
+    def of_event(cls, chances: Array, weights: Array, cells: Cells, size: int) -> Steps:
+        """Return the residuals w (y − p) of an event, in cells."""
+        return cls(-weights * chances, weights, cells, size)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows n."""
+        return len(self.base)
+
+    @property
+    def size(self) -> int:
+        """A number for every cell."""
+        return self.count
+
+    @cached_property
+    def _without(self) -> Array:
+        return np.bincount(self.cells, self.base, self.count).astype(float)
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Add up the steps of events, and what the rows have without."""
+        base, steps, cells = self.base[rows], self.steps[rows], self.cells[rows]
+        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
+            return np.bincount(cells, base + steps * outcomes[0], self.count)[None].astype(float)
+        from caltest.loops import rows as _loops
+
+        found = np.zeros((len(outcomes), self.count))
+        _loops.cell_sums(outcomes, cells, steps_of(steps), found)
+        without = self._without if rows == ALL else np.bincount(cells, base, self.count)
+        return np.asarray(found + without)
+
+    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
+        """Add up by cluster and cell."""
+        return clusters.sums_at(self.cells, self.base + self.steps * outcomes, self.count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,13 +284,19 @@ class FeatureResiduals(Scores):
         """The most likely classes."""
         return usual_classes(self.probs)
 
+    @cached_property
+    def expected(self) -> Array:
+        """What is fixed of all rows, (m, F)."""
+        return np.asarray(fixed_residuals(self.probs, self.usual).T @ self.features[:])
+
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Sum the features of the rows by label, less what is expected."""
         from caltest.loops import kernels as _kernel_loops
 
         (m, f), features, usual = self.shape, self.features[rows], self.usual[rows]
         sums = np.zeros((len(outcomes), m, f))
-        sums[:, :-1] = fixed_residuals(self.probs[rows], usual).T @ features
+        whole = rows == ALL
+        sums[:, :-1] = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ features
         entries = Entries.of(outcomes, usual, m - 1, int(np.clip(32 * (m - 1), 512, ROWS)))
         _kernel_loops.sums_by_class(
             features, entries.rows, entries.keys, entries.counts, entries.size, sums

@@ -283,6 +283,7 @@ def test(
                 measure, chosen, given, tolerance, rounding, alternative, draws, seed, workers
             )
         rows, observed = given.view.rows, given.view.labels
+        _check_law(measure, rows)
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
         _check_fit(fitted, chosen, form, rows)
@@ -364,6 +365,7 @@ def estimate(
     counting["class_names"] = class_names
     given = _given(probs, labels, lens, measure, counting=counting)
     rows, observed = given.view.rows, given.view.labels
+    _check_law(measure, rows)
     with single_threaded_blas():
         fitted = measure.fitted(rows)
         form = fitted.given(rows)
@@ -490,7 +492,6 @@ def _given(
         else:
             rounded = rounded_view(kept, asked, rounding)
             view, label = rounded.view, None if asked is None else asked.label
-        _check_law(measure, view.rows)
         rows, found = view.rows, dict[str, float]()
         if not rows.are_alike:
             found["effective_n"] = rows.effective
@@ -511,7 +512,6 @@ def _given(
         )
     check_index(law.given, labels, "predictions", "outcomes")
     outcomes = Sample(Rows(law), law.outcomes(labels))
-    _check_law(measure, outcomes.rows)
     return _Given(outcomes, None, law.n_samples, {})
 
 

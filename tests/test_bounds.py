@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from scipy.stats import binom
-from support import binomial_limits, dirichlet, labels_from
+from support import binomial_limits, dirichlet, form_within, labels_from
 
 import caltest
 from caltest import BoundsDisplay, InputError
@@ -71,7 +71,7 @@ def test_all_tolerances_at_once_are_the_tests_of_each(kind, side):
     predictions = Rows(two_columns(scores))
     for g in (0, 1, 17, 60, 120, 200, 260, 300, 339):
         hardest = shifted(predictions, side, GRID[g] / UNIT)
-        form = Scan(side).given_shifted(predictions, hardest)
+        form = form_within(Scan(), predictions, side, GRID[g] / UNIT)
         drawn_labels = LabelSampler.of(hardest.probs, 5).draw(0, 40)
         assert maxima[:, g] == pytest.approx(form.of_labels(drawn_labels), abs=1e-9)
         assert errors[g] == pytest.approx(form.value(labels), abs=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 
@@ -19,14 +20,15 @@ import caltest
 from caltest import InputError
 from caltest._parallel import Workers
 from caltest.cli import app
+from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
-from caltest.forms import Clusters, Comonotone, HasSigns, effective_clusters
+from caltest.forms import Comonotone, HasSigns, effective_clusters
 from caltest.forms.signs import SignedFeatures
 from caltest.kernels import Exponential
-from caltest.lenses import find_lens
+from caltest.lenses import View, find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
-from caltest.resampling import Column, LabelView, columns_of, sign_draws, signed_columns, table
+from caltest.resampling import Column, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler
 from caltest.statistics import CKCE, ECE, STATISTICS, LinearSKCE, UnbiasedSKCE
 
@@ -142,7 +144,9 @@ def test_bins_of_one_cluster_are_like_others(name, bins):
     turned = flipped_sums(PROBS, LABELS, CODES, signs.astype(float))
     for number, draw in enumerate(turned):
         np.add.at(sums[number], form.cells, draw)
-    assert signed.of_labels(signs) == pytest.approx(form.finish(sums + form.expected), rel=1e-9)
+    assert signed.of_labels(signs) == pytest.approx(
+        form.reduce(sums.reshape(20, -1), form.fixed), rel=1e-9
+    )
     own = np.zeros((30, form.n_cells, PROBS.shape[1]))
     np.add.at(own, (CODES, form.cells), residuals(PROBS, LABELS))
     assert signed.squares == pytest.approx((own**2).sum(axis=(1, 2)))
@@ -260,15 +264,13 @@ def test_columns_of_several_views_share_the_signs():
     lens = find_lens("top_label")
     rows = np.flatnonzero((CODES % 3 == 0) & (PROBS[:, 0] > 0.2))
     part, top = whole.rows.take(rows), lens.reduce(whole.rows)
-
-    def reduce(labels, _):
-        return lens.reducer(whole.rows)(labels)
+    of_top = top.take(rows)
 
     ecd, esce = STATISTICS["ecd"](), STATISTICS["esce"]()
     columns = [
-        Column(LabelView(), ecd.given(whole.rows)),
-        Column(LabelView(rows=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
-        Column(LabelView(rows=rows, reduce=reduce), esce.given(top.take(rows))),
+        Column(None, ecd.given(whole.rows)),
+        Column(View(part, places=rows), UnbiasedSKCE(Exponential(0.5)).given(part)),
+        Column(replace(lens.show(whole.rows), rows=of_top, places=rows), esce.given(of_top)),
     ]
     signed = signed_columns(columns, LABELS, CODES, WEIGHTS)
     draws = sign_draws(signed, 30, 70, seed=3)
@@ -301,7 +303,7 @@ def test_all_signs_of_few_clusters(statistic, ways):
     signs = np.array(list(product([1, -1], repeat=6)), dtype=np.int8)
     values = form.signed(view.labels, Clusters(codes, 6)).of_labels(signs)
     assert found.pvalue >= np.mean(values >= values[0] - 1e-12)  # few clusters: the larger of two
-    signed = signed_columns(columns_of(form), view.labels, codes)
+    signed = signed_columns(columns_of(form), view.labels, codes, np.ones(len(codes)))
     draws = sign_draws(signed, 6, 199, seed=1)
     by_signs = table(signed, draws, Workers())[:, 0]  # nothing is left to chance
     assert draws.count == ways - 1

@@ -64,23 +64,32 @@ def test_table_sums(m):
     assert LinearSum(table, probs).of_labels(y) == near(expected)
 
 
-def test_bin_counts():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bin_counts(weighted):
     y, cells = labels_of(4, 3), np.arange(ROWS) % 7
+    steps = np.random.default_rng(8).exponential(size=ROWS) if weighted else None
     counts = np.zeros((3, 7, 4))
-    _loops.bin_counts(y, cells, counts)
-    expected = [[np.bincount(draw[cells == b], minlength=4) for b in range(7)] for draw in y]
-    assert np.array_equal(counts, np.array(expected))
+    _loops.bin_counts(y, cells, steps, counts)
+    own = np.ones(ROWS) if steps is None else steps
+    expected = [
+        [np.bincount(draw[cells == b], own[cells == b], minlength=4) for b in range(7)] for draw in y
+    ]
+    assert counts == near(np.array(expected))
+    assert weighted or np.array_equal(counts, np.array(expected))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("values", [5, 10**9])
-def test_extremes_of_paths(values):
+def test_extremes_of_paths(values, weighted):
     scores = np.random.default_rng(0).integers(0, values, ROWS) / values
     y, order = labels_of(2, 6), np.argsort(scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), ROWS - 1)
-    expected = np.cumsum(scores[order])[ends]
+    steps = np.random.default_rng(8).exponential(size=ROWS) if weighted else None
+    expected = np.cumsum(scores[order] if steps is None else steps * scores[order])[ends]
     low, high = np.empty(6), np.empty(6)
-    _loops.extremes(y, order, ends, expected, low, high)
-    paths = np.cumsum(y[:, order].astype(int), axis=1)[:, ends] - expected
+    _loops.extremes(y, order, ends, steps, expected, low, high)
+    events = y[:, order].astype(int) if steps is None else steps * y[:, order]
+    paths = np.cumsum(events, axis=1)[:, ends] - expected
     assert np.array_equal(low, paths.min(axis=1, initial=0.0))
     assert np.array_equal(high, paths.max(axis=1, initial=0.0))
 
@@ -156,9 +165,11 @@ def test_features(m, alpha, diagonal, single):
     form = FeatureSquares(probs, features, diagonal=diagonal)
     found = form.of_labels(y)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-11 * np.abs(expected).max())
-    parts = form.contributions(slice(0, TILE), y[:, :TILE])
-    parts += form.contributions(slice(TILE, ROWS), y[:, TILE:])
-    assert form.finish(parts) == pytest.approx(found, rel=1e-10, abs=1e-11 * np.abs(found).max())
+    parts = form.scores.sums(y[:, :TILE], slice(0, TILE))
+    parts += form.scores.sums(y[:, TILE:], slice(TILE, ROWS))
+    assert form.reduce(parts, form.fixed) == pytest.approx(
+        found, rel=1e-10, abs=1e-11 * np.abs(found).max()
+    )
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.05])
@@ -268,13 +279,24 @@ def test_counts_of_shifted_rows():
     assert np.array_equal(counts, expected)
 
 
-def test_sums_of_pieces_and_cells():
-    y, order = labels_of(2, 4), np.random.default_rng(7).permutation(ROWS)
-    edges = np.array([0, 10, 10, 300, ROWS])
-    sums = np.empty((4, 4), dtype=np.int64)
-    _loops.piece_sums(y, order, edges, sums)
-    parts = [y[:, order[i:j]].sum(axis=1) for i, j in pairwise(edges)]
-    assert np.array_equal(sums, np.stack(parts, axis=1))
+@pytest.mark.parametrize("m", [2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_pieces_and_cells(m, weighted):
+    """Of pieces of an order, of which one is empty, and of cells all over the rows."""
+    rng = np.random.default_rng(7)
+    y, order = labels_of(m, 4), rng.permutation(ROWS)
+    table = np.tile(np.arange(m, dtype=np.float64), (ROWS, 1))
+    if weighted:
+        table *= rng.exponential(size=(ROWS, 1))
+    own, edges = table[np.arange(ROWS), y], np.array([0, 10, 10, 300, ROWS])
+    pieces, sums = np.empty(ROWS, dtype=np.intp), np.zeros((4, 4))
+    for k, (i, j) in enumerate(pairwise(edges)):
+        pieces[order[i:j]] = k
+    _loops.cell_sums(table, pieces, y, sums)
+    parts = [own[:, order[i:j]].sum(axis=1) for i, j in pairwise(edges)]
+    assert sums == near(np.stack(parts, axis=1))
     cells, found = np.arange(ROWS) % 6, np.zeros((4, 6))
-    _loops.cell_sums(y, cells, found)
-    assert np.array_equal(found, np.stack([y[:, k::6].sum(axis=1) for k in range(6)], axis=1))
+    _loops.cell_sums(table, cells, y, found)
+    expected = np.stack([own[:, k::6].sum(axis=1) for k in range(6)], axis=1)
+    assert found == near(expected)
+    assert weighted or np.array_equal(found, expected)

@@ -216,7 +216,7 @@ def test_rounded_features_add_up(monkeypatch, approximation, m):
     probs = dirichlet(3000, m, 1)
     form = UnbiasedSKCE(Gaussian(0.4), approximation, 31).given(Rows(probs))
     labels = np.stack([some_labels(probs), np.zeros(3000, int), np.full(3000, m - 1)])
-    sums = form.contributions(slice(0, 3000), labels.astype(np.uint8))[:, :-1].reshape(3, m, -1)
+    sums = form.scores.sums(labels.astype(np.uint8)).reshape(3, m + 1, -1)[:, :-1]
     phi = form.features[:].astype(np.float64)
     unit = 2.0**-13
     assert np.array_equal(phi / unit, np.rint(phi / unit))

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 import caltest
+from caltest._parallel import ALONE
 from caltest.data import Rows
 from caltest.forms import Sums
 from caltest.laws import Classes, GaussianPredictions
@@ -16,7 +17,6 @@ from caltest.pvalues import count, pvalue
 from caltest.resampling import Column, Draws, sign_draws, signed_columns, table
 from caltest.scores import Function
 from caltest.statistics import ECE, KolmogorovSmirnov, Statistic
-from caltest._parallel import ALONE
 
 LEVELS = np.arange(1, 20) / 20
 

@@ -29,6 +29,7 @@ from caltest.statistics import (
     SquaredECE,
     UnbiasedSKCE,
 )
+from caltest.tolerance import one_sided
 
 PROBS = dirichlet(60, 3, 0, 0.7)
 LABELS = labels_from(PROBS, np.random.default_rng(1))
@@ -570,7 +571,7 @@ def test_a_tolerance_is_exact_at_its_edge(statistic):
 @pytest.mark.parametrize("side", ["over", "under"])
 @pytest.mark.parametrize("statistic", ["scan", "max_bin", "citl", "esce"])
 def test_monotone_statistics_stay_so(statistic, side):
-    measure, _ = STATISTICS[statistic]().one_sided(side)
+    measure, _ = one_sided(STATISTICS[statistic](), side)
     rows = sample(P, Y, weights=WEIGHTS).rows
     form = measure.fitted(rows).given(rows)
     labels = np.random.default_rng(0).integers(0, 2, 60)

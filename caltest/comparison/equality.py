@@ -20,9 +20,10 @@ from caltest._arguments import Whole, choose, positive_integer
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import Array, Tile, blocks, multiply, sum_over_tiles
 from caltest._visible import quoted
+from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
-from caltest.forms import Clusters, Form, HasSigns, Signed
+from caltest.forms import Form, HasSigns, Signed
 from caltest.forms.base import Labels
 from caltest.pvalues import SMALLEST, TIE_TOLERANCE
 from caltest.sampling import generator

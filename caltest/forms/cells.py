@@ -17,6 +17,7 @@ from scipy.fft import dct, idct
 from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
+from caltest.clusters import Clusters
 from caltest.forms._pair_moments import quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
@@ -31,10 +32,10 @@ from caltest.forms.base import (
     effective_surprises,
 )
 from caltest.forms.paths import BrownianFunctional, BrownianLimit, Intervals, Side, strayed
-from caltest.forms.signs import Clusters, OfOneEvent, Signed, signed_sums
+from caltest.forms.signs import OfOneEvent, Signed, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.forms.weights import ConstantWeights, Term, scaled
-from caltest.scores import ALL, Cells, Residuals, Scores, Table, of_event
+from caltest.forms.weights import LowRankWeights, Term
+from caltest.scores import ALL, Cells, Residuals, Scores, Steps
 
 Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
 
@@ -106,21 +107,6 @@ class Binned(HasLeadingSum, Sums):
         residuals = sums.reshape(len(sums), self.n_cells, -1)
         return self.ending(self.entries(residuals, cells, classes, known).sum(axis=2), known)
 
-    def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
-        """Return the effective clusters of a bin, bins weighted by the size of their sums.
-
-        Where few clusters meet in a bin, its sum is far from normal: small residuals of one sign add up
-        as they came, and cancel when signs are drawn.
-        """
-        sums = self.scores.by_cluster(labels, clusters)
-        squares = sums.multiply(sums).tocoo()
-        entries = (squares.data, (squares.row, squares.col // self.probs.shape[1]))
-        by_bin = sparse.csr_array(entries, shape=(clusters.count, self.n_cells))
-        total, fourth = (np.asarray(each.sum(axis=0)) for each in (by_bin, by_bin.multiply(by_bin)))
-        lengths = np.sqrt(total)
-        effective = total**2 / np.where(fourth > 0.0, fourth, 1.0)
-        return float(effective @ lengths / lengths.sum()) if lengths.sum() > 0.0 else np.inf
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size = self.scores.size
         if size > max(_TABLE, _SPARSE * len(self.probs)):
@@ -163,6 +149,21 @@ class BinnedDistance(Binned):
         Of two classes, and of the largest distance, no such excess was seen (`validation/clusters.py`).
         """
         return 0.0 if self.maximum or self.probs.shape[1] == 2 else _FEWEST_OF_A_BIN
+
+    def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
+        """Return the effective clusters of a bin, bins weighted by the size of their sums.
+
+        Where few clusters meet in a bin, its sum is far from normal: small residuals of one sign add up
+        as they came, and cancel when signs are drawn.
+        """
+        sums = self.scores.by_cluster(labels, clusters)
+        squares = sums.multiply(sums).tocoo()
+        entries = (squares.data, (squares.row, squares.col // self.probs.shape[1]))
+        by_bin = sparse.csr_array(entries, shape=(clusters.count, self.n_cells))
+        total, fourth = (np.asarray(each.sum(axis=0)) for each in (by_bin, by_bin.multiply(by_bin)))
+        lengths = np.sqrt(total)
+        effective = total**2 / np.where(fourth > 0.0, fourth, 1.0)
+        return float(effective @ lengths / lengths.sum()) if lengths.sum() > 0.0 else np.inf
 
     @property
     def resolution(self) -> float:
@@ -241,8 +242,8 @@ class BinnedSquares(HasMoments, Binned):
             cumulants = np.zeros(4)
             order = np.argsort(self.cells, kind="stable")
             for b, rows in enumerate(np.split(order, np.cumsum(np.bincount(self.cells)[:-1]))):
-                pairs = ConstantWeights(float(quadratic[b]), len(rows))
-                term = Term(scaled(pairs, w[rows]), None)
+                pairs = LowRankWeights(np.sqrt(quadratic[b]) * w[rows, None])
+                term = Term(pairs, None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
         mean, variance, third, error = (float(value) for value in cumulants)
         own = w**2 * (1.0 - squared[:, 0])
@@ -365,7 +366,7 @@ class EventCells(OfOneEvent, Sums):
     @cached_property
     def scores(self) -> Scores:
         """Residuals of the event, by cell."""
-        return of_event(self.chances, self.weights, self.cells, self.n_cells)
+        return Steps.of_event(self.chances, self.weights, self.cells, self.n_cells)
 
     def per_cell(self, values: Array) -> Array:
         """Sum what is of rows over every cell."""
@@ -444,10 +445,10 @@ class LargestError(OfOneEvent, Sums):
     weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.
 
     @cached_property
-    def scores(self) -> Table:
+    def scores(self) -> Steps:
         """Residuals of the event, by piece of the intervals."""
         pieces = len(self.intervals.edges) - 1
-        return of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
+        return Steps.of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
 
     @property
     def even(self) -> bool:  # type: ignore[override]
@@ -486,6 +487,7 @@ class LargestError(OfOneEvent, Sums):
 
 # ------------------------------------------------------------------ bins of many scales
 
+_FEW_CELLS = 1024
 _CANCELLED = 1e-12  # share of (Σ v)² up to which (Σ v)² − Σ v² is rounding
 _IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
 
@@ -494,8 +496,8 @@ _IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
 class _WithSquares(Scores):
     """Residuals r of an event by cell, and beside them r²."""
 
-    residuals: Table
-    squares: Table
+    residuals: Steps
+    squares: Steps
 
     @property
     def n_samples(self) -> int:
@@ -522,11 +524,17 @@ class MultiscaleBins(EventCells):
 
     merges: tuple[Cells, ...]  #: Which bins of a scale begin a bin of the next coarser one.
 
+    @property
+    def by_blocks(self) -> bool:
+        """Where bins are few; else the sums of all draws would take long to add up."""
+        return self.n_cells <= _FEW_CELLS
+
     @cached_property
     def scores(self) -> _WithSquares:
         """Σ r and Σ r² of every bin."""
-        residuals = of_event(self.chances, self.weights, self.cells, self.n_cells)
-        return _WithSquares(residuals, replace(residuals, entries=residuals.entries**2))
+        residuals = Steps.of_event(self.chances, self.weights, self.cells, self.n_cells)
+        p, w = self.chances, self.weights**2
+        return _WithSquares(residuals, replace(residuals, base=w * p**2, steps=w * (1.0 - 2.0 * p)))
 
     @cached_property
     def fixed(self) -> Array:

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from caltest._tiles import blocks
 from caltest._visible import quoted
+from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import Array, Labels
-from caltest.forms.signs import Clusters, HasSigns
+from caltest.forms.signs import HasSigns
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import generator
 
@@ -125,25 +126,19 @@ class Atoms(NamedTuple):
             np.add.at(masses, below + 1, self.chances[cut] * (place - below))
             laws.append(masses)
         while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
-            merged = [
-                convolve(*pair).clip(min=0.0) for pair in zip(laws[::2], laws[1::2], strict=False)
-            ]
-            laws = merged if len(laws) % 2 == 0 else [*merged, laws[-1]]
+            pairs = zip(laws[::2], laws[1::2], strict=False)
+            laws = [convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
         masses = laws[0][::-1]
         points = float(least.sum()) + step * np.arange(len(masses))[::-1]
-        gained = np.cumsum(
-            masses * (points - target)
-        )  # of the largest share, from its mean to the target
+        gained = np.cumsum(masses * (points - target))  # of the largest share, from its mean on
         if gained[-1] >= 0.0:
             return 1.0
         reached = np.flatnonzero(gained >= 0.0)
         if not len(reached):
             return _ROUNDING
         last = int(reached[-1])
-        share = float(masses[: last + 1].sum()) + float(gained[last]) / (
-            target - float(points[last + 1])
-        )
-        return min(share + _ROUNDING, 1.0)
+        more = float(gained[last]) / (target - float(points[last + 1]))
+        return min(float(masses[: last + 1].sum()) + more + _ROUNDING, 1.0)
 
 
 def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: Labels) -> float:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Workers, added
 from caltest._tiles import Array, blocks
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms._pair_moments import IdentitySums, diagonal_table
 from caltest.forms.base import ROUNDING, HasLeadingSum, HasMoments, Labels, Moments
 from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import (
-    Clusters,
     JointSums,
     OverPairs,
     Signed,
@@ -26,7 +26,7 @@ from caltest.forms.signs import (
     with_own_pairs,
 )
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.forms.weights import Features, LowRankWeights, Term, are_computed, longest
+from caltest.forms.weights import ComputedFeatures, Features, LowRankWeights, Term, longest
 from caltest.kernels.bandwidth import fixed_order
 from caltest.sampling import DRAWS, ROWS, generator
 from caltest.scores import (
@@ -73,7 +73,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     def _own_table(self, rows: slice, features: Array) -> Table:
         """Return what the pairs i = j of some rows add."""
         probs = self.probs[rows]
-        if rows != ALL or are_computed(self.features):
+        if rows != ALL or isinstance(self.features, ComputedFeatures):
             return Table(diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),)), probs)
         return Table(self._own, probs)
 
@@ -156,7 +156,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
         sums, pairs = (count if may_hold else n) * width * _USUAL, count**2 * (0.5 * width + _USUAL)
         of_rows = 0.5 * n**2 * (m + f) + count**2 * _USUAL
-        if may_pair and of_rows < min(sums, pairs) and not are_computed(self.features):
+        if may_pair and of_rows < min(sums, pairs) and not isinstance(self.features, ComputedFeatures):
             return self.pairs.signed(labels, clusters)
         if may_hold and not (may_pair and pairs < sums):
             return self.of_cluster_sums(self.cluster_sums(labels, clusters), clusters.share_between)
@@ -175,7 +175,7 @@ class FeatureSquares(OverPairs, HasMoments, HasLeadingSum, Sums):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size, n = self.probs.shape[1] * self.features.shape[1], len(self.probs)
         at_once = max(1, _HELD // size)
-        if are_computed(self.features):
+        if isinstance(self.features, ComputedFeatures):
             cut = blocks(n, ROWS)
             return np.concatenate(
                 [

@@ -18,6 +18,7 @@ from caltest._tiles import (
     Array,
     blocks,
 )
+from caltest.clusters import Clusters
 from caltest.exceptions import InputError
 from caltest.forms.base import (
     CERTAIN,
@@ -28,7 +29,7 @@ from caltest.forms.base import (
     Lattice,
     TailBound,
 )
-from caltest.forms.signs import Clusters, HasSigns, Signed, signed_pairs
+from caltest.forms.signs import HasSigns, Signed, signed_pairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
 
 _OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice

@@ -34,6 +34,7 @@ from caltest._tiles import (
     sum_over_tiles,
 )
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms._pair_moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.base import (
     CERTAIN,
@@ -45,14 +46,12 @@ from caltest.forms.base import (
     TailBound,
     effective_surprises,
 )
-from caltest.forms.signs import Clusters, OverPairs, Signed, chained, signed_chain, with_own_pairs
+from caltest.forms.signs import OverPairs, Signed, chained, signed_chain, with_own_pairs
 from caltest.forms.sums import LinearSum
 from caltest.forms.weights import (
     Chain,
     KernelWeights,
-    ScaledWeights,
     Term,
-    Weights,
     without_diagonal,
 )
 from caltest.kernels.bandwidth import GaussianTiles
@@ -123,8 +122,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     def resolution(self) -> float:
         """Rounding of the sum over all pairs."""
         sizes = [
-            _sum_of_sizes(term.weights, len(self.probs))
-            * (1.0 if term.matrix is None else np.abs(term.matrix).max())
+            term.weights.size() * (1.0 if term.matrix is None else np.abs(term.matrix).max())
             for term in self.kernel_terms
         ]
         return ROUNDING * abs(self.scale) * float(sum(sizes))
@@ -219,7 +217,7 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
     @property
     def _chain(self) -> Chain | None:
         (weights, matrix), *others = self.kernel_terms
-        if others or matrix is not None or not isinstance(weights, KernelWeights | ScaledWeights):
+        if others or matrix is not None:
             return None
         return weights.chain
 
@@ -329,29 +327,12 @@ class Pairwise(OverPairs, HasMoments, HasLeadingSum):
             some = rows[part]
             products = g[some] @ g.T
             each = products - g[some] @ second.T - second[some] @ g.T + products**2
-            weights: Any = sum(_rows_of(term.weights, some) ** 2 for term in self.kernel_terms)
+            weights: Any = sum(term.weights.whole_rows(some) ** 2 for term in self.kernel_terms)
             each *= weights
             each[np.arange(len(some)), some] = 0.0
             shares[part], squares[part] = each.sum(axis=1), np.einsum("ij,ij->i", each, each)
         largest = float(shares.max()) or 1.0  # what follows has no unit
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
-
-
-def _sum_of_sizes(weights: Weights, n: int) -> float:
-    """Return a bound of Σ_ij |W_ij| over n rows."""
-    if isinstance(weights, ScaledWeights):
-        return float(np.abs(weights.weights.diagonal()).max() * weights.by.sum() ** 2)
-    return float(np.abs(weights.diagonal()).max() * n**2)
-
-
-def _rows_of(weights: Weights, rows: NDArray[np.intp]) -> Array:
-    """Return some rows of W, whole."""
-    if isinstance(weights, ScaledWeights):
-        return weights.by[rows, None] * _rows_of(weights.weights, rows) * weights.by
-    if isinstance(weights, KernelWeights):
-        return weights.kernel(weights.probs[rows], weights.probs)
-    every = slice(0, len(weights.diagonal()))
-    return np.concatenate([weights(slice(row, row + 1), every) for row in rows])
 
 
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms.base import ROUNDING, Array, Form, Labels, Moments, effective_surprises
-from caltest.forms.signs import Clusters, OfOneEvent, Signed, signed_path
+from caltest.forms.signs import OfOneEvent, Signed, signed_path
 from caltest.scores import steps_of
 
 # ------------------------------------------------------------------ brownian

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, xlogy
+from scipy.special import expit, logit, xlogy
 
 from caltest._parallel import ALONE, Workers
 from caltest._work import Work
@@ -18,6 +18,7 @@ from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, Form, HasChi
 _EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only
 # Of the climb: steps, what keeps them finite, and where it ends.
 _MOST_STEPS, _RIDGE, _CLOSE, _LEAST_STEP = 200, 1e-14, 1e-15, 1e-10
+_LOST = 1e-8  # of the likelihood, from where on what is left to be gained is no rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +109,33 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
     def height(fitted: Array) -> float:
         return -float(weights @ np.logaddexp(0.0, turned * fitted))
 
-    found, fitted, close = np.zeros(1 + slope), values, False
-    loglik = height(fitted)
-    for _ in range(_MOST_STEPS):
-        score = design.T @ (weights * (labels - expit(fitted)))
-        variances = weights * expit(fitted) * expit(-fitted)
-        information = (design.T * variances) @ design
-        information[np.diag_indices(1 + slope)] += _RIDGE * float(np.trace(information)) + CERTAIN
-        step = np.linalg.solve(information, score)
-        close, size = close or bool(np.abs(score @ step) <= _CLOSE * (1.0 + abs(loglik))), 1.0
-        while (higher := height(values + design @ (found + size * step))) <= loglik:
-            size *= 0.5
-            if close or size <= _LEAST_STEP:
-                break
-        if close or higher <= loglik:  # the last step gains nothing that height could tell
-            found = found + step if close else found
-            break
-        found, loglik = found + size * step, higher
-        fitted = values + design @ found
+    def climb(found: Array) -> tuple[Array, float]:
+        """Return where it ends, and what is still to be gained there, about."""
+        close, fitted = False, values + design @ found
+        loglik = height(fitted)
+        for _ in range(_MOST_STEPS):
+            score = design.T @ (weights * (labels - expit(fitted)))
+            variances = weights * expit(fitted) * expit(-fitted)
+            information = (design.T * variances) @ design
+            information[np.diag_indices(1 + slope)] += _RIDGE * float(np.trace(information)) + CERTAIN
+            step = np.linalg.solve(information, score)
+            gain, size = float(np.abs(score @ step)) / (1.0 + abs(loglik)), 1.0
+            close = close or gain <= _CLOSE
+            while (higher := height(values + design @ (found + size * step))) <= loglik:
+                size *= 0.5
+                if close or size <= _LEAST_STEP:
+                    break
+            if close or higher <= loglik:  # the last step gains nothing that height could tell
+                return (found + step if close else found), gain
+            found, loglik = found + size * step, higher
+            fitted = values + design @ found
+        return found, np.inf
+
+    found, left = climb(np.zeros(1 + slope))
+    if left > _LOST:  # among certain rows no step is right: anew from a constant line
+        level = float(np.average(labels, weights=weights))
+        again, less = climb(np.array([logit(level) - middle, -spread])[: 1 + slope])
+        found = again if less < left else found
     change = design @ found
     fitted = values + change
     variances = expit(fitted) * expit(-fitted)

@@ -21,6 +21,7 @@ from caltest._narrow import over_columns
 from caltest._parallel import ALONE, Workers
 from caltest._tiles import blocks
 from caltest._work import Work
+from caltest.clusters import Clusters
 from caltest.forms.base import (
     CERTAIN,
     ROUNDING,
@@ -37,7 +38,7 @@ from caltest.forms.base import (
     Moments,
     effective_surprises,
 )
-from caltest.forms.signs import Clusters, HasSigns, Signed, signed_sums
+from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.laws import GaussianPredictions, Predictive
 from caltest.sampling import ROWS
 from caltest.scores import Function, Scores, Table

@@ -247,7 +247,10 @@ class Pairs:
         """Return the median of the distances and of zeros that count so much."""
         w = self.weights
         if self._alike and zeros == 0.0 and 1 < len(w) <= TILE:  # too few to count digits
-            return float(np.median(self.metric.condensed(self.rows)))
+            distances = self.metric.condensed(self.rows)
+            low, high = (len(distances) - 1) // 2, len(distances) // 2
+            found = np.partition(distances, high)
+            return 0.5 * float((found[low] if low == high else found[:high].max()) + found[high])
         total = 0.5 * float(w @ (w.sum() - w))
         below, slack = 0.5 * (total - zeros), _ROUNDING_OF_SHARES * total
         return quantile(self, below - slack, below + slack) if below + slack > 0.0 else 0.0

@@ -3,5 +3,3 @@
 from caltest.laws.base import Law, Outcomes
 from caltest.laws.classes import Classes
 from caltest.laws.distributions import GaussianPredictions, Predictive, recognised
-
-__all__ = ["Classes", "GaussianPredictions", "Law", "Outcomes", "Predictive", "recognised"]

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtri
 
 from caltest._arguments import Number, arguments, has
 from caltest._tiles import blocks
@@ -354,6 +353,8 @@ class Ensemble(Predictive):
         return np.asarray(found.reshape(*lead, n))
 
     def _block(self, outcomes: Array, rows: slice) -> Array:
+        from scipy.special import logsumexp
+
         whitener = self._kernel.whitener[rows]
         members = np.einsum("nij,nsj->nsi", whitener, self._points[rows])
         places = np.einsum("nij,bnj->bni", whitener, outcomes)
@@ -393,6 +394,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
         places = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
         products = reduce(np.multiply.outer, [weights / weights.sum()] * d)
         return places, np.ravel(products)
+    from scipy.special import ndtri
     from scipy.stats.qmc import Halton
 
     sequence = Halton(d, scramble=False).fast_forward(1)  # its first point is 0, at −∞ here

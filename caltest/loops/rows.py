@@ -109,13 +109,14 @@ def table_sums(table: Any, labels: Any, sums: Any) -> None:
 
 
 @loop
-def cell_sums(table: Any, cells: Any, labels: Any, sums: Any) -> None:
-    """Do as `table_sums` does, cell by cell of those that rows lie in, (n,): to ``sums`` (B, K)."""
-    for start in range(0, len(cells), _FEW):
-        stop = min(start + _FEW, len(cells))
-        for b in range(len(labels)):
-            for i in range(start, stop):
-                sums[b, cells[i]] += table[i, labels[b, i]]
+def cell_sums(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
+    """Add up what labels 1 add to the cells that rows lie in, (n,): to ``sums`` (B, K).
+
+    A label 1 adds what ``steps`` (n,) says, or 1 if that is None.
+    """
+    for b in range(len(labels)):
+        for i in range(len(cells)):
+            sums[b, cells[i]] += labels[b, i] if steps is None else steps[i] * labels[b, i]
 
 
 @loop

@@ -14,7 +14,8 @@ from caltest._parallel import ALONE
 from caltest._tiles import Tile, blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
-from caltest.forms import Binned, Combined, Form
+from caltest.forms import Binned, Combined, Form, LabelFunction, MeanSquare, MeanSurprise
+from caltest.laws import Law
 from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import Answer, Array, Null, Question, from_draws, from_sides
 from caltest.nulls.moments import tail
@@ -264,7 +265,8 @@ class Consistency(Null):
     @classmethod
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
-        return not isinstance(form, Combined)
+        of_numbers = isinstance(form, LabelFunction) and isinstance(form.predictions, Law)
+        return not (isinstance(form, Combined | MeanSquare | MeanSurprise) or of_numbers)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""

@@ -1,14 +1,14 @@
 """The nulls of rows in clusters, inside which rows may depend on each other in any way.
 
-*Signs of clusters*, the default. Under H0 the centred scores of a row are 0 on average, and so is their
-sum S_g over a cluster, whatever the dependence inside it. T is ranked among its values with S_g replaced
-by ε_g S_g, ε_g = ±1 with equal chances, the labels held fixed: the same mean and covariance, cluster by
-cluster, so that p-values are right as the number of clusters grows, none of them a large part of the
-whole. They are exact where the S_g are symmetric.
+*Signs of clusters*, the default. Under H0 the centred scores of a row are 0 on average, and so is
+their sum S_g over a cluster, whatever the dependence inside it. T is ranked among its values with S_g
+replaced by ε_g S_g, ε_g = ±1 with equal chances, the labels held fixed: the same mean and covariance,
+cluster by cluster, so that p-values are right as the number of clusters grows, none of them a large
+part of the whole. They are exact where the S_g are symmetric.
 
-*Comonotone labels*, where few clusters count: all rows of a cluster are surprised together. They confirm
-what signs find there, see :mod:`caltest.nulls.comonotone`. What holds for any dependence is the
-superquantile of a sum, :meth:`caltest.forms.Atoms.superquantile`.
+*Comonotone labels*, where few clusters count: all rows of a cluster are surprised together. They
+confirm what signs find there, see :mod:`caltest.nulls.comonotone`. What holds for any dependence is
+the superquantile of a sum, :meth:`caltest.forms.Atoms.superquantile`.
 
 *One row a cluster*, chosen by chance, and the exact null: valid in every sample, but weak. Rows of
 different clusters are independent, so that one row of each, chosen without a look at the labels, makes

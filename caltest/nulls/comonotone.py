@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from caltest._parallel import Workers
 from caltest._tiles import blocks
+from caltest.clusters import Clusters
 from caltest.data import Rows
-from caltest.forms import FEWEST_CLUSTERS, Clusters, Combined, Comonotone, HasSigns, effective_clusters
+from caltest.forms import FEWEST_CLUSTERS, Combined, Comonotone, HasSigns, effective_clusters
 from caltest.lenses import ALL
 from caltest.nulls.base import Answer, Array, Question, ranked
 from caltest.nulls.monte_carlo import of_parts
@@ -77,13 +78,10 @@ def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
 
     All forms are `HasSigns`.
     """
-    return _table(_carried(columns, trial), trial)
-
-
-def _table(columns: Sequence[_Carried], trial: Trial) -> Array:
-    first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in columns])
-    drawn = [Comonotone.of(each.form) for each in columns]
-    draw = partial(_drawn, tuple(columns), drawn, child_seed(trial.seed, _SEED))
+    carried = _carried(columns, trial)
+    first = np.column_stack([each.form.apart(each.observed, each.clusters) for each in carried])
+    drawn = [Comonotone.of(each.form) for each in carried]
+    draw = partial(_drawn, carried, drawn, child_seed(trial.seed, _SEED))
     tasks = [(part.start, part.stop) for part in blocks(trial.n_resamples, DRAWS)]
     return np.concatenate([first, *trial.workers.map(draw, tasks, "comonotone labels")])
 
@@ -137,7 +135,7 @@ class Confirmation(NamedTuple):
         )
         if not len(places):
             return cls(effective, places, np.empty((1, 0)), np.empty(0))
-        values = _table([carried[h] for h in places.tolist()], trial)
+        values = table_of_labels([columns[h] for h in places.tolist()], trial)
         return cls(effective, places, values, resolutions[places])
 
     def beside(self, other: Confirmation) -> Confirmation:

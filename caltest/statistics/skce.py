@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -18,13 +19,10 @@ from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound
 from caltest.forms.weights import (
     ComputedFeatures,
     Features,
-    FourierFeatures,
     KernelWeights,
-    LandmarkFeatures,
-    RoundedFeatures,
-    ScaledFeatures,
     Term,
     incomplete_cholesky,
+    landmark_features,
     scaled,
     scaled_rows,
 )
@@ -100,7 +98,7 @@ class LowRank:
             some = predictions.take(representatives(probs))
             found = cls.fitted_to(kernel, some, method, rank).of_rows(predictions)
             parts = [found.features[rows] for rows in blocks(len(probs), ROWS)]
-            return replace(found, features=RoundedFeatures(np.concatenate(parts)))
+            return replace(found, features=np.concatenate(parts))
         if method == "fourier":
             return cls(predictions, fourier_features(part, probs, _directions(rank)), None)
         weights, order = KernelWeights(part, probs), fixed_order(probs)
@@ -114,16 +112,19 @@ class LowRank:
         """Approximate a kernel by features, of these rows and of any others, that are computed."""
         part, _ = kernel.terms[0]
         if method == "fourier":
-            return cls(rows, FourierFeatures(part, rows.probs, _directions(rank)), None)
+            fourier = partial(fourier_features, part, count=_directions(rank))
+            return cls(rows, _computed(fourier, part, rows.probs), None)
         found = incomplete_cholesky(KernelWeights(part, rows.probs), np.arange(rows.n_samples), rank)
         landmarks, factor = rows.probs[found.pivots], np.tril(found.factor[found.pivots])
-        return cls(rows, LandmarkFeatures(part, rows.probs, landmarks, factor), found.missing)
+        nystrom = partial(landmark_features, part, landmarks, factor)
+        return cls(rows, _computed(nystrom, part, rows.probs), found.missing)
 
     def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
         if not isinstance(self.features, ComputedFeatures):
             raise TypeError("features that are held are of the rows that they were made for")
-        features = replace(self.features, probs=predictions.probs)
+        ones = np.ones(predictions.n_samples)
+        features = replace(self.features, probs=predictions.probs, by=ones)
         return replace(self, predictions=predictions, features=features)
 
     @property
@@ -142,18 +143,21 @@ class LowRank:
     ) -> FeatureSquares:
         """Return scale · Σ_ij w_i w_j ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or those with i ≠ j."""
         _, matrix = kernel.terms[0]
-        features = self.features
-        if not self.predictions.are_alike:
-            features = _counted(features, self.predictions.weights)
+        features, weights = self.features, self.predictions.weights
+        if isinstance(features, ComputedFeatures):
+            features = replace(features, by=weights)
+        else:
+            features = scaled_rows(features[:], weights)
         return FeatureSquares(self.predictions.probs, features, matrix, scale, diagonal, whole)
 
 
-def _counted(features: Features, weights: NDArray[np.float64]) -> Features:
-    """Return features of rows that count differently; what is held stays held."""
-    if isinstance(features, RoundedFeatures | np.ndarray):
-        values = scaled_rows(features[:], weights)
-        return RoundedFeatures(values) if values.dtype == np.float32 else values
-    return ScaledFeatures(features, weights)
+def _computed(
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    kernel: Kernel,
+    probs: NDArray[np.float64],
+) -> ComputedFeatures:
+    width = int(function(probs[:1]).shape[1])
+    return ComputedFeatures(function, probs, width, kernel.bound, np.ones(len(probs)))
 
 
 def _directions(rank: int) -> int:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest import _kernel_loops, _loops
+from caltest.loops import kernels as _kernel_loops
+from caltest.loops import rows as _loops
 from caltest._tiles import TILE
 from caltest.forms.pairs import Entries
 from caltest.laws.classes import LabelSampler
