@@ -20,7 +20,7 @@ from caltest.auditing.plan import Source, Wanted, make_plan
 from caltest.auditing.rests import subtractions, with_rests
 from caltest.auditing.sizes import Family, binned_error, cut
 from caltest.data import Rows, sample
-from caltest.nulls.comonotone import Trial
+from caltest.nulls.clusters import Trial
 from caltest.pvalues import evidence_of_draws, reaching
 
 
