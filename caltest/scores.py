@@ -136,11 +136,12 @@ class Steps(Scores):
         """Add up the steps of events, and what the rows have without."""
         base, steps, cells = self.base[rows], self.steps[rows], self.cells[rows]
         if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
-            return np.bincount(cells, base + steps * outcomes[0], self.count)[None].astype(float)
-        from caltest.loops import rows as _loops
+            found = np.bincount(cells, steps * outcomes[0], self.count)[None].astype(float)
+        else:
+            from caltest.loops import rows as _loops
 
-        found = np.zeros((len(outcomes), self.count))
-        _loops.cell_sums(outcomes, cells, steps_of(steps), found)
+            found = np.zeros((len(outcomes), self.count))
+            _loops.cell_sums(outcomes, cells, steps_of(steps), found)
         without = self._without if rows == ALL else np.bincount(cells, base, self.count)
         return np.asarray(found + without)
 

@@ -24,7 +24,7 @@ from caltest.clusters import Clusters
 from caltest.data import Rows, sample
 from caltest.data.clusters import cluster_codes
 from caltest.forms import Comonotone, HasSigns, effective_clusters
-from caltest.forms.signs import SignedFeatures
+from caltest.forms.signs import JointSums
 from caltest.kernels import Exponential
 from caltest.lenses import View, find_lens
 from caltest.nulls import NULLS, ClusterSigns, OnePerCluster
@@ -125,10 +125,10 @@ def test_sizes_of_rows_that_are_clusters():
     rng = np.random.default_rng(0)
     residual, features = rng.normal(size=(90, 3)), rng.normal(size=(90, 5))
     codes = rng.permutation(90)
-    form = SignedFeatures(residual, features, Clusters(codes, 90), 1.0, False, 0.0)
+    form = JointSums(residual, features, Clusters(codes, 90))
     joint = residual[:, :, None] * features[:, None, :]
-    assert form.squares[codes] == pytest.approx((joint**2).sum(axis=(1, 2)))
-    assert form.held().squares == pytest.approx(form.squares)
+    assert form.squares() == pytest.approx((joint**2).sum())
+    assert form.held()[codes] == pytest.approx(joint.reshape(90, -1))
 
 
 @pytest.mark.parametrize("name", ["ece", "mce", "ece_squared", "ece_debiased"])
@@ -149,7 +149,8 @@ def test_bins_of_one_cluster_are_like_others(name, bins):
     )
     own = np.zeros((30, form.n_cells, PROBS.shape[1]))
     np.add.at(own, (CODES, form.cells), residuals(PROBS, LABELS))
-    assert signed.squares == pytest.approx((own**2).sum(axis=(1, 2)))
+    (squares,) = form.squares_of(LABELS[None], Clusters(CODES, 30))
+    assert squares == pytest.approx((own**2).sum(axis=(1, 2)))
 
 
 def test_bins_of_few_clusters_are_said():
@@ -246,14 +247,13 @@ def test_features_held_or_not_are_the_same(monkeypatch):
     form = UnbiasedSKCE(approximation="nystrom", rank=20).fitted(predictions).given(predictions)
     signs = np.random.default_rng(1).choice([-1, 1], (20, 30)).astype(np.int8)
     clusters = Clusters(CODES, 30)
+    held = form.of_cluster_sums(form.cluster_sums(LABELS, clusters), clusters.share_between)
     monkeypatch.setattr(low_rank, "_MOST_HELD", 1)
     streamed = form.signed(LABELS, clusters)
-    held = streamed.held()
     assert streamed.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
-    assert streamed.squares == pytest.approx(held.squares)
-    whole = streamed.paired()
-    assert whole.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
-    assert whole.squares == pytest.approx(held.squares)
+    monkeypatch.setattr(low_rank, "_MOST_HELD", 30**2)
+    paired = form.signed(LABELS, clusters)
+    assert paired.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
     of_rows = form.pairs.signed(LABELS, clusters)
     assert of_rows.of_labels(signs) == pytest.approx(held.of_labels(signs), rel=1e-9)
 
@@ -496,7 +496,7 @@ def test_effective_clusters_by_definition(statistic):
     squares, drawn = [], Comonotone.of(form)
     for u in (np.arange(4000) + 0.5) / 4000:
         y = drawn.labels(np.full((1, 100), u))[0]
-        squares.append(form.signed(y.astype(np.intp), clusters).squares)
+        squares.append(form.squares_of(y[None], clusters)[0])
     mean, fourth = np.mean(squares, axis=0), np.mean(np.square(squares), axis=0)
     expected = mean.sum() ** 2 / fourth.sum()
     assert effective_clusters(statistic, form, clusters, labels) == pytest.approx(expected, rel=0.05)

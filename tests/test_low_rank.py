@@ -8,7 +8,7 @@ from support import binomial_limits, central_moments, dirichlet, every_outcome
 import caltest
 from caltest import InputError, estimate, resampling
 from caltest.data import Rows
-from caltest.forms.weights import LandmarkFeatures
+from caltest.forms.weights import ComputedFeatures
 from caltest.kernels import (
     Exponential,
     Gaussian,
@@ -195,7 +195,7 @@ def test_features_that_are_computed_when_needed(monkeypatch):
     for statistic in (BiasedSKCE, UnbiasedSKCE):
         low = statistic(kernel, "nystrom", 60)
         form = low.given(Rows(probs))
-        assert isinstance(form.features, LandmarkFeatures)
+        assert isinstance(form.features, ComputedFeatures)
         assert form.features.shape[0] == 200
         assert estimate(probs, labels, low) == pytest.approx(
             estimate(probs, labels, statistic(kernel)), rel=1e-3

@@ -91,8 +91,20 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         return self.one_by_one(labels, clusters)
 
+    def _between(self, labels: Labels, clusters: Clusters) -> tuple[NDArray[np.intp], Array]:
+        """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h; 0 inside of one."""
+        codes, values = clusters.codes[self.rows], self.terms(labels)
+        return codes, np.where(codes[0] != codes[1], values, 0.0)
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        found = np.empty((len(labels), clusters.count))
+        for own, y in zip(found, labels.astype(np.intp), strict=True):
+            codes, values = self._between(y, clusters)
+            own[:] = np.bincount(codes.ravel(), np.tile(values**2, 2), clusters.count)
+        return found
+
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        (first, second), values = clusters.codes[self.rows], self.terms(labels)
+        (first, second), values = self._between(labels, clusters)
         counts = clusters.weights[self.rows].prod(axis=0)
         between = float(counts[first != second].sum() / counts.mean())
         if between == 0.0:
@@ -101,8 +113,7 @@ class PairMean(HasSigns, HasCumulantGenerator, HasTerms):
                 "pairing='random'."
             )
         places = np.concatenate([first, second]), np.concatenate([second, first])
-        apart = np.tile(np.where(first != second, values, 0.0), 2)
-        pairs = sparse.csr_array((apart, places), shape=(clusters.count,) * 2)
+        pairs = sparse.csr_array((np.tile(values, 2), places), shape=(clusters.count,) * 2)
         return signed_pairs(pairs, 0.5 / between, 0.0, self.resolution)
 
     def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:

@@ -74,7 +74,10 @@ class HasSigns(Form):
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
-        raise TypeError(f"{type(self).__name__} has sums that are one number, see row_scores")
+        scores: Any = self.row_scores
+        centred = scores - np.einsum("ik,ik->i", self.probs, scores)[:, None]
+        rows = np.arange(len(centred))
+        return np.stack([clusters.sums(centred[rows, y]) ** 2 for y in labels.astype(np.intp)])
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
         """Return the (B,) values for labels (B, n), means over pairs being of different clusters."""
