@@ -19,7 +19,6 @@ from caltest.forms.solved import Line, Logits, fit_line
 from caltest.lenses import Lens, seen
 from caltest.results import Result, plain
 from caltest.statistics import CoxRecalibration
-from caltest.statistics.ece import two_classes
 
 Interval: TypeAlias = tuple[float, float]
 
@@ -192,7 +191,7 @@ def recalibration(
 def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibration:
     """Fit the line to predictions and labels already checked; see :func:`recalibration`."""
     view, lens_label = seen(whole, lens, CoxRecalibration.default_lens)
-    two_classes(CoxRecalibration(), view.rows)
+    CoxRecalibration().probability(view.rows)
     with single_threaded_blas():
         logits, labels = Logits.of(view.rows.probs), view.labels
         y, k = labels[logits.rows], logits.estimable

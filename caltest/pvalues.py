@@ -71,6 +71,13 @@ def interval(
     return min(1.0, sides * low), min(1.0, sides * high)
 
 
+def interval_of_adjusted(pvalue: float, resamples: int, times: float = 1.0) -> tuple[float, float]:
+    """Return the same of a p-value that is ``times`` one counted among the resamples."""
+    reached = max(round(pvalue / times * (resamples + 1)) - 1, 0)
+    low, high = (min(times * end, 1.0) for end in interval(reached, resamples, "greater"))
+    return low, high
+
+
 def combine_sides(greater: float, less: float, alternative: Alternative) -> float:
     """Return the p-value of ``alternative`` from the two one-sided ones."""
     both = min(1.0, 2.0 * min(greater, less))

@@ -44,8 +44,7 @@ from caltest.nulls import (
     observed_value,
     possible_nulls,
 )
-from caltest.nulls.cluster_signs import answer_of_signs
-from caltest.nulls.comonotone import Confirmation, Trial, names_and_sides
+from caltest.nulls.clusters import Confirmation, Trial, answer_of_signs, names_and_sides
 from caltest.pvalues import Alternative
 from caltest.resampling import (
     Read,

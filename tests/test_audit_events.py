@@ -14,7 +14,7 @@ from caltest.auditing.plan import Options, make_plan
 from caltest.data import Rows
 from caltest.forms import events
 from caltest.forms.events import Classes, of_events
-from caltest.nulls.comonotone import Trial
+from caltest.nulls.clusters import Trial
 from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12

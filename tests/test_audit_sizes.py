@@ -19,7 +19,7 @@ from caltest.auditing.groups import read_groups
 from caltest.auditing.plan import Options, make_plan
 from caltest.auditing.sizes import Family, binned_error, cut, subtractions, with_rests
 from caltest.data import Rows, sample
-from caltest.nulls.comonotone import Trial
+from caltest.nulls.clusters import Trial
 from caltest.pvalues import evidence_of_draws, reaching
 
 

@@ -24,7 +24,7 @@ from caltest.forms import HasSigns, LabelFunction
 from caltest.lenses import View
 from caltest.nulls import MonteCarlo
 from caltest.nulls.base import ranked
-from caltest.nulls.comonotone import Confirmation, Trial
+from caltest.nulls.clusters import Confirmation, Trial
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import (
     Column,

@@ -35,6 +35,9 @@ _SEED = 20  # of the draws that decide: the same whatever is tested
 _MOST, _FEWEST, _NUMBERS = 256, 32, 2**31  # draws, and numbers that they may take
 _BLOCK = 16  # draws at a time
 _UNSEEN = 5.0  # rare surprises that are expected in so many clusters may be absent from all
+_FINE = 40.0  # steps of the grid in a standard deviation, times the root of the number of clusters
+_LONGEST = 2**23  # points of the grid
+_ROUNDING = 1e-11  # of probabilities that were convolved
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +98,47 @@ class Atoms(NamedTuple):
         squares = (self.values / (np.abs(self.values).max(initial=0.0) or 1.0)) ** 2
         fourth = float(self.chances @ squares**2)
         return float(self.chances @ squares) ** 2 / fourth if fourth > 0.0 else 0.0
+
+    def superquantile(self, excess: float, sign: float) -> float:
+        """Bound P(sign · Σ_g S_g ≥ sign · excess) for all sums at most these in the convex order.
+
+        With S at most S⁺, P(S ≥ t) ≤ sup {a: the mean of the largest share a of S⁺ is at least t}. The
+        law of the sum is convolved on a grid: an atom between two points is split between these so that
+        its mean stays, which makes the law larger in the convex order, never smaller.
+        """
+        from scipy.signal import convolve  # slow to import
+
+        values, target = sign * self.values, sign * excess
+        first = np.flatnonzero(np.diff(self.clusters, prepend=-1))
+        deviation = float(np.sqrt(self.chances @ values**2))
+        if deviation == 0.0:
+            return 1.0 if target <= 0.0 else _ROUNDING
+        least = np.minimum.reduceat(values, first)
+        width = float((np.maximum.reduceat(values, first) - least).sum())
+        step = max(deviation / (_FINE * len(first) ** 0.5), width / _LONGEST)
+        target -= 1e-9 * (deviation + abs(target))  # ties count
+        laws = []
+        for cut, start in zip(np.split(np.arange(len(values)), first[1:]), least, strict=True):
+            place = (values[cut] - start) / step
+            below = np.floor(place).astype(np.intp)
+            masses = np.zeros(int(below.max()) + 2)
+            np.add.at(masses, below, self.chances[cut] * (1.0 - (place - below)))
+            np.add.at(masses, below + 1, self.chances[cut] * (place - below))
+            laws.append(masses)
+        while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
+            pairs = zip(laws[::2], laws[1::2], strict=False)
+            laws = [convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
+        masses = laws[0][::-1]
+        points = float(least.sum()) + step * np.arange(len(masses))[::-1]
+        gained = np.cumsum(masses * (points - target))  # of the largest share, from its mean on
+        if gained[-1] >= 0.0:
+            return 1.0
+        reached = np.flatnonzero(gained >= 0.0)
+        if not len(reached):
+            return _ROUNDING
+        last = int(reached[-1])
+        more = float(gained[last]) / (target - float(points[last + 1]))
+        return min(float(masses[: last + 1].sum()) + more + _ROUNDING, 1.0)
 
 
 def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: Labels) -> float:

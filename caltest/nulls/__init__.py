@@ -7,11 +7,9 @@ from caltest.forms import Form
 from caltest.nulls.analytic import Bound, Brownian, Chi2, Normal
 from caltest.nulls.base import GUARANTEES, Answer, Guarantee, Null, Part, Question, observed_value
 from caltest.nulls.bootstrap import Bootstrap, Consistency, Spectral, WildBootstrap
-from caltest.nulls.cluster_signs import ClusterSigns
-from caltest.nulls.comonotone import ComonotoneLabels
+from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
 from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.monte_carlo import MonteCarlo, answer_of
-from caltest.nulls.one_per_cluster import OnePerCluster
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 

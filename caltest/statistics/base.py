@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -52,6 +52,8 @@ class Statistic(ABC):
     #: It grows as this power of the number of rows where the error stays the same; 0: not at all;
     #: None: by no fixed power.
     growth: ClassVar[float | None] = 0.0
+    #: Names of the options that a result reports; a kernel or a binning is reported with its own.
+    reported: ClassVar[tuple[str, ...]] = ()
     #: The laws that it can be a statistic of.
     laws: ClassVar[tuple[type[Law], ...]] = (Classes,)
     #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
@@ -98,8 +100,18 @@ class Statistic(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The options in force, flat and ready for JSON."""
-        return {}
+        """The options in force, flat and ready for JSON; those that are None are left out."""
+        found: dict[str, Any] = {}
+        for name in self.reported:
+            value = getattr(self, name)
+            own = getattr(value, "parameters", None)
+            if own is None and is_dataclass(value):
+                own = {each.name: getattr(value, each.name) for each in fields(value)}
+            if own is not None:
+                found |= {name: type(value).__name__, **own}
+            elif value is not None:
+                found[name] = value
+        return found
 
     @property
     def faster(self) -> Phrase:
@@ -110,7 +122,29 @@ class Statistic(ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know of the options, in sentences."""
-        return ()
+        options = (getattr(self, name) for name in self.reported)
+        return tuple(note for option in options for note in getattr(option, "notes", ()))
+
+
+class BinaryStatistic(Statistic):
+    """Base class of measures of one probability: of two classes, or of what a lens makes of more."""
+
+    default_lens = "top_label"
+
+    def probability(self, predictions: Rows) -> NDArray[np.float64]:
+        """Return the probabilities of class 1 of two classes.
+
+        Raises
+        ------
+        InputError
+            If there are more classes.
+        """
+        if predictions.n_classes != 2:
+            raise InputError(
+                f"{self.name!r} measures one probability, and there are {predictions.n_classes} "
+                "classes; give a lens such as 'top_label' or 'class:0'."
+            )
+        return predictions.probs[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +184,14 @@ class FunctionStatistic(Statistic):
         if not takes("probs", "labels", "weights", of=self.function):
             check_takes("function", self.function, "probs", "labels")
 
-    measures: ClassVar[str] = "the value of your function"
-    alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
+    measures = "the value of your function"
+    alternatives = ("greater", "less", "two-sided")
+    laws = (Law,)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The function's own name."""
         return getattr(self.function, "__name__", type(self.function).__name__)
-
-    laws: ClassVar[tuple[type[Law], ...]] = (Law,)
 
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, and the weights where there are any."""

@@ -23,9 +23,7 @@ from caltest.forms import (
     WeightedRecalibration,
 )
 from caltest.forms.base import CERTAIN, Array, Labels
-from caltest.pvalues import Alternative
-from caltest.statistics.base import SIGNED, Statistic
-from caltest.statistics.ece import two_classes
+from caltest.statistics.base import SIGNED, BinaryStatistic
 
 # ------------------------------------------------------------------ classical
 
@@ -35,7 +33,7 @@ _TESTS = {"likelihood_ratio": False, "wald": True}
 
 @arguments(groups=positive_integer)
 @dataclass(frozen=True)
-class HosmerLemeshow(Statistic):
+class HosmerLemeshow(BinaryStatistic):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
     H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
@@ -73,19 +71,14 @@ class HosmerLemeshow(Statistic):
 
     groups: int = 10
 
-    name: ClassVar[str] = "hosmer_lemeshow"
-    growth: ClassVar[float | None] = 1.0
-    measures: ClassVar[str] = "Hosmer and Lemeshow's chi-square"
-    default_lens: ClassVar[str | None] = "top_label"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Number of groups."""
-        return {"groups": self.groups}
+    name = "hosmer_lemeshow"
+    growth = 1.0
+    measures = "Hosmer and Lemeshow's chi-square"
+    reported = ("groups",)
 
     def given(self, predictions: Rows) -> PearsonGroups:
         """Fix the predictions and their groups."""
-        two_classes(self, predictions)
+        self.probability(predictions)
         cells = EqualMass(self.groups).cells(predictions)
         count, total = int(cells.max()) + 1, predictions.whole.total
         return PearsonGroups(predictions.probs, cells, count, predictions.weights, total)
@@ -93,7 +86,7 @@ class HosmerLemeshow(Statistic):
 
 @arguments()
 @dataclass(frozen=True)
-class CalibrationInTheLarge(Statistic):
+class CalibrationInTheLarge(BinaryStatistic):
     """Calibration in the large: is the event as frequent as predicted, overall? For two classes.
 
     z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
@@ -117,18 +110,16 @@ class CalibrationInTheLarge(Statistic):
     1.131371
     """
 
-    name: ClassVar[str] = "citl"
-    growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "calibration in the large, observed less predicted, standardised"
-    monotone: ClassVar[bool] = True
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-    default_lens: ClassVar[str | None] = "top_label"
-
-    of_parts: ClassVar[bool] = True
+    name = "citl"
+    growth = 0.5
+    measures = "calibration in the large, observed less predicted, standardised"
+    monotone = True
+    alternatives = SIGNED
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
-        p, w = two_classes(self, predictions), predictions.weights
+        p, w = self.probability(predictions), predictions.weights
         probs = predictions.probs
         variance = float(w**2 @ over_columns(np.multiply, probs))
         if variance <= CERTAIN and predictions.part_of is None:
@@ -155,7 +146,7 @@ def _errors_of_certainty(probs: Array) -> Array:
 
 @arguments()
 @dataclass(frozen=True)
-class CoxRecalibration(Statistic):
+class CoxRecalibration(BinaryStatistic):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
     The line is logit P(y = 1) = a + b · logit p.
@@ -199,10 +190,10 @@ class CoxRecalibration(Statistic):
 
     test: Literal["likelihood_ratio", "wald"] = "likelihood_ratio"
 
-    name: ClassVar[str] = "cox"
-    growth: ClassVar[float | None] = 1.0
-    measures: ClassVar[str] = "chi-square of recalibration, intercept 0 and slope 1"
-    default_lens: ClassVar[str | None] = "top_label"
+    name = "cox"
+    growth = 1.0
+    measures = "chi-square of recalibration, intercept 0 and slope 1"
+    reported = ("test",)
 
     def __post_init__(self) -> None:
         choose("test", self.test, _TESTS)
@@ -212,14 +203,9 @@ class CoxRecalibration(Statistic):
         """One fit instead of one per draw."""
         return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which test."""
-        return {"test": self.test}
-
     def given(self, predictions: Rows) -> WeightedRecalibration:
         """Fix the predictions."""
-        two_classes(self, predictions)
+        self.probability(predictions)
         kind = LogisticRecalibration if predictions.are_alike else WeightedRecalibration
         return kind(predictions.probs, predictions.weights, _TESTS[self.test])
 
@@ -228,13 +214,12 @@ class CoxRecalibration(Statistic):
 
 
 @dataclass(frozen=True)
-class _MCB(Statistic):
+class _MCB(BinaryStatistic):
     score: ClassVar[Literal["brier", "log"]]
-    default_lens: ClassVar[str | None] = "top_label"
 
     def given(self, predictions: Rows) -> LabelFunction:
         """Fix the predictions, tied ones pooled."""
-        scores, group = np.unique(two_classes(self, predictions), return_inverse=True)
+        scores, group = np.unique(self.probability(predictions), return_inverse=True)
         group, weights = group.reshape(-1), predictions.weights
         sizes = np.bincount(group, weights=weights).astype(np.float64)
         evaluate = partial(_miscalibration, self.score, scores, group, sizes, weights)
@@ -263,9 +248,9 @@ class BrierMCB(_MCB):
     0.05
     """
 
-    name: ClassVar[str] = "mcb_brier"
-    measures: ClassVar[str] = "miscalibration component of the Brier score"
-    score: ClassVar[Literal["brier", "log"]] = "brier"
+    name = "mcb_brier"
+    measures = "miscalibration component of the Brier score"
+    score = "brier"
 
 
 @arguments()
@@ -289,9 +274,9 @@ class LogMCB(_MCB):
     0.164252
     """
 
-    name: ClassVar[str] = "mcb_log"
-    measures: ClassVar[str] = "miscalibration component of the log score"
-    score: ClassVar[Literal["brier", "log"]] = "log"
+    name = "mcb_log"
+    measures = "miscalibration component of the log score"
+    score = "log"
 
 
 def _miscalibration(

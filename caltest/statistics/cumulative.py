@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from caltest.data import Rows
 from caltest.forms import CumulativeDifference, GriddedDifference, Intervals, LargestError, Side
 from caltest.forms.base import Array
 from caltest.forms.paths import BrownianFunctional
-from caltest.statistics.base import Statistic
-from caltest.statistics.ece import two_classes
+from caltest.statistics.base import BinaryStatistic
 
 # ------------------------------------------------------------------ cumulative
 
@@ -23,16 +22,15 @@ GRID = 1024
 
 
 @dataclass(frozen=True)
-class _PathStatistic(Statistic):
+class _PathStatistic(BinaryStatistic):
     _edges: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     functional: ClassVar[BrownianFunctional]
-    default_lens: ClassVar[str | None] = "top_label"
-    of_parts: ClassVar[bool] = True
+    of_parts = True
 
     def fitted(self, predictions: Rows) -> Self:
         """Of parts, look at C at quantiles of a sample of the scores only: all are too many to sort."""
-        scores = two_classes(self, predictions)
+        scores = self.probability(predictions)
         if predictions.part_of is None:
             return self
         shares = np.arange(1, GRID) / GRID
@@ -40,7 +38,7 @@ class _PathStatistic(Statistic):
 
     def given(self, predictions: Rows) -> CumulativeDifference | GriddedDifference:
         """Fix the predictions and their order."""
-        scores, weights, edges = two_classes(self, predictions), predictions.weights, self._edges
+        scores, weights, edges = self.probability(predictions), predictions.weights, self._edges
         if edges is None:
             return CumulativeDifference(scores, self.functional, weights)
         cells, whole = np.searchsorted(edges, scores, side="left"), predictions.whole.total
@@ -81,9 +79,9 @@ class KolmogorovSmirnov(_PathStatistic):
     0.15
     """
 
-    name: ClassVar[str] = "ks"
-    measures: ClassVar[str] = "Kolmogorov–Smirnov calibration error"
-    functional: ClassVar[BrownianFunctional] = "maximum"
+    name = "ks"
+    measures = "Kolmogorov–Smirnov calibration error"
+    functional = "maximum"
 
 
 @arguments()
@@ -118,9 +116,9 @@ class Kuiper(_PathStatistic):
     0.2
     """
 
-    name: ClassVar[str] = "kuiper"
-    measures: ClassVar[str] = "Kuiper calibration error"
-    functional: ClassVar[BrownianFunctional] = "range"
+    name = "kuiper"
+    measures = "Kuiper calibration error"
+    functional = "range"
 
 
 # ------------------------------------------------------------------ scan
@@ -130,31 +128,26 @@ _SIDES = {"over": "over", "under": "under", "both": None}
 
 
 @dataclass(frozen=True)
-class _LargestSigned(Statistic):
+class _LargestSigned(BinaryStatistic):
     side: str = "both"
 
-    growth: ClassVar[float | None] = None  # the 1 under the sum counts less, the more rows there are
-    default_lens: ClassVar[str | None] = "top_label"
-    monotone: ClassVar[bool] = True
-    sided: ClassVar[str | None] = "side"
+    growth = None  # the 1 under the sum counts less, the more rows there are
+    monotone = True
+    sided = "side"
+    reported: ClassVar[tuple[str, ...]] = ("side",)
 
     def __post_init__(self) -> None:
         choose("side", self.side, _SIDES)
 
     def given(self, predictions: Rows) -> LargestError:
         """Fix the predictions and their intervals."""
-        scores, w = two_classes(self, predictions), predictions.weights
+        scores, w = self.probability(predictions), predictions.weights
         # The 1 under the sum is a row that counts as rows do on average.
         side: Side | None = _SIDES[self.side]  # type: ignore[assignment]
         return LargestError(scores, self._intervals(predictions), side, w / w.mean())
 
     def _intervals(self, predictions: Rows) -> Intervals:
         raise NotImplementedError
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which errors count."""
-        return {"side": self.side}
 
 
 @arguments()
@@ -199,8 +192,8 @@ class Scan(_LargestSigned):
     3.078196
     """
 
-    name: ClassVar[str] = "scan"
-    measures: ClassVar[str] = "largest standardised error of any range of the scores"
+    name = "scan"
+    measures = "largest standardised error of any range of the scores"
 
     def _intervals(self, predictions: Rows) -> Intervals:
         return Intervals.dyadic(predictions.probs[:, 1])
@@ -236,15 +229,9 @@ class LargestBinError(_LargestSigned):
 
     binning: Binning = field(default_factory=lambda: EqualMass(10))
 
-    name: ClassVar[str] = "max_bin"
-    measures: ClassVar[str] = "largest standardised error of a bin"
+    name = "max_bin"
+    measures = "largest standardised error of a bin"
+    reported = ("side", "binning")
 
     def _intervals(self, predictions: Rows) -> Intervals:
         return Intervals.of_cells(self.binning.cells(predictions))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Which errors count, the binning and its options."""
-        binning: Any = self.binning
-        options = {each.name: getattr(binning, each.name) for each in fields(binning)}
-        return {"side": self.side, "binning": type(binning).__name__, **options}

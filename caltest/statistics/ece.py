@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self, cast
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
 from caltest._arguments import Whole, arguments, choose
 from caltest.binning import Binning, EqualMass, EqualWidth, FromEdges, ScoreBinning, Uniform
 from caltest.data import Rows
-from caltest.exceptions import InputError
 from caltest.forms import BinnedDistance, BinnedSquares, LinearSum, SmoothedResiduals
 from caltest.forms.base import Array
 from caltest.forms.cells import Distance
-from caltest.pvalues import Alternative
 from caltest.scores import Cells
-from caltest.statistics.base import SIGNED, AllRowsNeededError, Statistic
+from caltest.statistics.base import SIGNED, AllRowsNeededError, BinaryStatistic, Statistic
 
 # ------------------------------------------------------------------ ece
 
@@ -29,7 +27,8 @@ class _BinnedStatistic(Statistic):
     binning: Binning | None = None
     _edges: FromEdges | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    of_parts: ClassVar[bool] = True
+    of_parts = True
+    reported: ClassVar[tuple[str, ...]] = ("binning",)
 
     def fitted(self, predictions: Rows) -> Self:
         """Choose the default binning by the number of classes.
@@ -53,23 +52,16 @@ class _BinnedStatistic(Statistic):
             cells = cast("Binning", self.fitted(predictions).binning).cells(predictions)
             return probs, cells, int(cells.max()) + 1, weights, predictions.whole.total
         inner = np.asarray(self._edges.edges[1:-1])
-        cells = np.searchsorted(inner, two_classes(self, predictions), side="left")
+        cells = np.searchsorted(inner, predictions.probs[:, 1], side="left")
         return probs, cells, len(inner) + 1, weights, predictions.whole.total
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The binning and its options."""
-        if self.binning is None:
-            return {}
-        options = {f.name: getattr(self.binning, f.name) for f in fields(cast("Any", self.binning))}
-        return {"binning": type(self.binning).__name__, **options}
 
 
 @dataclass(frozen=True)
 class _DistanceStatistic(_BinnedStatistic):
     distance: Distance = "tv"
 
-    maximum: ClassVar[bool] = False
+    maximum = False
+    reported = ("binning", "distance")
 
     def __post_init__(self) -> None:
         choose("distance", self.distance, _DISTANCES)
@@ -77,11 +69,6 @@ class _DistanceStatistic(_BinnedStatistic):
     def given(self, predictions: Rows) -> BinnedDistance:
         """Fix the predictions and their bins."""
         return BinnedDistance(*self._bins(predictions), self.distance, self.maximum)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The binning, its options and the distance."""
-        return {**super().parameters, "distance": self.distance}
 
 
 @arguments()
@@ -116,8 +103,8 @@ class ECE(_DistanceStatistic):
     0.2
     """
 
-    name: ClassVar[str] = "ece"
-    measures: ClassVar[str] = "expected calibration error"
+    name = "ece"
+    measures = "expected calibration error"
 
 
 @arguments()
@@ -141,9 +128,9 @@ class MCE(_DistanceStatistic):
     0.3
     """
 
-    name: ClassVar[str] = "mce"
-    measures: ClassVar[str] = "maximum calibration error"
-    maximum: ClassVar[bool] = True
+    name = "mce"
+    measures = "maximum calibration error"
+    maximum = True
 
 
 @arguments()
@@ -174,9 +161,9 @@ class ACE(ECE):
 
     binning: Binning | None = field(default_factory=lambda: EqualMass(15))
 
-    name: ClassVar[str] = "ace"
-    measures: ClassVar[str] = "adaptive calibration error"
-    default_lens: ClassVar[str | None] = "top_label"
+    name = "ace"
+    measures = "adaptive calibration error"
+    default_lens = "top_label"
 
 
 @arguments()
@@ -204,17 +191,19 @@ class SquaredECE(_BinnedStatistic):
     0.05
     """
 
-    name: ClassVar[str] = "ece_squared"
-    measures: ClassVar[str] = "squared expected calibration error"
+    name = "ece_squared"
+    measures = "squared expected calibration error"
+
+    debiased = False
 
     def given(self, predictions: Rows) -> BinnedSquares:
         """Fix the predictions and their bins."""
-        return BinnedSquares(*self._bins(predictions), debiased=False)
+        return BinnedSquares(*self._bins(predictions), debiased=self.debiased)
 
 
 @arguments()
 @dataclass(frozen=True)
-class DebiasedECE(_BinnedStatistic):
+class DebiasedECE(SquaredECE):
     """Squared ECE, corrected for its upward bias.
 
     The estimated variance of a bin's mean label, Σ_k ȳ_k (1 − ȳ_k)/(|b| − 1), is subtracted from its
@@ -238,17 +227,14 @@ class DebiasedECE(_BinnedStatistic):
     -0.075
     """
 
-    name: ClassVar[str] = "ece_debiased"
-    measures: ClassVar[str] = "debiased squared expected calibration error"
-
-    def given(self, predictions: Rows) -> BinnedSquares:
-        """Fix the predictions and their bins."""
-        return BinnedSquares(*self._bins(predictions), debiased=True)
+    name = "ece_debiased"
+    measures = "debiased squared expected calibration error"
+    debiased = True
 
 
 @arguments()
 @dataclass(frozen=True)
-class ESCE(Statistic):
+class ESCE(BinaryStatistic):
     """Expected signed calibration error: observed event rate less mean predicted, for two classes.
 
     Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
@@ -267,34 +253,17 @@ class ESCE(Statistic):
     0.2
     """
 
-    name: ClassVar[str] = "esce"
-    measures: ClassVar[str] = "expected signed calibration error, observed less predicted"
-    monotone: ClassVar[bool] = True
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-    default_lens: ClassVar[str | None] = "top_label"
-    of_parts: ClassVar[bool] = True
+    name = "esce"
+    measures = "expected signed calibration error, observed less predicted"
+    monotone = True
+    alternatives = SIGNED
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum:
         """Return T = Σ_i (y_i − p_i)/n."""
-        p = two_classes(self, predictions)
+        p = self.probability(predictions)
         table = predictions.weighted(np.column_stack([-p, 1.0 - p]))
         return LinearSum(table / predictions.whole.total, predictions.probs)
-
-
-def two_classes(statistic: Statistic, predictions: Rows) -> Any:
-    """Return the probabilities of class 1 of two classes.
-
-    Raises
-    ------
-    InputError
-        If there are more classes.
-    """
-    if predictions.n_classes != 2:
-        raise InputError(
-            f"{statistic.name!r} measures one probability, and there are {predictions.n_classes} "
-            "classes; give a lens such as 'top_label' or 'class:0'."
-        )
-    return predictions.probs[:, 1]
 
 
 # ------------------------------------------------------------------ smooth ece
@@ -302,7 +271,7 @@ def two_classes(statistic: Statistic, predictions: Rows) -> Any:
 
 @arguments(grid=Whole(1, 1_000_000))
 @dataclass(frozen=True)
-class SmoothECE(Statistic):
+class SmoothECE(BinaryStatistic):
     """Smooth ECE: a calibration error from smoothed residuals, without bins, for two classes.
 
     It is the bandwidth σ at which ∫|residuals smoothed at width σ| equals σ.
@@ -330,18 +299,13 @@ class SmoothECE(Statistic):
 
     grid: int = 1024
 
-    name: ClassVar[str] = "smooth_ece"
-    measures: ClassVar[str] = "smooth expected calibration error"
-    default_lens: ClassVar[str | None] = "top_label"
-    of_parts: ClassVar[bool] = True
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The grid."""
-        return {"grid": self.grid}
+    name = "smooth_ece"
+    measures = "smooth expected calibration error"
+    reported = ("grid",)
+    of_parts = True
 
     def given(self, predictions: Rows) -> SmoothedResiduals:
         """Put the rows on the grid."""
-        p, size = two_classes(self, predictions), self.grid
+        p, size = self.probability(predictions), self.grid
         cells = np.minimum((p * size).astype(np.intp), size - 1)
         return SmoothedResiduals(p, cells, size, predictions.weights, predictions.whole.total)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -169,10 +169,11 @@ class Omnibus(Statistic):
     approximation: Approximation | None = "auto"
     _parts: tuple[_Part, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "omnibus"
-    measures: ClassVar[str] = "evidence of its strongest part, −log of a tail probability"
-    of_parts: ClassVar[bool] = True
-    growth: ClassVar[float | None] = None  # a tail probability falls by no fixed power
+    name = "omnibus"
+    measures = "evidence of its strongest part, −log of a tail probability"
+    of_parts = True
+    growth = None  # a tail probability falls by no fixed power
+    reported = ("kernel", "multiples", "approximation")
 
     def __post_init__(self) -> None:
         given = (self.multiples,) if isinstance(self.multiples, Real) else self.multiples
@@ -191,32 +192,19 @@ class Omnibus(Statistic):
         Of parts, every one of its own is fitted, and what its values are standardised by.
         """
         if predictions.part_of is not None:
-            method = "nystrom" if self.approximation in (None, "auto") else self.approximation
+            method = chosen(self.approximation or "auto", self.kernel, predictions)
             kernel = _fitted(self.kernel, predictions)
             found = replace(self, kernel=kernel, approximation=method)
             return replace(found, _parts=found._made(predictions))
-        return replace(
-            self,
-            kernel=_fitted(self.kernel, fitting_rows(predictions)),
-            approximation=chosen(self.approximation, self.kernel, predictions),
-        )
+        method = chosen(self.approximation, self.kernel, predictions)
+        kernel = _fitted(self.kernel, fitting_rows(predictions))
+        return replace(self, kernel=kernel, approximation=method)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, the multiples of it, and the approximation, if any."""
-        found = {
-            "kernel": type(self.kernel).__name__,
-            **self.kernel.parameters,
-            "multiples": list(self.multiples),
-        }
-        if self.approximation is not None:
-            found |= {"approximation": self.approximation, "rank": RANK}
-        return found
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the bandwidth heuristic has to say."""
-        return self.kernel.notes
+        rank = {} if self.approximation is None else {"rank": RANK}
+        return super().parameters | {"multiples": list(self.multiples)} | rank
 
     def given(self, predictions: Rows) -> Combined:
         """Fix the predictions: every part as a function of the labels."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.forms import LinearSum, MeanSquare, MeanSurprise
 from caltest.forms.base import Array
-from caltest.laws import Classes, GaussianPredictions, Law, Predictive
-from caltest.pvalues import Alternative
+from caltest.laws import Classes, GaussianPredictions, Predictive
 from caltest.statistics.base import SIGNED, Statistic
 
 # ------------------------------------------------------------------ ecd
@@ -62,12 +60,12 @@ class ECD(Statistic):
 
     clip: float | None = None
 
-    name: ClassVar[str] = "ecd"
-    measures: ClassVar[str] = "entropic calibration difference, overconfident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-
-    laws: ClassVar[tuple[type[Law], ...]] = (Classes, Predictive)
-    of_parts: ClassVar[bool] = True
+    name = "ecd"
+    measures = "entropic calibration difference, overconfident above 0"
+    alternatives = SIGNED
+    laws = (Classes, Predictive)
+    reported = ("clip",)
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum | MeanSurprise | MeanSquare:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
@@ -82,11 +80,6 @@ class ECD(Statistic):
         if isinstance(law, GaussianPredictions):
             return MeanSquare(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
         return MeanSurprise(law, predictions.weights)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The clipping, if any."""
-        return {} if self.clip is None else {"clip": self.clip}
 
 
 @arguments()
@@ -112,11 +105,10 @@ class NEES(Statistic):
     0.6666666666666666
     """
 
-    name: ClassVar[str] = "nees"
-    measures: ClassVar[str] = "normalised estimation error squared"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-
-    laws: ClassVar[tuple[type[Law], ...]] = (GaussianPredictions,)
+    name = "nees"
+    measures = "normalised estimation error squared"
+    alternatives = SIGNED
+    laws = (GaussianPredictions,)
 
     def given(self, predictions: Rows) -> MeanSquare:
         """Fix the predictions."""
@@ -155,11 +147,10 @@ class Brier(Statistic):
     0.05
     """
 
-    name: ClassVar[str] = "brier"
-    measures: ClassVar[str] = "Brier score less its expectation if calibrated, overconfident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-
-    of_parts: ClassVar[bool] = True
+    name = "brier"
+    measures = "Brier score less its expectation if calibrated, overconfident above 0"
+    alternatives = SIGNED
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum:
         """Return the mean over the rows of score less expected score."""
@@ -189,10 +180,8 @@ class LogScore(ECD):
     0.098083
     """
 
-    name: ClassVar[str] = "log_score"
-    measures: ClassVar[str] = (
-        "logarithmic score less its expectation if calibrated, overconfident above 0"
-    )
+    name = "log_score"
+    measures = "logarithmic score less its expectation if calibrated, overconfident above 0"
 
 
 @arguments()
@@ -219,12 +208,11 @@ class Spiegelhalter(Statistic):
     0.416667
     """
 
-    name: ClassVar[str] = "spiegelhalter"
-    growth: ClassVar[float | None] = 0.5
-    measures: ClassVar[str] = "Spiegelhalter's z, overconfident above 0"
-    alternatives: ClassVar[tuple[Alternative, ...]] = SIGNED
-
-    of_parts: ClassVar[bool] = True
+    name = "spiegelhalter"
+    growth = 0.5
+    measures = "Spiegelhalter's z, overconfident above 0"
+    alternatives = SIGNED
+    of_parts = True
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,15 +29,13 @@ from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.radial import fourier_features, has_fourier_features
 from caltest.sampling import ROWS, child_seed, generator
-from caltest.statistics.base import Statistic
-from caltest.statistics.ece import two_classes
+from caltest.statistics.base import BinaryStatistic, Statistic
 
 # ------------------------------------------------------------------ low rank
 
 
 Approximation: TypeAlias = Literal["auto", "nystrom", "fourier"]
 
-APPROXIMATIONS = dict.fromkeys(("auto", "nystrom", "fourier"), True)
 RANK = 256
 
 HELD_UP_TO = 100_000
@@ -72,7 +69,7 @@ class LowRank:
     predictions
         What they were made for.
     features
-        Φ, (n, F); of very many rows, computed when they are needed.
+        Φ, (n, F), as rows count; of very many rows, computed when they are needed.
     missing
         Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
         average.
@@ -83,90 +80,48 @@ class LowRank:
     predictions: Rows
     features: Features
     missing: float | None
-    of_parts: bool = False
+    of_parts: bool
 
     @classmethod
     def of(
         cls, kernel: Kernel | MatrixKernel, predictions: Rows, method: Approximation, rank: int
     ) -> LowRank:
-        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about)."""
-        part, _ = kernel.terms[0]
-        probs = predictions.probs
-        if len(probs) > HELD_UP_TO:
-            return cls.fitted_to(kernel, fitting_rows(predictions), method, rank).of_rows(predictions)
-        if len(probs) > ROUNDED_FROM:
-            some = predictions.take(representatives(probs))
-            found = cls.fitted_to(kernel, some, method, rank).of_rows(predictions)
-            parts = [found.features[rows] for rows in blocks(len(probs), ROWS)]
-            return replace(found, features=np.concatenate(parts))
-        if method == "fourier":
-            return cls(predictions, fourier_features(part, probs, _directions(rank)), None)
-        weights, order = KernelWeights(part, probs), fixed_order(probs)
-        features, missing, _ = incomplete_cholesky(weights, order, rank)
-        return cls(predictions, features, missing)
+        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about).
 
-    @classmethod
-    def fitted_to(
-        cls, kernel: Kernel | MatrixKernel, rows: Rows, method: Approximation, rank: int
-    ) -> LowRank:
-        """Approximate a kernel by features, of these rows and of any others, that are computed."""
-        part, _ = kernel.terms[0]
+        Features are a function of a prediction. Of few rows it is fitted to all and its values are
+        held; of more, to some; of very many, or of parts, values are computed when they are needed.
+        """
+        (part, _), probs, n = kernel.terms[0], predictions.probs, predictions.n_samples
+        of_parts = predictions.part_of is not None
+        few, held = n <= ROUNDED_FROM and not of_parts, n <= HELD_UP_TO and not of_parts
+        some = fitting_rows(predictions).probs if few or not held else probs[representatives(probs)]
+        exact: Features
         if method == "fourier":
-            fourier = partial(fourier_features, part, count=_directions(rank))
-            return cls(rows, _computed(fourier, part, rows.probs), None)
-        found = incomplete_cholesky(KernelWeights(part, rows.probs), np.arange(rows.n_samples), rank)
-        landmarks, factor = rows.probs[found.pivots], np.tril(found.factor[found.pivots])
-        nystrom = partial(landmark_features, part, landmarks, factor)
-        return cls(rows, _computed(nystrom, part, rows.probs), found.missing)
+            function, missing = partial(fourier_features, part, count=(rank + 1) // 2), None
+            exact = function(probs) if few else probs
+        else:
+            order = fixed_order(some) if few else np.arange(len(some))
+            exact, missing, pivots = incomplete_cholesky(KernelWeights(part, some), order, rank)
+            function = partial(landmark_features, part, some[pivots], np.tril(exact[pivots]))
+        if few:
+            return cls(predictions, scaled_rows(exact[:], predictions.weights), missing, of_parts)
+        width = int(function(probs[:1]).shape[1])
+        found = ComputedFeatures(function, probs, width, part.bound, np.ones(n))
+        if held:
+            values = np.concatenate([found[rows] for rows in blocks(n, ROWS)])
+            return cls(predictions, scaled_rows(values, predictions.weights), missing, of_parts)
+        return cls(predictions, found, missing, of_parts).of_rows(predictions)
 
     def of_rows(self, predictions: Rows) -> LowRank:
         """Return the same features of other rows; they must be computed ones."""
-        if not isinstance(self.features, ComputedFeatures):
-            raise TypeError("features that are held are of the rows that they were made for")
-        ones = np.ones(predictions.n_samples)
-        features = replace(self.features, probs=predictions.probs, by=ones)
+        features = cast("ComputedFeatures", self.features)
+        features = replace(features, probs=predictions.probs, by=predictions.weights)
         return replace(self, predictions=predictions, features=features)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a reader of a result should know of it."""
-        found: dict[str, Any] = {"rank": self.features.shape[1]}
-        return found if self.missing is None else found | {"trace_error": self.missing}
-
-    def form(
-        self,
-        kernel: Kernel | MatrixKernel,
-        scale: float,
-        *,
-        diagonal: bool,
-        whole: float | None = None,
-    ) -> FeatureSquares:
-        """Return scale · Σ_ij w_i w_j ⟨φ_i, φ_j⟩ D_iᵀ A D_j over all pairs, or those with i ≠ j."""
-        _, matrix = kernel.terms[0]
-        features, weights = self.features, self.predictions.weights
-        if isinstance(features, ComputedFeatures):
-            features = replace(features, by=weights)
-        else:
-            features = scaled_rows(features[:], weights)
-        return FeatureSquares(self.predictions.probs, features, matrix, scale, diagonal, whole)
-
-
-def _computed(
-    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    kernel: Kernel,
-    probs: NDArray[np.float64],
-) -> ComputedFeatures:
-    width = int(function(probs[:1]).shape[1])
-    return ComputedFeatures(function, probs, width, kernel.bound, np.ones(len(probs)))
-
-
-def _directions(rank: int) -> int:
-    return (rank + 1) // 2
 
 
 def fitting_rows(predictions: Rows) -> Rows:
     """Return the rows that bandwidths and features are fitted to: all, or a subsample of very many."""
-    if predictions.n_samples <= HELD_UP_TO:
+    if predictions.n_samples <= HELD_UP_TO or predictions.part_of is not None:
         return predictions
     if predictions.are_alike:
         return subsample(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
@@ -181,6 +136,8 @@ def chosen(
     if approximation != "auto":
         return approximation
     n, m = predictions.n_samples, predictions.n_classes
+    if predictions.part_of is not None:
+        return "nystrom"
     if isinstance(kernel, Kernel) and kernel.is_on_a_line(m):
         return None
     return None if n <= FULL_ROWS and float(n) ** 2 * m <= FULL_SIZE else "nystrom"
@@ -190,7 +147,7 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
     """Raise if a kernel cannot be approximated so; None is no approximation."""
     if method is None:
         return
-    choose("approximation", method, APPROXIMATIONS)
+    choose("approximation", method, dict.fromkeys(get_args(Approximation)))
     if len(kernel.terms) > 1:
         raise InputError(
             f"kernel has {len(kernel.terms)} parts, and an approximation takes one kernel between "
@@ -215,7 +172,8 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
 class _SKCE(Statistic):
     kernel: Kernel | MatrixKernel = field(default_factory=Exponential)
 
-    measures: ClassVar[str] = "squared kernel calibration error"
+    measures = "squared kernel calibration error"
+    reported: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth to the predictions."""
@@ -224,29 +182,24 @@ class _SKCE(Statistic):
             kernel=fitted(self.kernel, predictions.probs, predictions.weights),
         )
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The kernel and its bandwidth."""
-        return {"kernel": type(self.kernel).__name__, **self.kernel.parameters}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the bandwidth heuristic has to say."""
-        return self.kernel.notes
-
     def _terms(self, predictions: Rows) -> tuple[Term, ...]:
         probs, by = predictions.probs, predictions.weights
-        kernel = fitted(self.kernel, probs, by)
-        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in kernel.terms)
+        parts = self.kernel.terms
+        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in parts)
 
     def _tail_bound(
         self, predictions: Rows, inequality: Literal["mcdiarmid", "hoeffding"]
     ) -> TailBound | None:
         """Return the distribution-free bound, of rows of equal weight."""
-        constant = partial(_bound_constant, self.kernel, predictions.n_classes)
         if not predictions.are_alike:
             return None
+        constant = partial(_bound_constant, self.kernel, predictions.n_classes)
         return TailBound(inequality, constant, predictions.n_samples)
+
+
+def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
+    """Return B_{p;q} = 2^{1 + 1/p − 1/q} sup ‖k(s, t)‖_{p;q} (Lemma H.1)."""
+    return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
 
 
 @dataclass(frozen=True)
@@ -257,8 +210,8 @@ class _AllPairs(_SKCE):
     rank: int = RANK
     _fit: LowRank | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    #: Whether pairs i = j count.
-    counts_own: ClassVar[bool] = False
+    counts_own = False  #: Whether pairs i = j count.
+    reported = ("kernel", "approximation")
 
     def __post_init__(self) -> None:
         check_approximation(self.kernel, self.approximation)
@@ -273,41 +226,27 @@ class _AllPairs(_SKCE):
 
         Of parts, all is fitted to a sample of the rows.
         """
-        if predictions.part_of is not None and self.approximation is not None:
-            fixed: Approximation = "nystrom" if self.approximation == "auto" else self.approximation
-            kernel = fitted(self.kernel, predictions.probs, predictions.weights)
-            known = LowRank.fitted_to(kernel, predictions, fixed, self.rank)
-            known = replace(known, of_parts=True)
-            return replace(self, kernel=kernel, approximation=fixed, _fit=known)
-        method = self._chosen(predictions)
+        method = chosen(self.approximation, self.kernel, predictions)
         if method is None:
-            found = super().fitted(predictions)
-            return found if found.approximation is None else replace(found, approximation=None)
+            return replace(super().fitted(predictions), approximation=None, _fit=None)
         found = replace(super().fitted(fitting_rows(predictions)), approximation=method)
         return replace(found, _fit=LowRank.of(found.kernel, predictions, method, self.rank))
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
         """Fix the predictions: a quadratic form, with its diagonal or without."""
-        own, whole = self.counts_own, predictions.whole
+        own, whole, probs = self.counts_own, predictions.whole, predictions.probs
         scale = whole.total**-2.0 if own else 1.0 / whole.pairs
-        kernel, low_rank = self._low_rank(predictions)
-        if low_rank is not None:
-            return low_rank.form(kernel, scale, diagonal=own, whole=whole.total)
-        bound = self._tail_bound(predictions, "mcdiarmid" if own else "hoeffding")
-        return Pairwise(predictions.probs, self._terms(predictions), scale, own, bound)
-
-    def _chosen(self, predictions: Rows) -> Approximation | None:
-        return chosen(self.approximation, self.kernel, predictions)
-
-    def _low_rank(self, predictions: Rows) -> tuple[Kernel | MatrixKernel, LowRank | None]:
-        """Return the fitted kernel and its features, if it is taken of low rank."""
-        if self._fit is not None and self._fit.of_parts:
-            return self.kernel, self._fit.of_rows(predictions)
-        if self._chosen(predictions) is None:
-            return self.kernel, None
-        known = self._fit is not None and self._fit.predictions is predictions
-        found = self if known else self.fitted(predictions)
-        return found.kernel, found._fit
+        found, fit = self, None if self.approximation is None else self._fit
+        if fit is not None and fit.of_parts:
+            fit = fit.of_rows(predictions)
+        elif fit is None or fit.predictions is not predictions:
+            found = self.fitted(predictions)
+            fit = found._fit
+        if fit is not None:
+            matrix = found.kernel.terms[0][1]
+            return FeatureSquares(probs, fit.features, matrix, scale, own, whole.total)
+        bound = found._tail_bound(predictions, "mcdiarmid" if own else "hoeffding")
+        return Pairwise(probs, found._terms(predictions), scale, own, bound)
 
     @property
     def faster(self) -> Phrase:
@@ -324,15 +263,13 @@ class _AllPairs(_SKCE):
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, and the approximation, if any."""
         found = super().parameters
-        if self.approximation is not None:
-            found["approximation"] = self.approximation
-            found |= self._fit.parameters if self._fit else {"rank": self.rank}
-        return found
-
-
-def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -> float:
-    """Return B_{p;q} = 2^{1 + 1/p − 1/q} sup ‖k(s, t)‖_{p;q} (Lemma H.1)."""
-    return float(2.0 ** (1.0 + 1.0 / p - 1.0 / q) * kernel.norm_bound(p, q, m))
+        if self.approximation is None:
+            return found
+        if self._fit is None:
+            return found | {"rank": self.rank}
+        missing = self._fit.missing
+        error = {} if missing is None else {"trace_error": missing}
+        return found | {"rank": self._fit.features.shape[1]} | error
 
 
 @arguments()
@@ -372,8 +309,8 @@ class BiasedSKCE(_AllPairs):
     0.5
     """
 
-    name: ClassVar[str] = "skce_b"
-    counts_own: ClassVar[bool] = True
+    name = "skce_b"
+    counts_own = True
 
 
 @arguments()
@@ -403,7 +340,7 @@ class UnbiasedSKCE(_AllPairs):
     -0.735758882343
     """
 
-    name: ClassVar[str] = "skce_uq"
+    name = "skce_uq"
 
 
 @arguments(seed=Whole(0))
@@ -449,8 +386,8 @@ class LinearSKCE(_SKCE):
     seed: int = 0
     _ties: int | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "skce_ul"
-    seeded: ClassVar[str | None] = "_ties"
+    name = "skce_ul"
+    seeded = "_ties"
 
     def __post_init__(self) -> None:
         choose("pairing", self.pairing, {"random": True, "rows": True})
@@ -507,7 +444,7 @@ class LinearSKCE(_SKCE):
 
 @arguments(kernel=real_kernel)
 @dataclass(frozen=True)
-class MMCE(_SKCE):
+class MMCE(BinaryStatistic, _SKCE):
     """Squared maximum mean calibration error: a kernel error of the top-class confidence.
 
     n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
@@ -541,13 +478,12 @@ class MMCE(_SKCE):
                 "mmce takes a real-valued kernel, not a matrix-valued one; use BiasedSKCE with it."
             )
 
-    name: ClassVar[str] = "mmce"
-    measures: ClassVar[str] = "squared maximum mean calibration error"
-    default_lens: ClassVar[str | None] = "top_label"
+    name = "mmce"
+    measures = "squared maximum mean calibration error"
 
     def given(self, predictions: Rows) -> Pairwise:
         """Fix the predictions: a quadratic form with its diagonal."""
-        two_classes(self, predictions)
+        self.probability(predictions)
         whole = self.fitted(predictions)
         half = replace(whole, kernel=0.5 * whole.kernel)
         terms = whole._terms(predictions)  # not the half of it: of two classes one pass does

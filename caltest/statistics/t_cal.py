@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from caltest.binning import EqualMass
 from caltest.data import Rows
 from caltest.forms import MultiscaleBins
 from caltest.forms.base import Array
-from caltest.statistics.base import Statistic
-from caltest.statistics.ece import two_classes
+from caltest.statistics.base import BinaryStatistic
 
 _HALVINGS = 19  # bins of the finest scale are no more than 2¹⁹,
 _HALVINGS_IN_PARTS = 10  # and 1024 where rows come a part at a time: the sums of all draws are held
@@ -22,7 +21,7 @@ _HALVINGS_IN_PARTS = 10  # and 1024 where rows come a part at a time: the sums o
 
 @arguments()
 @dataclass(frozen=True)
-class TCal(Statistic):
+class TCal(BinaryStatistic):
     """T-Cal: a debiased binned error, at whichever number of bins shows it best, for two classes.
 
     T = max_s U_s/√Var U_s over the scales s.
@@ -74,15 +73,15 @@ class TCal(Statistic):
     min_rows: int = 10
     _edges: tuple[Array, ...] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "t_cal"
-    measures: ClassVar[str] = "largest standardised squared error over bins of many scales"
-    default_lens: ClassVar[str | None] = "top_label"
-    of_parts: ClassVar[bool] = True
-    growth: ClassVar[float | None] = None  # more rows have more scales
+    name = "t_cal"
+    measures = "largest standardised squared error over bins of many scales"
+    reported = ("min_rows",)
+    of_parts = True
+    growth = None  # more rows have more scales
 
     def fitted(self, predictions: Rows) -> Self:
         """Of parts, take bins of equal mass of a sample of the scores: all are too many to sort."""
-        scores = two_classes(self, predictions)
+        scores = self.probability(predictions)
         if predictions.part_of is None:
             return self
         rows = predictions.part_of.rows
@@ -91,7 +90,7 @@ class TCal(Statistic):
 
     def given(self, predictions: Rows) -> MultiscaleBins:
         """Fix the predictions and their bins."""
-        scores, weights = two_classes(self, predictions), predictions.weights
+        scores, weights = self.probability(predictions), predictions.weights
         edges = self._edges or self._edges_of(scores, len(scores), _HALVINGS, weights)
         finest = edges[0]
         merges = [
@@ -106,8 +105,3 @@ class TCal(Statistic):
         order = np.argsort(scores, kind="stable")
         ordered = scores[order], weights[order]
         return tuple(EqualMass(2**s).edges_of(*ordered)[1:-1] for s in range(halvings, -1, -1))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The fewest rows of a bin."""
-        return {"min_rows": self.min_rows}

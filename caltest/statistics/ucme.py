@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -72,9 +72,10 @@ class UCME(Statistic):
     seed: int = 0
     _points: Array | None = field(default=None, repr=False, compare=False, kw_only=True)
 
-    name: ClassVar[str] = "ucme"
-    measures: ClassVar[str] = "squared unnormalised calibration mean embedding"
-    of_parts: ClassVar[bool] = True
+    name = "ucme"
+    measures = "squared unnormalised calibration mean embedding"
+    of_parts = True
+    reported = ("kernel", "locations", "targets")
 
     def __post_init__(self) -> None:
         choose("choice of targets", self.targets, {"every": True, "drawn": True})
@@ -107,15 +108,5 @@ class UCME(Statistic):
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth, and the locations."""
-        return {
-            "kernel": type(self.kernel).__name__,
-            **self.kernel.parameters,
-            "locations": self.locations if self._points is None else len(self._points),
-            "targets": self.targets,
-            "location_seed": self.seed,
-        }
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the bandwidth heuristic has to say."""
-        return self.kernel.notes
+        count = self.locations if self._points is None else len(self._points)
+        return {**super().parameters, "locations": count, "location_seed": self.seed}

@@ -9,7 +9,7 @@ from caltest.auditing.result import Audit, against_limit, shows
 from caltest.auditing.views import View
 from caltest.data.zeros import advice as advice_on_zeros
 from caltest.forms import Side
-from caltest.pvalues import interval
+from caltest.pvalues import interval_of_adjusted
 from caltest.text.numbers import outward_points, pvalue
 from caltest.text.sizes import LITTLE
 from caltest.text.vocabulary import TENDS, WRONG, lens_name, limit, listed, told_view, where
@@ -60,10 +60,9 @@ def _close(audit: Audit) -> Iterable[str]:
     """Say if the p-value is so close to the level that other draws might lie on the other side."""
     best = min(audit.checks, key=lambda check: check.adjusted)
     times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
-    reached = max(round(audit.pvalue / times * (audit.n_resamples + 1)) - 1, 0)
-    low, high = interval(reached, audit.n_resamples, "greater")
+    low, high = interval_of_adjusted(audit.pvalue, audit.n_resamples, times)
     every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
-    if low * times < audit.alpha < high * times and not (every or audit.impossible):
+    if low < audit.alpha < high and not (every or audit.impossible):
         yield (
             f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
             f"change the verdict. Use more resamples, n_resamples={10 * audit.n_resamples + 9}."
