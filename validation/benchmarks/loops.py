@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from caltest.loops import kernels as _kernel_loops
-from caltest.loops import rows as _loops
 from caltest._tiles import TILE
 from caltest.forms.pairs import Entries
 from caltest.laws.classes import LabelSampler
+from caltest.loops import kernels as _kernel_loops
+from caltest.loops import rows as _loops
 from caltest.sampling import ROWS
 from validation.benchmarks.child import Measured
 
