@@ -12,11 +12,10 @@ import typer
 from caltest._memory import check_address_space
 from caltest._version import __version__
 from caltest._writing import check_epoch
-from caltest.cli._audit import WithLooks, audit
-from caltest.cli._commands import bounds, compare, estimate, estimate_error, test
+from caltest.cli._audit import audit
+from caltest.cli._commands import bounds, compare, estimate, estimate_error, power, test
 from caltest.cli._options import WithChoices
 from caltest.cli._output import INTERRUPTED, WRONG_INPUT, Commands, write
-from caltest.cli._power import power
 from caltest.exceptions import InputError
 
 app = typer.Typer(
@@ -79,8 +78,8 @@ def _root(
     pass
 
 
-app.command("audit", cls=WithLooks)(audit)
 for _name, _run in {
+    "audit": audit,
     "test": test,
     "estimate": estimate,
     "estimate-error": estimate_error,
