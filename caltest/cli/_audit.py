@@ -15,19 +15,9 @@ import typer
 
 from caltest._visible import line, shown, visible
 from caltest._writing import write_whole
+from caltest.cli import _output as out
 from caltest.cli._config import Config, checked, load_config, rates_of
-from caltest.cli._options import Input, declared, typed_names
-from caltest.cli._output import (
-    NOT_REJECTED,
-    REJECTED,
-    STANDARD_OUTPUT,
-    WRONG_INPUT,
-    check_configured,
-    check_outputs,
-    note,
-    write,
-    write_data,
-)
+from caltest.cli._options import Input, declared
 from caltest.exceptions import InputError
 from caltest.options import COMMANDS
 
@@ -38,10 +28,9 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-_OF_THE_DATA = ("label", "columns", "group", "weights", "clusters", "sampling-rate")
-_NAMES = list(OPTIONS)
-#: Which options are passed on: those after the data's, and before the ones of what is written.
-_PASSED = _NAMES[len(_OF_THE_DATA) : _NAMES.index("report")]
+_READ = ("label", "columns", "group", "weights", "clusters")
+#: What the numbers follow from: all before what is written.
+_NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
 
 def _audit(typed: dict[str, Any]) -> None:
@@ -67,10 +56,10 @@ def _audit(typed: dict[str, Any]) -> None:
     asked = {**loaded.values, **said}
     outputs = {option: asked[option[2:]] for option in _FORMATS if option[2:] in asked}
     suffixes = {option: formats.SUFFIXES[kind] for option, kind in _FORMATS.items()}
-    check_outputs(outputs, suffixes, [file, config, loaded.path])
+    out.check_outputs(outputs, suffixes, [file, config, loaded.path])
     if loaded.path is not None and loaded.place is not None:
         configured = {option: path for option, path in outputs.items() if option[2:] not in said}
-        check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
+        out.check_configured(configured, _FORMATS, loaded.path, loaded.place, named=config is not None)
     limited = "materiality" in asked or "materiality-ratio" in asked
     fail_on = asked.get("fail-on", "material" if limited else "found")
     if fail_on == "material" and not limited:
@@ -78,17 +67,12 @@ def _audit(typed: dict[str, Any]) -> None:
             "--fail-on material needs a limit; give --materiality 0.02, say, or --fail-on found."
         )
     weaker = _configured(loaded, said)
-    sample, groups, column = Input(
-        file,
-        asked.get("label"),
-        asked.get("columns"),
-        asked.get("group", ()),
-        example,
-        asked.get("weights"),
-        asked.get("clusters"),
-    ).with_groups(asked.get("rounding"))
+    source = Input(file, example=example, **{name: asked[name] for name in _READ if name in asked})
+    sample, groups, column = source.with_groups(asked.get("rounding"))
 
-    given = {OPTIONS[name].argument: asked[name] for name in _PASSED if name in asked}
+    passed = [name for name in _NUMBERS if name in asked and name not in _READ]
+    given = {OPTIONS[name].argument: asked[name] for name in passed}
+    given["sampling_rates"] = rates_of(asked.get("sampling-rate"))
     if sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given.setdefault("event", event_called(asked.get("label") or "", column))
     try:
@@ -97,13 +81,12 @@ def _audit(typed: dict[str, Any]) -> None:
                 sample.rows,
                 sample.labels,
                 groups=groups,
-                sampling_rates=rates_of(asked.get("sampling-rate")),
                 n_jobs=asked.get("jobs", -1),
                 progress=True,
                 **given,
             )
     except InputError as error:  # in the words of who typed it
-        raise error.renamed(typed_names("audit")) from error
+        raise error.renamed({each.argument: f"--{each.name}" for each in OPTIONS.values()}) from error
 
     title = asked.get("title", str(example if file is None else Path(file).name))
     date = asked.get("date", datetime.now().astimezone().date().isoformat())
@@ -114,16 +97,16 @@ def _audit(typed: dict[str, Any]) -> None:
         )
         for option, path in outputs.items()
     }
-    printed = texts_of.pop(STANDARD_OUTPUT, None)
+    printed = texts_of.pop(out.STANDARD_OUTPUT, None)
     problem = None
     try:
         write_whole(texts_of)
     except InputError as error:  # what was found is told first, with the status that it leads to
         problem = error
     failed = {"material": audit.verdict == "material", "found": audit.rejected, "never": False}
-    status, why = REJECTED if failed[fail_on] else NOT_REJECTED, ""
+    status, why = out.REJECTED if failed[fail_on] else out.NOT_REJECTED, ""
     if problem:
-        status, why = WRONG_INPUT, ", for not all could be written"
+        status, why = out.WRONG_INPUT, ", for not all could be written"
     elif audit.rejected and not failed[fail_on]:
         why = f", by --fail-on {fail_on}"
     notes = []
@@ -135,10 +118,10 @@ def _audit(typed: dict[str, Any]) -> None:
     notes.append(f"{verdict}, p = {pvalue(audit.pvalue, audit.alpha)} (exit status {status}{why}).")
     first = [weaker] if weaker else []
     if printed is None:
-        write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
+        out.write("\n".join([*map(line, first), audit.summary().rstrip(), "", *map(line, notes)]))
     else:  # standard output is for a program to read
-        write_data(printed.rstrip("\n"))
-        note("\n".join(map(line, [*first, *notes])))
+        out.write_data(printed.rstrip("\n"))
+        out.note("\n".join(map(line, [*first, *notes])))
     if problem:
         raise problem
     raise typer.Exit(status)
@@ -191,7 +174,7 @@ def command_line(file: str | Path | None, example: str | None, asked: Mapping[st
         words.append(f"./{file}" if str(file).startswith("-") else str(file))
     if example is not None:
         words += ["--example", example]
-    for name in (*_OF_THE_DATA, *_PASSED):
+    for name in _NUMBERS:
         value = asked.get(name, ())
         if name == "columns" and value:
             cells = io.StringIO()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from caltest._arguments import check_draws, choose, whole_number
 from caltest._door import called
 from caltest._visible import quoted
+from caltest.cli import _output as out
 from caltest.cli._options import Found, Input, command
-from caltest.cli._output import NOT_REJECTED, REJECTED
 from caltest.exceptions import InputError, Row
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def test(
         check_draws("--resamples", result.n_resamples, alpha, sides)
     rejected = result.rejects(alpha)
     error = "miscalibration" if result.claim is None else "error"
-    verdict, status = f"no {error} found", NOT_REJECTED
+    verdict, status = f"no {error} found", out.NOT_REJECTED
     if rejected:
-        verdict, status = f"{error} found", REJECTED
+        verdict, status = f"{error} found", out.REJECTED
     decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
         {**asked.source, **result.to_dict(), "alpha": alpha, "rejected": rejected},

@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,41 +52,30 @@ def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
     InputError
         If the file cannot be read, or an option is unknown or of the wrong kind.
     """
-    if path is None:
-        return _nearest(options)
-    table = _read(path)
-    if "tool" not in table:
-        return Config(path, str(path), _checked(str(path), table, options))
-    found = _own_table(table)
-    if found is None:
-        raise InputError(f"{path}: there is no table {_TABLE}; add it, or leave out --config.")
-    return _config(path, found, options)
+    for each in _nearby() if path is None else [path]:
+        table, place = _read(each), f"{each} {_TABLE}"
+        if path is not None and "tool" not in table:
+            return Config(path, str(path), _checked(str(path), table, options))
+        tools = table.get("tool")
+        found = tools.get("caltest") if isinstance(tools, dict) else None
+        if isinstance(found, dict):
+            return Config(each, place, _checked(place, found, options))
+        if found is not None:
+            raise InputError(f"{each}: tool.caltest is {_toml(found)}, but must be a table, {_TABLE}.")
+        if path is not None:
+            raise InputError(f"{path}: there is no table {_TABLE}; add it, or leave out --config.")
+    return Config(None, None, {})
 
 
-def _nearest(options: Mapping[str, Option]) -> Config:
+def _nearby() -> Iterator[Path]:
     """Look in the working directory, then in its parents."""
     try:
         here = Path.cwd()
     except FileNotFoundError:  # it was removed
-        return Config(None, None, {})
-    for folder in (here, *here.parents):
-        path = Path("pyproject.toml") if folder == here else folder / "pyproject.toml"
-        found = _own_table(_read(path)) if is_file(path) else None
-        if found is not None:
-            return _config(path, found, options)
-    return Config(None, None, {})
-
-
-def _config(path: Path, table: object, options: Mapping[str, Option]) -> Config:
-    place = f"{path} {_TABLE}"
-    if not isinstance(table, dict):
-        raise InputError(f"{path}: tool.caltest is {_toml(table)}, but must be a table, {_TABLE}.")
-    return Config(path, place, _checked(place, table, options))
-
-
-def _own_table(table: dict[str, Any]) -> object | None:
-    tools = table.get("tool")
-    return tools.get("caltest") if isinstance(tools, dict) else None
+        return
+    yield from filter(
+        is_file, (Path("pyproject.toml"), *(each / "pyproject.toml" for each in here.parents))
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -19,17 +19,8 @@ from typer.core import TyperCommand, TyperOption
 
 from caltest._arguments import choose
 from caltest._door import is_url
+from caltest.cli import _output as out
 from caltest.cli._config import column_names, rates_of
-from caltest.cli._output import (
-    WRONG_INPUT,
-    check_picture,
-    draw,
-    errors_reported,
-    fail,
-    to_json,
-    write,
-    write_data,
-)
 from caltest.exceptions import InputError
 from caltest.options import COMMANDS, Option
 
@@ -51,7 +42,8 @@ class WithChoices(TyperCommand):
         for each in self.params:
             single = isinstance(each, TyperOption) and not (each.is_flag or each.multiple)
             if single and given.count(each) > 1:
-                fail(f"{each.opts[0]} is given {given.count(each)} times; give it once.", WRONG_INPUT)
+                said = f"{each.opts[0]} is given {given.count(each)} times; give it once."
+                out.fail(said, out.WRONG_INPUT)
         return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -85,7 +77,7 @@ class WithChoices(TyperCommand):
 def file_path(text: str) -> str | Path:
     """Take the path of a file, or its URL; an empty one would be the current folder's."""
     if not text:
-        fail("the path of the file is empty; give that of a file.", WRONG_INPUT)
+        out.fail("the path of the file is empty; give that of a file.", out.WRONG_INPUT)
     return text if is_url(text) else Path(text)
 
 
@@ -128,10 +120,10 @@ def declared(
 
     def main(**given: Any) -> None:
         values = (None if value == [] else value for value in given.values())
-        with errors_reported():
+        with out.errors_reported():
             run(dict(zip(options, values, strict=True)))
 
-    main.__doc__ = about
+    main.__name__, main.__doc__ = name, about
     main.__annotations__ = {each.name: each.annotation for each in parameters}
     main.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return main
@@ -145,10 +137,10 @@ class Input:
     """Whose predictions a command is asked about."""
 
     file: str | Path | None
-    label: str | None
-    columns: Sequence[str] | None
-    group: Sequence[str]
-    example: str | None
+    label: str | None = None
+    columns: Sequence[str] | None = None
+    group: Sequence[str] = ()
+    example: str | None = None
     weights: str | None = None
     clusters: str | None = None
 
@@ -245,8 +237,14 @@ _OF_ROWS = {
     "sampling-rate": "probabilities are those of all rows here; leave it out, or use caltest test, "
     "estimate, compare or audit, which take rates",
 }
-#: Options of what is read and written, which are no arguments of what is called.
-_OF_THE_FRAME = {"FILE", "label", "columns", "group", "weights", "clusters", "json", "plot", "example"}
+#: Options of what is read, besides FILE.
+_READ = ("label", "columns", "group", "example", "weights", "clusters")
+#: Options that messages of a command call as they are typed, and not as they are called in Python.
+_TYPED = {
+    "test": ("lens", "rounding", "weights", "clusters", "sampling-rate"),
+    "estimate": ("lens", "weights", "clusters", "sampling-rate"),
+    "power": [each for each in COMMANDS["power"] if each not in _READ],
+}
 
 
 def command(run: Callable[..., Found]) -> Callable[..., None]:
@@ -261,38 +259,31 @@ def command(run: Callable[..., Found]) -> Callable[..., None]:
             elif value is not None:
                 raise InputError(f"--{each} is not for this command: {_OF_ROWS[each]}.")
         picture = given.get("plot")
-        check_picture(picture, given.get("FILE"))
-        asked = Input(
-            given.get("FILE"),
-            given["label"],
-            column_names(given["columns"]),
-            tuple(given["group"] or ()),
-            given["example"],
-            given.get("weights"),
-            given.get("clusters"),
-        )
+        out.check_picture(picture, given.get("FILE"))
+        given["columns"], given["group"] = column_names(given["columns"]), given["group"] or ()
+        asked = Input(given.get("FILE"), **{each: given[each] for each in _READ if each in given})
         if "sampling-rate" in known:
             given["sampling-rate"] = rates_of(given["sampling-rate"])
-        own = {known[each].argument: given[each] for each in known if each not in _OF_THE_FRAME}
+        own = {
+            known[each].argument: given[each]
+            for each in known
+            if each not in ("FILE", *_READ, "json", "plot")
+        }
         try:
             found = run(asked, **own)
         except InputError as error:
-            raise error.renamed(typed_names(name)) from error
+            typed = {known[each].argument: f"--{each}" for each in _TYPED.get(name, ())}
+            raise error.renamed(typed) from error
         problem = None
         if picture is not None and found.picture is not None:
-            problem = draw(picture, found.picture)
+            problem = out.draw(picture, found.picture)
         if given["json"]:
-            write_data(to_json(found.data))
+            out.write_data(out.to_json(found.data))
         else:
-            write(found.text)
+            out.write(found.text)
         if problem:
             raise problem
         if found.status is not None:
             raise typer.Exit(found.status)
 
     return declared(name, run.__doc__, body)
-
-
-def typed_names(command: str) -> dict[str, str]:
-    """Return how arguments of Python are typed, for messages."""
-    return {option.argument: f"--{name}" for name, option in COMMANDS[command].items()}

@@ -275,10 +275,8 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
     if path.is_dir():
         raise InputError(f"{name}, which is a folder; give a file in it.")
     new = not path.exists()
-    if (new or path.is_file()) and path.suffix.lower() not in suffixes:
-        *some, last = suffixes
-        either = f"{', '.join(some)} or {last}" if some else last
-        raise InputError(f"{name}; give a file name that ends in {either}.")
+    if new or path.is_file():
+        _check_suffix(name, path, suffixes)
     if new and not path.parent.is_dir():
         raise InputError(f"{name}, and there is no folder {path.parent}; make it first.")
     if path.is_symlink() and path.is_file() and not _is_ours(path):
@@ -287,6 +285,13 @@ def _check_place(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
             "if it may be replaced."
         )
     check_file(path)
+
+
+def _check_suffix(name: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in suffixes:
+        *some, last = suffixes
+        either = f"{', '.join(some)} or {last}" if some else last
+        raise InputError(f"{name}; give a file name that ends in {either}.")
 
 
 def _is_ours(path: Path) -> bool:
@@ -310,11 +315,7 @@ def check_picture(path: Path | None, file: str | Path | None) -> None:
     """Raise, before anything is computed, if no picture can be written, or in place of the input."""
     if path is None:
         return
-    if path.suffix.lower() not in _PICTURES:  # of what is not a regular file too: it names the format
-        *some, last = _PICTURES
-        raise InputError(
-            f"--plot is {path}; give a file name that ends in {', '.join(some)} or {last}."
-        )
+    _check_suffix(f"--plot is {path}", path, _PICTURES)  # of a device too: it names the format
     check_outputs({"--plot": path}, {"--plot": _PICTURES}, [file])
 
 
