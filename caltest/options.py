@@ -215,6 +215,11 @@ class Option:
     harmless: bool
 
     @property
+    def is_read(self) -> bool:
+        """Whether it is a file that is read, or its URL."""
+        return self.typed and self.takes in ("Any", "FILE")
+
+    @property
     def type(self) -> Any:
         """The type of one value."""
         return _TYPES.get(self.takes, str)

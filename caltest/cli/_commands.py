@@ -218,19 +218,15 @@ def _models(
     twice = [path for path, place in zip(files, places, strict=True) if places.count(place) > 1]
     if twice:
         raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
-    stems = [
-        Path(path).stem for path in files
-    ]  # what models are called; by whole paths if two are equal
-    named = {
-        stem if stems.count(stem) == 1 else str(path): path
-        for stem, path in zip(stems, files, strict=True)
-    }
-    samples = {name: replace(asked, file=path).sample() for name, path in named.items()}
-    (first, reference), *others = samples.items()
-    predictions = {first: reference.rows}
-    for name, other in others:
-        predictions[name] = _aligned(str(named[first]), reference, str(named[name]), other)
-    return {name: str(path) for name, path in named.items()}, predictions, reference.labels
+    stems = [Path(path).stem for path in files]
+    # What models are called: their paths if stems are equal.
+    names = [Path(path).stem if stems.count(Path(path).stem) == 1 else str(path) for path in files]
+    sources = {name: str(path) for name, path in zip(names, files, strict=True)}
+    reference, *others = (replace(asked, file=path).sample() for path in files)
+    predictions = {names[0]: reference.rows}
+    for name, other in zip(names[1:], others, strict=True):
+        predictions[name] = _aligned(sources[names[0]], reference, sources[name], other)
+    return sources, predictions, reference.labels
 
 
 def _aligned(first: str, reference: Sample, second: str, other: Sample) -> Rows:

@@ -8,6 +8,7 @@ Python, and returns a `Found`; its documentation is the text of its help. Which 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, getdoc
@@ -84,9 +85,7 @@ def file_path(text: str) -> str | Path:
 def _parameter(option: Option, *, hidden: bool = False) -> Parameter:
     """Return an option as the parser is told of it: a parameter of a function."""
     about: Any
-    more: dict[str, Any] = (
-        {"parser": file_path} if option.typed and option.takes in ("Any", "FILE") else {}
-    )
+    more: dict[str, Any] = {"parser": file_path} if option.is_read else {}
     if option.name.isupper():
         about = typer.Argument(metavar=option.name, help=option.help, show_default=False, **more)
     else:
@@ -107,25 +106,24 @@ def _parameter(option: Option, *, hidden: bool = False) -> Parameter:
     )
 
 
-def declared(
-    name: str, about: str | None, run: Callable[[dict[str, Any]], None]
-) -> Callable[..., None]:
+def declared(name: str, about: str | None, run: Callable[[dict[str, Any]], None]) -> Any:
     """Return a function with the parameters of a command, that calls another with what is given.
 
     Values are by the names of the options; what goes wrong is said, and leads to an exit status.
     """
-    known = dict(COMMANDS[name])
-    options = known | {each: COMMANDS["audit"][each] for each in _OF_ROWS if each not in known}
-    parameters = [_parameter(option, hidden=each not in known) for each, option in options.items()]
+    known = COMMANDS[name]
+    hidden = {each: COMMANDS["audit"][each] for each in _OF_ROWS if each not in known}
+    parameters = {each: _parameter(option) for each, option in known.items()}
+    parameters |= {each: _parameter(option, hidden=True) for each, option in hidden.items()}
 
     def main(**given: Any) -> None:
-        values = (None if value == [] else value for value in given.values())
+        values = {each: given[parameter.name] for each, parameter in parameters.items()}
         with out.errors_reported():
-            run(dict(zip(options, values, strict=True)))
+            run({each: None if value == [] else value for each, value in values.items()})
 
     main.__name__, main.__doc__ = name, about
-    main.__annotations__ = {each.name: each.annotation for each in parameters}
-    main.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    main.__annotations__ = {each.name: each.annotation for each in parameters.values()}
+    main.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     return main
 
 
@@ -237,8 +235,9 @@ _OF_ROWS = {
     "sampling-rate": "probabilities are those of all rows here; leave it out, or use caltest test, "
     "estimate, compare or audit, which take rates",
 }
-#: Options of what is read, besides FILE.
+#: Options of what is read, besides FILE; those, and of what is written.
 _READ = ("label", "columns", "group", "example", "weights", "clusters")
+_FRAME = ("FILE", *_READ, "json", "plot")
 #: Options that messages of a command call as they are typed, and not as they are called in Python.
 _TYPED = {
     "test": ("lens", "rounding", "weights", "clusters", "sampling-rate"),
@@ -247,7 +246,7 @@ _TYPED = {
 }
 
 
-def command(run: Callable[..., Found]) -> Callable[..., None]:
+def command(run: Callable[..., Found]) -> Any:
     """Make a function of an `Input` and its own options a command."""
     name = run.__name__.replace("_", "-")
     known = COMMANDS[name]
@@ -264,11 +263,7 @@ def command(run: Callable[..., Found]) -> Callable[..., None]:
         asked = Input(given.get("FILE"), **{each: given[each] for each in _READ if each in given})
         if "sampling-rate" in known:
             given["sampling-rate"] = rates_of(given["sampling-rate"])
-        own = {
-            known[each].argument: given[each]
-            for each in known
-            if each not in ("FILE", *_READ, "json", "plot")
-        }
+        own = {known[each].argument: given[each] for each in known if each not in _FRAME}
         try:
             found = run(asked, **own)
         except InputError as error:
@@ -278,7 +273,7 @@ def command(run: Callable[..., Found]) -> Callable[..., None]:
         if picture is not None and found.picture is not None:
             problem = out.draw(picture, found.picture)
         if given["json"]:
-            out.write_data(out.to_json(found.data))
+            out.write_data(json.dumps(found.data, indent=2, allow_nan=False))
         else:
             out.write(found.text)
         if problem:

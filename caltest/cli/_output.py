@@ -8,7 +8,6 @@ the status is never 1 then, which is that of a rejection.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import signal
@@ -166,11 +165,6 @@ def write(text: str) -> None:
 def write_data(text: str) -> None:
     """Write all of the output at once, for a program: as UTF-8, and nothing in it is changed."""
     _put(sys.stdout, f"{text}\n".encode("utf-8", "backslashreplace"))
-
-
-def to_json(value: Mapping[str, Any]) -> str:
-    """Write strict JSON."""
-    return json.dumps(value, indent=2, allow_nan=False)
 
 
 def _put(stream: TextIO, content: str | bytes) -> None:
