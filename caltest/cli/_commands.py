@@ -74,9 +74,8 @@ def test(
         check_draws("--resamples", result.n_resamples, alpha, sides)
     rejected = result.rejects(alpha)
     error = "miscalibration" if result.claim is None else "error"
-    verdict, status = f"no {error} found", out.NOT_REJECTED
-    if rejected:
-        verdict, status = f"{error} found", out.REJECTED
+    verdict = f"{error} found" if rejected else f"no {error} found"
+    status = out.REJECTED if rejected else out.NOT_REJECTED
     decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
         {**asked.source, **result.to_dict(), "alpha": alpha, "rejected": rejected},
@@ -316,16 +315,14 @@ def _model(
         from caltest.planning import pilot
 
         return pilot(whole, **assumed)
-    for name, value in {
-        "FILE": asked.file,
-        "--example": asked.example,
-        "--label": asked.label,
-        "--columns": ",".join(asked.columns or ()) or None,
-        "--group": ",".join(asked.group) or None,
-        "--weights": asked.weights,
-    }.items():
-        if value is not None:
-            raise InputError(f"both {name} ({value}) and --simulate ({simulate}) are given; give one.")
+    for name in ("file", "example", "label", "columns", "group", "weights"):
+        value = getattr(asked, name)
+        if value not in (None, (), []):
+            called = "FILE" if name == "file" else f"--{name}"
+            words = ",".join(value) if name in ("columns", "group") else value
+            raise InputError(
+                f"both {called} ({words}) and --simulate ({simulate}) are given; give one."
+            )
     return _generated(simulate, 10 if classes is None else classes, assumed)
 
 
@@ -335,7 +332,7 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
     needed = _SIMULATED[simulate]
     allowed = {needed, "target"} if needed == "bias" else {needed}
     for name, value in assumed.items():
-        if value is not None and value is not False and name not in allowed:
+        if value not in (None, False) and name not in allowed:
             given = f"--{name}" if value is True else f"--{name} {value}"
             raise InputError(
                 f"{given} cannot be combined with --simulate {simulate}; leave one of them out."

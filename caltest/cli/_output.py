@@ -27,6 +27,7 @@ from caltest._door import called
 from caltest._visible import message, quoted, visible_page
 from caltest._writing import check_file, is_special, resolved, same_file
 from caltest.exceptions import InputError, LongWorkWarning
+from caltest.options import COMMANDS
 
 # ------------------------------------------------------------------ words
 
@@ -34,12 +35,7 @@ NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3,
 
 
 #: What arguments of Python are called here, in what is said of long work.
-_OPTIONS = {
-    "approximation": "--approximation",
-    "n_resamples": "--resamples",
-    "null": "--null",
-    "rank": "--rank",
-}
+_NAMES = {option.argument: f"--{name}" for name, option in COMMANDS["test"].items()}
 
 
 @contextmanager
@@ -73,7 +69,7 @@ def errors_reported() -> Iterator[None]:
 def _show(otherwise: Callable[..., None], warning: Warning | str, *where: Any) -> None:
     """Write a warning."""
     if isinstance(warning, LongWorkWarning):
-        note(f"Note: {message(str(warning.phrase.renamed(_OPTIONS)))}")
+        note(f"Note: {message(str(warning.phrase.renamed(_NAMES)))}")
     else:
         otherwise(warning, *where)
 
