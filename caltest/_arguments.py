@@ -496,12 +496,11 @@ def _misfit(
             f"{len(args) - bound} arguments are given without their names; give "
             f"{len(by_place) - bound} at most{last}."
         )
-    wrong = "the call is wrong."
     for name, each in known.items():
         if name in placed and name in kwargs:
-            wrong = f"the argument {name!r} is given twice, by place and by name; give it once."
-            break
+            return InputError(
+                f"the argument {name!r} is given twice, by place and by name; give it once."
+            )
         if each.default is each.empty and name not in kwargs and name not in placed:
-            wrong = f"the argument {name!r} is missing; give it."
-            break
-    return InputError(wrong)
+            return InputError(f"the argument {name!r} is missing; give it.")
+    return InputError("the call is wrong.")

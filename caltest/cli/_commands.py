@@ -310,7 +310,7 @@ def _model(
         if classes is not None:
             raise InputError(f"--classes {classes} is for --simulate; leave it out.")
         states = any(assumed[name] is not None for name in ("temperature", "bias", "overconfidence"))
-        whole = asked.pilot() if states and asked.example is None else asked.sample()
+        whole = asked.read("read_pilot") if states and asked.example is None else asked.sample()
 
         from caltest.planning import pilot
 
@@ -344,15 +344,15 @@ def _generated(simulate: str, classes: int, assumed: dict[str, Any]) -> ModelLik
         raise InputError(f"--classes is {classes}; give at most {_MOST_CLASSES:,}.")
 
     from caltest import simulation
-    from caltest.simulation import equal
 
-    alpha = equal(classes).tolist()
+    generated = getattr(simulation, simulate)
+    alpha = simulation.equal(classes).tolist()
     if needed is None:
-        return partial(simulation.m2 if simulate == "m2" else simulation.m3, n_classes=classes)
-    if simulate == "tempered":
-        return partial(simulation.tempered, alpha=alpha, temperature=assumed["temperature"])
-    target = assumed["target"] or "0"
-    column = whole_number(target)
-    if column is None or column >= classes:
-        raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
-    return partial(simulation.classwise, alpha=alpha, target=column, bias=assumed["bias"])
+        return partial(generated, n_classes=classes)
+    error = {needed: assumed[needed]}
+    if needed == "bias":
+        target = assumed["target"] or "0"
+        error["target"] = whole_number(target)
+        if error["target"] is None or error["target"] >= classes:
+            raise InputError(f"--target is {quoted(target)}; give a class from 0 to {classes - 1}.")
+    return partial(generated, alpha=alpha, **error)

@@ -26,7 +26,7 @@ from caltest.exceptions import InputError
 from caltest.options import COMMANDS, Option
 
 if TYPE_CHECKING:
-    from caltest.data import Rows, Sample
+    from caltest.data import Sample
 
 # ------------------------------------------------------------------ parameters and help
 
@@ -149,26 +149,22 @@ class Input:
 
     def sample(self) -> Sample:
         """Read the file, or load the example."""
-        return self._read("read")  # type: ignore[no-any-return]
-
-    def pilot(self) -> Sample | Rows:
-        """Read the file, which needs no labels, or load the example."""
-        return self._read("read_pilot")  # type: ignore[no-any-return]
+        return self.read("read")  # type: ignore[no-any-return]
 
     def rows_or_file(self, rounding: float | None = None) -> tuple[Any, Any]:
         """Return predictions and labels; of a file that can be read a block at a time, the file."""
         from caltest import files
 
         if self.example is None and self.file is not None and files.can_scan(self.file):
-            return self._read("scan"), None
-        sample = self.sample() if rounding is None else self._read("read", rounding=rounding)
+            return self.read("scan"), None
+        sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels
 
     def with_groups(self, rounding: float | None = None) -> tuple[Sample, Any, str | None]:
         """Read the columns of groups too, None without any, and the name of a single probability."""
         if self.example is not None:
             return self.sample(), None, None
-        sample, frame = self._read("read_with_groups", rounding=rounding)
+        sample, frame = self.read("read_with_groups", rounding=rounding)
         return sample, frame if self.group else None, frame.attrs.get("event")
 
     def refuse(self, name: str, why: str, whose: str = "a FILE") -> None:
@@ -179,7 +175,8 @@ class Input:
         given = value if isinstance(value, str) else value[0] if name == "group" else ",".join(value)
         raise InputError(f"--{name} {given} is for {whose}; {why}.")
 
-    def _read(self, how: str, **more: Any) -> Any:
+    def read(self, how: str, **more: Any) -> Any:
+        """Read the file by a function of `caltest.files`, or load the example."""
         if self.example is not None:
             self.refuse("group", "the examples have no groups")
             if self.file is not None:
