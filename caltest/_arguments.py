@@ -1,7 +1,7 @@
 """The one place that checks arguments: numbers, flags, text, objects and names, by their names.
 
 Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title`` is
-the same everywhere, and is checked by what `_KINDS` says of that name; what a name means in one place
+the same everywhere, and is checked by what `KINDS` says of that name; what a name means in one place
 only is said there. None is right where the type hint says so. What is wrong is shown by
 :func:`caltest._visible.quoted`.
 """
@@ -230,7 +230,7 @@ def step(name: str, value: object) -> float:
 
 
 #: What an argument of a name is, wherever it stands; None too where its type hint says so.
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "alpha": level,
     "alternative": _text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
@@ -405,7 +405,7 @@ _OF_ROWS = {
 def arguments(**kinds: Kind | str) -> Callable[[Of], Of]:
     """Check the arguments of a public function, or of a class when an object is made.
 
-    ``kinds`` says what arguments are that are not among `_KINDS`, or are something else here; text says
+    ``kinds`` says what arguments are that are not among `KINDS`, or are something else here; text says
     what to do instead of an argument that there is not. A default value is never checked.
     Signature, type hints and docstring stay; a call that does not fit the signature is answered by an
     InputError that says which argument was meant.
@@ -427,7 +427,7 @@ def _checked(function: Any, given: dict[str, Kind | str]) -> Any:
     advice = advice | {name: text for name, text in given.items() if isinstance(text, str)}
     kinds = {
         name: _or_none(kind) if "None" in str(known[name].annotation) else kind
-        for name, kind in (_KINDS | own).items()
+        for name, kind in (KINDS | own).items()
         if name in known
     }
     defaults = {name: known[name].default for name in kinds}
@@ -496,12 +496,11 @@ def _misfit(
             f"{len(args) - bound} arguments are given without their names; give "
             f"{len(by_place) - bound} at most{last}."
         )
-    wrong = "the call is wrong."
     for name, each in known.items():
         if name in placed and name in kwargs:
-            wrong = f"the argument {name!r} is given twice, by place and by name; give it once."
-            break
+            return InputError(
+                f"the argument {name!r} is given twice, by place and by name; give it once."
+            )
         if each.default is each.empty and name not in kwargs and name not in placed:
-            wrong = f"the argument {name!r} is missing; give it."
-            break
-    return InputError(wrong)
+            return InputError(f"the argument {name!r} is missing; give it.")
+    return InputError("the call is wrong.")

@@ -5,6 +5,8 @@ What is public is found by looking: a new function is covered as soon as it is p
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import pickle
 import signal
@@ -445,6 +447,20 @@ def test_an_error_of_a_users_function_is_the_users():
 
     with pytest.raises(TypeError, match="has no len"):
         caltest.estimate(P, Y, broken)
+
+
+def test_editors_are_told_of_every_public_name():
+    (block,) = (
+        node
+        for node in ast.parse(inspect.getsource(caltest)).body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name)
+    )
+    told = [(of.module, name.name, name.asname) for of in block.body for name in of.names]
+    assert all(name == public for _, name, public in told)
+    of_others = {"InputError", "LongWorkWarning", "__version__"}
+    assert {name for _, name, _ in told} | of_others == set(caltest.__all__) == set(dir(caltest))
+    for home, name, _ in told:
+        assert getattr(importlib.import_module(home), name) is getattr(caltest, name)
 
 
 def test_signatures_and_documentation_survive():
