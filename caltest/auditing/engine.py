@@ -39,7 +39,7 @@ from caltest.data.copies import copied_rows
 from caltest.data.zeros import why_zero
 from caltest.exceptions import Argument, InputError
 from caltest.lenses import event as event_of
-from caltest.nulls.comonotone import Confirmation, Trial
+from caltest.nulls.clusters import Confirmation, Trial
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
