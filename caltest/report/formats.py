@@ -20,15 +20,16 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import arguments
-from caltest._visible import line, quoted, visible
+from caltest._visible import line, quoted, visible, visible_page
 from caltest._writing import write_whole
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
-from caltest.report.first import first_screen, sentence
+from caltest.report.first import first_screen, name, sentence
 from caltest.report.summary import summarise
 from caltest.text import audit as words
-from caltest.text.numbers import counted
+from caltest.text.numbers import confidence_text, counted, points
+from caltest.text.report import chance_note
 from caltest.text.sizes import finding_of_rest
 from caltest.text.vocabulary import lens_name
 
@@ -318,8 +319,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = {"markdown": markdown, "code": _code, "fenced": _fenced, "thousands": "{:,}".format}
-    environment.filters.update(filters)
+    environment.filters |= {"markdown": markdown, "code": _code, "fenced": _fenced}
+    environment.filters |= {"thousands": "{:,}".format, "confidence": confidence_text}
+    environment.filters |= {
+        each.__name__: each for each in (counted, chance_note, name, points, sentence)
+    }
+    environment.filters["visible_page"] = visible_page
     return environment
 
 
@@ -374,7 +379,7 @@ def _junit(audit: Audit) -> str:
     counts["skipped"] = str(len(audit.skipped))
     suite = SubElement(suites, "testsuite", {"name": "caltest audit", **counts})
     properties = SubElement(suite, "properties")
-    for name, value in (
+    for key, value in (
         ("pvalue", repr(audit.pvalue)),
         ("alpha", repr(audit.alpha)),
         ("rejected", str(audit.rejected).lower()),
@@ -385,7 +390,7 @@ def _junit(audit: Audit) -> str:
         ("seed", str(audit.seed)),
         *(("warning", sentence(text)) for text in audit.warnings),
     ):
-        SubElement(properties, "property", {"name": name, "value": value})
+        SubElement(properties, "property", {"name": key, "value": value})
     times: Counter[tuple[str, str]] = Counter()
 
     def case(classname: str, name: str) -> Element:
