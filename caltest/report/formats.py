@@ -15,7 +15,6 @@ from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -313,7 +312,7 @@ def _environment() -> Environment:
     """HTML is escaped by itself, whatever a template forgets; Markdown by its filters."""
     environment = Environment(
         loader=PackageLoader("caltest.report"),
-        autoescape=lambda name: name is None or not name.endswith(".md.j2"),
+        autoescape=lambda name: name is None or name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -324,7 +323,7 @@ def _environment() -> Environment:
     environment.filters |= {
         each.__name__: each for each in (counted, chance_note, name, points, sentence)
     }
-    environment.filters["visible_page"] = visible_page
+    environment.filters |= {"visible": visible, "visible_page": visible_page}
     return environment
 
 
@@ -369,17 +368,39 @@ def _longest_run(text: str) -> int:
 
 def _junit(audit: Audit) -> str:
     """Return one test suite, with a test case for each hypothesis and for what was skipped."""
-    settled = 1 if audit.impossible else 0
-    counts = {
-        "tests": str(settled + audit.n_checks + len(audit.skipped)),
-        "failures": str(settled + len(audit.found) + sum(rest.found for rest in audit.rests)),
-        "errors": "0",
-    }
-    suites = Element("testsuites", {"name": "caltest", **counts})  # Jenkins takes no "skipped" here
-    counts["skipped"] = str(len(audit.skipped))
-    suite = SubElement(suites, "testsuite", {"name": "caltest audit", **counts})
-    properties = SubElement(suite, "properties")
-    for key, value in (
+    cases: list[SimpleNamespace] = []
+    times: Counter[tuple[str, str]] = Counter()
+
+    def case(
+        of: str,
+        name: str,
+        failure: str | None = None,
+        check: Check | None = None,
+        skipped: str | None = None,
+    ) -> None:
+        """Add a case; one whose name has been given is numbered."""
+        both = visible(f"caltest.{of}"), visible(name)
+        times[both] += 1
+        name = f"{both[1]} [{times[both]}]" if times[both] > 1 else both[1]
+        cases.append(
+            SimpleNamespace(of=both[0], name=name, failure=failure, check=check, skipped=skipped)
+        )
+
+    if audit.impossible:  # without it, a rejection by such labels alone would pass
+        rows = counted(audit.impossible, "row")
+        why = f"{rows}: the observed label has predicted probability 0"
+        case("labels", "no label has probability 0", why)
+    for check in audit.checks:
+        failure = words.finding(check, audit) if check.found else None
+        case(check.view.lens, _case_name(check), failure, check)
+    for rest in audit.rests:
+        parent = rest.parent.label if rest.parent else "all rows"
+        failure = finding_of_rest(rest, audit) if rest.found else None
+        case(rest.lens, f"{parent} without {rest.group.label}: mean", failure)
+    for each in audit.skipped:
+        rows = "" if each.rows is None else f" ({each.rows:,} rows)"
+        case("skipped", f"{each.what}{rows}", skipped=each.reason)
+    properties = [
         ("pvalue", repr(audit.pvalue)),
         ("alpha", repr(audit.alpha)),
         ("rejected", str(audit.rejected).lower()),
@@ -389,44 +410,9 @@ def _junit(audit: Audit) -> str:
         ("n_resamples", str(audit.n_resamples)),
         ("seed", str(audit.seed)),
         *(("warning", sentence(text)) for text in audit.warnings),
-    ):
-        SubElement(properties, "property", {"name": key, "value": value})
-    times: Counter[tuple[str, str]] = Counter()
-
-    def case(classname: str, name: str) -> Element:
-        """Add a case; one whose name has been given is numbered."""
-        both = visible(classname), visible(name)
-        times[both] += 1
-        number = f" [{times[both]}]" if times[both] > 1 else ""
-        return SubElement(suite, "testcase", {"classname": both[0], "name": f"{both[1]}{number}"})
-
-    def fail(where: Element, message: str) -> Element:
-        return SubElement(where, "failure", {"type": "miscalibration", "message": message})
-
-    if settled:  # without it, a rejection by such labels alone would pass
-        rows = counted(audit.impossible, "row")
-        where = case("caltest.labels", "no label has probability 0")
-        fail(where, f"{rows}: the observed label has predicted probability 0")
-    for check in audit.checks:
-        where = case(f"caltest.{check.view.lens}", _case_name(check))
-        if check.found:
-            fail(where, sentence(words.finding(check, audit))).text = (
-                f"{visible(check.statistic)} = {check.value:.6g} ({visible(check.measures)})\n"
-                f"p = {check.pvalue:.6g}, adjusted for all hypotheses {check.adjusted:.6g}, "
-                f"alpha = {audit.alpha:g}"
-            )
-    for rest in audit.rests:
-        parent = rest.parent.label if rest.parent else "all rows"
-        where = case(f"caltest.{rest.lens}", f"{parent} without {rest.group.label}: mean")
-        if rest.found:
-            fail(where, sentence(finding_of_rest(rest, audit)))
-    for each in audit.skipped:
-        rows = "" if each.rows is None else f" ({each.rows:,} rows)"
-        where = case("caltest.skipped", f"{each.what}{rows}")
-        SubElement(where, "skipped", {"message": sentence(each.reason)})
-    SubElement(suite, "system-out").text = sentence(words.headline(audit))
-    indent(suites)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, "unicode")}\n'
+    ]
+    template = _environment().get_template("junit.xml.j2")
+    return template.render(audit=audit, cases=cases, properties=properties)
 
 
 def _case_name(check: Check) -> str:

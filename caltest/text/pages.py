@@ -1,8 +1,8 @@
-"""Pages by templates: their sentences stand in ``templates/``, and the facts of a result come from here.
+"""Pages by templates: sentences stand in ``templates/``, and the facts of a result come from here.
 
 A template names the parts of its page as it writes them: ``title``, ``headline`` and ``brief``, a
-``row`` of the table, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` that are laid out
-already. Line breaks in a template are blanks.
+``row`` of the table, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` that are laid
+out already. Line breaks in a template are blanks.
 """
 
 from __future__ import annotations
