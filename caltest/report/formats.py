@@ -30,7 +30,7 @@ from caltest.text import audit as words
 from caltest.text.numbers import confidence_text, counted, points
 from caltest.text.report import chance_note
 from caltest.text.sizes import finding_of_rest
-from caltest.text.vocabulary import lens_name
+from caltest.text.vocabulary import lens_name, limit
 
 #: The suffixes of every format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
@@ -50,6 +50,8 @@ _BEGINNINGS: Mapping[str, re.Pattern[bytes]] = {
     "junit": re.compile(rb'<\?xml [^>]*\?>\s*<testsuites name="caltest"'),
 }
 _TEMPLATES = {"html": "report.html.j2", "markdown": "report.md.j2"}
+
+_FILTERS = (chance_note, counted, limit, name, points, sentence, visible, visible_page)
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])")
@@ -320,10 +322,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"markdown": markdown, "code": _code, "fenced": _fenced}
     environment.filters |= {"thousands": "{:,}".format, "confidence": confidence_text}
-    environment.filters |= {
-        each.__name__: each for each in (counted, chance_note, name, points, sentence)
-    }
-    environment.filters |= {"visible": visible, "visible_page": visible_page}
+    environment.filters |= {each.__name__: each for each in _FILTERS}
     return environment
 
 
@@ -371,20 +370,12 @@ def _junit(audit: Audit) -> str:
     cases: list[SimpleNamespace] = []
     times: Counter[tuple[str, str]] = Counter()
 
-    def case(
-        of: str,
-        name: str,
-        failure: str | None = None,
-        check: Check | None = None,
-        skipped: str | None = None,
-    ) -> None:
+    def case(of: str, name: str, failure: str | None = None, **more: object) -> None:
         """Add a case; one whose name has been given is numbered."""
-        both = visible(f"caltest.{of}"), visible(name)
-        times[both] += 1
-        name = f"{both[1]} [{times[both]}]" if times[both] > 1 else both[1]
-        cases.append(
-            SimpleNamespace(of=both[0], name=name, failure=failure, check=check, skipped=skipped)
-        )
+        of, name = visible(f"caltest.{of}"), visible(name)
+        times[of, name] += 1
+        number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
+        cases.append(SimpleNamespace(of=of, name=f"{name}{number}", failure=failure, **more))
 
     if audit.impossible:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
@@ -392,7 +383,7 @@ def _junit(audit: Audit) -> str:
         case("labels", "no label has probability 0", why)
     for check in audit.checks:
         failure = words.finding(check, audit) if check.found else None
-        case(check.view.lens, _case_name(check), failure, check)
+        case(check.view.lens, _case_name(check), failure, check=check)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
         failure = finding_of_rest(rest, audit) if rest.found else None
@@ -400,19 +391,7 @@ def _junit(audit: Audit) -> str:
     for each in audit.skipped:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
         case("skipped", f"{each.what}{rows}", skipped=each.reason)
-    properties = [
-        ("pvalue", repr(audit.pvalue)),
-        ("alpha", repr(audit.alpha)),
-        ("rejected", str(audit.rejected).lower()),
-        ("verdict", audit.verdict),
-        ("tolerance", "none" if audit.tolerance is None else repr(audit.tolerance)),
-        ("correction", audit.correction),
-        ("n_resamples", str(audit.n_resamples)),
-        ("seed", str(audit.seed)),
-        *(("warning", sentence(text)) for text in audit.warnings),
-    ]
-    template = _environment().get_template("junit.xml.j2")
-    return template.render(audit=audit, cases=cases, properties=properties)
+    return _environment().get_template("junit.xml.j2").render(audit=audit, cases=cases)
 
 
 def _case_name(check: Check) -> str:

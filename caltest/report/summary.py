@@ -10,7 +10,7 @@ from caltest._visible import visible
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check, Rest, View
 from caltest.report import charts
-from caltest.report.first import first_screen, name, sentence
+from caltest.report.first import first_screen, name
 from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.numbers import (
@@ -19,11 +19,11 @@ from caltest.text.numbers import (
     number,
     outward_points,
     percents,
-    points,
     pvalue,
     signed_points,
 )
-from caltest.text.vocabulary import capital, group_name, limit, narrow_group, narrow_name, view_name
+from caltest.text.sizes import rates
+from caltest.text.vocabulary import capital, group_name, narrow_group, narrow_name, view_name
 
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _LISTED = 10  # views in a comment
@@ -42,7 +42,7 @@ def summarise(
     """Return what a report says of an audit; ``gate``: what lets more pass than the defaults."""
     views = _worst_first(audit)
     sized = [view for view in views if view.low is not None]
-    listed, null, facts = leading(sized, _LISTED), charts.histogram(audit), audit.to_dict()
+    listed, null = leading(sized, _LISTED), charts.histogram(audit)
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {
         "checks": (sorted(audit.checks, key=lambda check: not check.found), _check_row),
         "views": (sized, _view_row),
@@ -66,18 +66,7 @@ def summarise(
             for statistic, text in measures
         ],
         command=command,
-        settings={
-            "seed": str(audit.seed),
-            "draws" if audit.clusters else "label draws": f"{audit.n_resamples:,}",
-            "alpha": f"{audit.alpha:g}",
-            "limit": limit(audit) or "none",
-            "tolerance": "none" if audit.tolerance is None else points(audit.tolerance),
-            "correction": audit.correction,
-            "lenses": sentence(", ".join(audit.lenses)),
-            "groups": sentence(", ".join(audit.groups)) or "none",
-            "caltest": facts["caltest"],
-            **facts["versions"],
-        },
+        versions=audit.to_dict()["versions"],
         **{
             table: [row(each, audit) for each in rows[: _ROOM[table]]]
             for table, (rows, row) in tables.items()
@@ -118,14 +107,12 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
 def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
     """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
-    assert of.predicted is not None
-    assert of.observed is not None
-    assert of.error is not None
+    predicted, observed = map(captions.share, rates(of))
     return SimpleNamespace(
         of=of,
-        predicted=captions.share(of.predicted),
-        observed=captions.share(of.observed),
-        error=signed_points(of.error),
+        predicted=predicted,
+        observed=observed,
+        error=signed_points(of.error or 0.0),
         interval=" to ".join(outward_points(of.low or 0.0, of.high or 0.0)),
         adjusted=pvalue(of.adjusted_pvalue, audit.alpha),
         **more,
