@@ -7,6 +7,7 @@ out already. Line breaks in a template are blanks.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -27,6 +28,7 @@ _FACTS = (
     "percent",
     "percents",
     "points",
+    "pvalue",
     "short",
     "through",
     "without_rounding",
@@ -44,8 +46,18 @@ def _environment() -> Environment:
         autoescape=False,  # a page is plain text; who shows it escapes it
     )
     environment.globals |= {name: getattr(numbers, name) for name in _FACTS}
-    environment.globals |= {"shown": shown, "TENDS": TENDS, "WRONG": WRONG}
+    environment.globals |= {"shown": shown, "TENDS": TENDS, "WRONG": WRONG, "finite": math.isfinite}
+    environment.filters["quoted"] = repr
     return environment
+
+
+def _joined(text: str) -> str:
+    return re.sub(rf" *(?:{_BREAK} *)+", " ", text).strip()
+
+
+def said(template: str, macro: str, *facts: Any) -> str:
+    """Return the sentences that a macro of a template makes of facts."""
+    return _joined(getattr(_environment().get_template(f"{template}.j2").module, macro)(*facts))
 
 
 def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
@@ -54,15 +66,12 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
     blocks: list[Sequence[str]] = []
     lead = dict.fromkeys(("title", "headline", "brief"), "")
 
-    def text(caller: Callable[[], str]) -> str:
-        return re.sub(rf" *(?:{_BREAK} *)+", " ", caller()).strip()
-
     def row(name: str, caller: Callable[[], str]) -> str:
-        rows.append((name, text(caller)))
+        rows.append((name, _joined(caller())))
         return ""
 
     def paragraph(caller: Callable[[], str]) -> str:
-        blocks.append(text(caller))
+        blocks.append(_joined(caller()))
         return ""
 
     def beneath(caller: Callable[[], str]) -> str:
@@ -70,7 +79,7 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
         blocks.append(
             [
                 *(numbers.paragraph(above) if isinstance(above, str) else above),
-                *numbers.paragraph(text(caller)),
+                *numbers.paragraph(_joined(caller())),
             ]
         )
         return ""
@@ -80,7 +89,7 @@ def written(template: str, notes: Iterable[str], **facts: Any) -> Page:
         return ""
 
     def leading(caller: Callable[[], str], name: str) -> str:
-        lead[name] = text(caller)
+        lead[name] = _joined(caller())
         return ""
 
     facts |= {"row": row, "paragraph": paragraph, "beneath": beneath, "lines": lines}
