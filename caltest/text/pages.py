@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from caltest._visible import shown
+from caltest._visible import shown, visible
 from caltest.text import numbers
 from caltest.text.numbers import Page, page
 from caltest.text.vocabulary import TENDS, WRONG
 
-_BREAK: Literal["\r\n"] = "\r\n"  # of a template; of a text that comes with the data, it is one too
+_BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data are made visible before
 _FACTS = (
     "confidence_text",
     "counted",
@@ -47,7 +47,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {name: getattr(numbers, name) for name in _FACTS}
     environment.globals |= {"shown": shown, "TENDS": TENDS, "WRONG": WRONG, "finite": math.isfinite}
-    environment.filters["quoted"] = repr
+    environment.filters |= {"quoted": repr, "visible": visible}
     return environment
 
 
