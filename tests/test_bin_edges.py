@@ -152,7 +152,7 @@ def audit(p, y, n_bins):
 def report(p, y, n_bins):
     found, curve = audited(p, y)
     (drawn,) = summarise(found, title=None, command=None).pictures
-    rows = [int(each.rows.replace(",", "")) for each in drawn.bins]
+    rows = [each.rows for each in drawn.bins]
     return list(zip(rows, curve.predicted, curve.observed, strict=True))
 
 
