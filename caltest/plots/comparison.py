@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments, level_of_confidence
+from caltest.pictures.marks import Mark
 from caltest.plots.display import (
-    BLACK,
-    BLUE,
     FAINT,
     NAME,
     VERMILION,
     ResultDisplay,
+    draw,
     heading,
     heat_map_axes,
     inches,
@@ -88,18 +88,20 @@ def _draw_intervals(ax: Any, c: Comparison) -> None:
         ax.axvline(0.0, **zero, label="0: no error")
     percent = confidence_text(c.confidence)
     if finite.any():
-        bar = {"color": BLUE, "linewidth": 5.0, "zorder": 2}
-        ax.hlines(places[finite], *ends[finite].T, **bar, label=f"{percent} interval")
-        tick = {"markersize": 13, "markeredgewidth": 1.8, "color": BLACK, "linestyle": "none"}
-        ax.plot(values[finite], places[finite], "|", zorder=3, **tick, label="error on all rows")
+        low, high = ends[finite].T
+        draw(ax, Mark("bars", "error", low, places[finite], high, f"{percent} interval"), linewidth=5.0)
+        draw(
+            ax,
+            Mark("points", "value", values[finite], places[finite], label="error on all rows"),
+            zorder=3,
+        )
     for place in places[~finite]:
         text, where = f"{values[place]:.4g}, interval unknown", ("axes fraction", "data")
         ax.annotate(text, (0.02, place), xycoords=where, color=VERMILION, va="center")
     biased = finite & (calibrated > 0.0)
     if biased.any():
-        look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": VERMILION}
-        look["linestyle"] = "none"
-        ax.plot(calibrated[biased], places[biased], "D", **look, zorder=4, label="mean if calibrated")
+        mean = Mark("points", "hollow", calibrated[biased], places[biased], label="mean if calibrated")
+        draw(ax, mean, marker="D", markersize=5.5, markeredgecolor=VERMILION)
     names = shown_names(c, NAME)
     labels = [f"{place}  {lettering(names[i], 4 * NAME)}" for place, i in enumerate(order, 1)]
     ax.set_yticks(places, labels)

@@ -1,6 +1,7 @@
 """What all pictures share: the base of displays, how axes look, colours, and names fit to be drawn.
 
-A new display is one file: a class whose `_grid` says which axes it needs, and whose `_draw` draws.
+A new display is one file: a class whose `_grid` says which axes it needs, and whose `_draw` says which
+marks of its result lie on them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -24,31 +25,17 @@ from caltest.data import Rows
 from caltest.data.models import predicted_by
 from caltest.exceptions import InputError
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
-from caltest.plots.scales import LINEAR, Array, zoomed
+from caltest.pictures import marks as shared
+from caltest.pictures.axes import LINEAR, Array, Limits, Scale, zoomed
+from caltest.pictures.marks import DIAGONAL, Mark
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
 BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#222222"
 WIDE_BAND, NARROW_BAND, PALE, FAINT = "#DADADA", "#A3A3A3", "#C4C4C4", "#777777"
-BY_SIDE = {"over": VERMILION, "under": BLUE}
-#: As in reports: a filled diamond is shown to be wrong, a hollow circle is not.
-INSIDE: dict[str, Any] = {
-    "marker": "o",
-    "color": "white",
-    "markeredgecolor": BLUE,
-    "markeredgewidth": 1.6,
-}
-OUTSIDE: dict[str, Any] = {
-    "marker": "D",
-    "color": VERMILION,
-    "markeredgecolor": VERMILION,
-    "markeredgewidth": 0.6,
-}
 DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
 SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
@@ -60,8 +47,30 @@ _MOST_LEGEND = 0.75  # of the width and height of narrow axes; a larger legend i
 _BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
 _GAP = 6.0  # pixels between a title and what is beside it
 _LEAST_LEFT = 0.6  # of axes, beside a legend
-LEAST_WIDTH = 0.008  # of a shaded range, so that it can be seen: as a share of the axis
 _SUFFIXES = (".png", ".pdf", ".svg")
+
+#: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
+#: circle is not.
+STYLES: dict[str, dict[str, Any]] = {
+    shared.OK: {"marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
+    shared.BAD: {
+        "marker": "D",
+        "color": VERMILION,
+        "markeredgecolor": VERMILION,
+        "markeredgewidth": 0.6,
+    },
+    "diag": {**DASHED, "zorder": 3},
+    "zero": {**DASHED, "zorder": 1},
+    "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
+    "band": {"color": WIDE_BAND, "linewidth": 0.0, "zorder": 1},
+    "point band": {"color": NARROW_BAND, "zorder": 2},
+    "limit": {"color": FAINT, "linewidth": 1.3, "linestyle": ":", "zorder": 4},
+    "between": {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0},
+    "error": {"color": BLUE, "zorder": 2},
+    "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8, "zorder": 3},
+    "hollow": {"marker": "o", "markerfacecolor": "white", "markeredgecolor": FAINT, "zorder": 4},
+    "found": {"color": VERMILION, "linewidth": 1.8, "zorder": 1},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,6 +409,28 @@ def _is_in_the_way(ax: Any, legend: Any) -> bool:
     return any(box.count_contains(points) for points in drawn if len(points))
 
 
+def draw(ax: Any, *marks: Mark, **look: Any) -> None:
+    """Draw marks as their class of style looks, but for what ``look`` says."""
+    for kind, style, x, y, end, label in marks:
+        if kind == "grid":
+            tidy(ax, "both")
+            continue
+        how = {**STYLES[style], **({"label": label} if label else {}), **look}
+        if kind == "line":
+            ax.plot(x, y, **how)
+        elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
+            ax.plot(x, y, **{"linestyle": "none", "zorder": 5, **how})
+        elif kind in ("intervals", "band"):
+            ax.vlines(x, y, end, **how)
+            for ends in (y, end) if kind == "band" else ():  # a band of no height is seen by its ends
+                looks = {"color": how["color"], "zorder": how["zorder"], "markersize": how["linewidth"]}
+                ax.plot(x, ends, "_", **looks)
+        elif kind == "bars":
+            ax.hlines(y, x, end, **how)
+        elif kind == "area":
+            ax.fill_between(x, y, end, **how)
+
+
 def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
     """Draw a grid behind everything, and no frame above and on the right."""
     if grid:
@@ -414,13 +445,6 @@ def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
 def heading(ax: Any, *lines: str, **style: Any) -> None:
     """Write what is seen above axes."""
     ax.set_title("\n".join(lines), loc="left", **{"size": "medium", **style})
-
-
-def shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
-    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
-    missing = max(0.0, LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
-    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
-    return [low - missing, high + missing]
 
 
 def rows_of(count: int, columns: int) -> list[list[Any]]:
@@ -446,23 +470,18 @@ def write_cell(
 
 
 def reliability_axes(
-    ax: Any,
-    predicted: str,
-    observed: str,
-    points: Array,
-    rest: Array,
-    heights: Array,
-    *,
-    few: bool = False,
-    label: str | None = None,
-) -> None:
+    ax: Any, scale: Scale, points: Array, rest: Array, heights: Array, *, few: bool, label: str = ""
+) -> tuple[Limits, Limits]:
     """Make axes those of a reliability diagram, with its diagonal, zoomed to what is shown on them."""
-    across, upwards = zoomed(LINEAR, points, rest, heights)
-    LINEAR.set(ax, across, upwards, 2 if few else 5)
-    ax.plot([0, 1], [0, 1], **DASHED, zorder=3, label=label)
-    ax.set(xlabel=predicted, ylabel=observed)
-    ax.set_aspect("equal" if across == upwards else "auto")
-    tidy(ax, "both")
+    limits = zoomed(scale, points, rest, heights)
+    for axis, ends in zip((ax.xaxis, ax.yaxis), limits, strict=True):
+        if scale is not LINEAR:
+            axis._set_axes_scale("function", functions=(scale.forward, scale.inverse))
+        marks = scale.marks(ends, 2 if few else 5)
+        axis.set_ticks(list(marks), list(marks.values()))
+    ax.set(xlim=limits[0], ylim=limits[1])
+    draw(ax, DIAGONAL._replace(label=label), shared.GRID)
+    return limits
 
 
 # ------------------------------------------------------------------ letters

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments, axes
 from caltest.exceptions import InputError
+from caltest.pictures.axes import Array
 from caltest.plots.display import (
     BLUE,
     PALE,
-    VERMILION,
+    STYLES,
     PredictionsDisplay,
     ResultDisplay,
     heading,
@@ -31,20 +32,13 @@ from caltest.text.calibration import statistic
 from caltest.text.numbers import number
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from matplotlib.axes import Axes
 
     from caltest.results import CalibrationResult
 
-Array: TypeAlias = NDArray[np.float64]
-
 _BARS = 40  # at most, or so
 _STEPS = 1e6  # a finer lattice is none to the eye
-_FEW, _SLIM = (
-    4,
-    9,
-)  # fewer steps have bars of such a part of one; an odd one, so that it is in the middle
+_FEW, _SLIM = 4, 9  # fewer steps have bars of such a part of one, odd: it is in the middle
 _LATTICE = 1e-3  # of a step: rounding of draws on a lattice
 
 
@@ -173,7 +167,7 @@ class NullDisplay(ResultDisplay, PredictionsDisplay):
             color=[PALE, BLUE],
             label=[f"{len(draws):,} resamples if calibrated", as_extreme],
         )
-        line = {"color": VERMILION, "linewidth": 2.2, "linestyle": "--"}
+        line = {**STYLES["found"], "linewidth": 2.2, "linestyle": "--", "zorder": 2}
         if math.isfinite(result.statistic):
             ax.axvline(result.statistic, label="observed", **line)
         else:

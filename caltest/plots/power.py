@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from caltest._arguments import OneOf, arguments
+from caltest.pictures.marks import Mark
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots.display import (
     BLUE,
     CLAUSE,
     FAINT,
-    NARROW_BAND,
     SMALL,
     VERMILION,
     WIDE_BAND,
     ResultDisplay,
+    draw,
     heading,
     inches,
     legend_below,
@@ -80,24 +81,24 @@ class PowerDisplay(ResultDisplay):
         (ax,), result = axes, self.result
         rows = np.array([point.n for point in result.points])
         shares = np.array([point.power for point in result.points])
-        ends = np.array([point.interval for point in result.points]).T
+        low, high = np.array([point.interval for point in result.points]).T
         counts = np.array([point.n_datasets for point in result.points], dtype=np.float64)
         if isinstance(result, SampleSizeResult):
             _draw_answer(ax, result)
         elif len(rows) > 1:
-            band = {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0}
-            ax.fill_between(rows, *ends, **band, label="between the intervals")
-            ax.plot(rows, shares, color=BLUE, linewidth=1.2, zorder=2)
-        ax.vlines(rows, *ends, color=BLUE, linewidth=1.0, zorder=3)
+            draw(ax, Mark("area", "between", rows, low, high, "between the intervals"))
+            draw(ax, Mark("line", "line", rows, shares), linewidth=1.2, zorder=2)
+        draw(ax, Mark("intervals", "error", rows, low, high), linewidth=1.0, zorder=3)
         areas = 12.0 + 42.0 * counts / counts.max()
-        whole = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
-        ax.scatter(rows, shares, areas, color=BLUE, **whole, label="rejected, 95% interval")
+        whole: dict[str, Any] = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
+        ax.scatter(rows, shares, areas, color=BLUE, label="rejected, 95% interval", **whole)
         asked = [point for point in result.points if point.size is not None]
         if asked:
             own, sizes = [point.n for point in asked], [point.size for point in asked]
-            ax.vlines(own, *np.array([point.size_interval for point in asked]).T, color=FAINT, zorder=3)
-            style = {"markerfacecolor": "white", "markeredgecolor": FAINT, "markersize": 6.0, **whole}
-            ax.plot(own, sizes, "D", **style, label="rejected if calibrated")
+            ends = np.array([point.size_interval for point in asked]).T
+            draw(ax, Mark("intervals", "error", own, *ends), color=FAINT, zorder=3)
+            of_calibrated = Mark("points", "hollow", own, sizes, label="rejected if calibrated")
+            draw(ax, of_calibrated, marker="D", markersize=6.0, **whole)
         label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
         ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
         _set_ticks(ax, result)
@@ -132,7 +133,8 @@ def _draw_answer(ax: Any, result: SampleSizeResult) -> None:
     ax.axhline(result.power, color=VERMILION, linewidth=1.2, linestyle=(0, (5, 2)), label=wanted)
     if min(shown) < max(shown):
         rows = np.geomspace(min(shown), max(shown), 200)
-        ax.plot(rows, result.curve(rows), color=BLUE, linewidth=1.4, zorder=2, label="fitted curve")
+        fitted = Mark("line", "line", rows, result.curve(rows), label="fitted curve")
+        draw(ax, fitted, linewidth=1.4, zorder=2)
 
 
 def _set_ticks(ax: Any, result: PowerResult | SampleSizeResult) -> None:

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest._arguments import OneOf, arguments
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import BAD, Mark
 from caltest.plots.display import (
     BLACK,
     BLUE,
     CLAUSE,
     FAINT,
-    OUTSIDE,
     SMALL,
     VERMILION,
     ResultDisplay,
+    draw,
     heading,
     legend_below,
     lettering,
@@ -139,9 +140,7 @@ def _rank(result: SquaredErrorEstimate, function: FunctionRisk) -> int:
     return result.functions.index(function) + 1
 
 
-def _roots(
-    result: SquaredErrorEstimate, risks: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _roots(result: SquaredErrorEstimate, risks: Array) -> tuple[Array, Array]:
     """Return 100 times the root of the mean of risks (G, F), (G,), and the ends of a band, (2, G).
 
     Folds differ in their risk by much more than functions do, and in common: the band is one standard
@@ -180,14 +179,15 @@ def _draw_curve(ax: Any, result: SquaredErrorEstimate, function: FunctionRisk, t
     from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
     (mean, ends), values = _roots(result, function.risks), function.values
-    ax.fill_between(values, *ends, color=BLUE, alpha=0.22, linewidth=0)
-    ax.plot(values, mean, "o-", color=BLUE, markersize=3.0, linewidth=1.4, label=_MEAN)
-    best = {"linestyle": "none", "markersize": 7.0, "zorder": 4, "label": "best value", **OUTSIDE}
-    ax.plot([function.value], [mean[function.best]], **best)
+    draw(ax, Mark("area", "error", values, *ends), alpha=0.22, linewidth=0, zorder=1)
+    of_values = Mark("line", "line", values, mean, label=_MEAN)
+    draw(ax, of_values, marker="o", markersize=3.0, linewidth=1.4, zorder=2)
+    best = Mark("points", BAD, [function.value], [mean[function.best]], label="best value")
+    draw(ax, best, markersize=7.0, zorder=4)
     above = ~(mean <= top)
     if above.any():
-        arrows = {"color": BLUE, "markersize": 5.0, "linestyle": "none", "clip_on": False}
-        ax.plot(values[above], np.full(above.sum(), top), "^", zorder=5, **arrows)
+        arrows = Mark("points", "error", values[above], np.full(above.sum(), top))
+        draw(ax, arrows, marker="^", markersize=5.0, zorder=5, clip_on=False)
         highest = mean[above].max() if np.isfinite(mean[above]).all() else np.inf
         where = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
         note = f"▲ above, up to {highest:,.3g}"
@@ -211,12 +211,8 @@ def _draw_given(ax: Any, result: SquaredErrorEstimate, *, as_points: bool) -> No
     for place, each in enumerate(given):
         mean, ends = _roots(result, each.risks)
         if as_points:
-            look: dict[str, Any] = {
-                "fmt": "D",
-                "color": VERMILION,
-                "label": _MEAN if place == 0 else "_",
-            }
-            ax.errorbar([place], mean, abs(ends - mean), **look)
+            label = _MEAN if place == 0 else "_"
+            ax.errorbar([place], mean, abs(ends - mean), fmt="D", color=VERMILION, label=label)
         else:
             look = {"linestyle": _DASHES[place % len(_DASHES)], "linewidth": 1.6, "color": FAINT}
             label = f"{_rank(result, each)}  {lettering(each.label, 2 * CLAUSE)}"
@@ -235,9 +231,9 @@ def _draw_estimates(ax: Any, result: SquaredErrorEstimate) -> None:
     values = np.array([each.estimate for each in functions])
     errors = np.array([each.standard_error for each in functions])
     ax.axvline(0.0, **_ZERO, zorder=1)
-    bars = {"color": BLUE, "linewidth": 6.0, "label": "standard error"}
-    ax.hlines(places, values - errors, values + errors, **bars)
-    ax.plot(values, places, "|", color=BLACK, markersize=13, markeredgewidth=1.8, zorder=3)
+    bars = Mark("bars", "error", values - errors, places, values + errors, "standard error")
+    draw(ax, bars, linewidth=6.0)
+    draw(ax, Mark("points", "value", values, places), zorder=3)
     ax.set_yticks(places, [f"{place}  {_name(each)}" for place, each in enumerate(functions, 1)])
     ax.get_yticklabels()[0].set_weight("bold")
     ax.set_ylim(len(functions) - 0.5, -0.5)

@@ -34,8 +34,9 @@ FOR_ADDING = (
     "kernels.bandwidth",
     "kernels.radial",
     "plots.display",
-    "plots.reliability",
-    "plots.scales",
+    "plots.panel",
+    "pictures.axes",
+    "pictures.marks",
     "planning.curve",
 )
 
