@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from caltest.pictures.axes import Array
+
 #: line: through points; points; intervals: upright, from y to end; bars: lying, from x to end;
 #: area: between y and end; band: of points, from y to end; rows: how many there are between edges x;
 #: text: at x and y, shares of the plot, shifted by end, pixels; grid: that of the axes.
@@ -61,3 +63,16 @@ def cumulative(shares: Any, differences: Any, band: float, *labels: str) -> Mark
         Mark("line", "zero", (0.0, 1.0), (0.0, 0.0)),
         Mark("line", "line", shares, differences, label=of_path),
     ]
+
+
+def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
+    """Return the path of cumulative differences: without its start, a place a distinct score.
+
+    These are the scores (K,), in increasing order, the share of the rows up to each, as rows count, and
+    the sum of predicted less observed of these rows, divided by that of all weights.
+    """
+    order = np.argsort(scores, kind="stable")
+    ordered, counted = scores[order], weights[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)), len(scores) - 1)
+    sums = np.stack([counted, counted * (ordered - labels[order])]).cumsum(axis=1)[:, ends]
+    return ordered[ends], *(sums / weights.sum())

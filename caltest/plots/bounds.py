@@ -13,23 +13,8 @@ from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.pictures.axes import LINEAR, Array
 from caltest.pictures.marks import BAD, GRID, Mark, told_apart
-from caltest.plots.display import (
-    AS_PREDICTED,
-    BLACK,
-    BLUE,
-    CLAUSE,
-    FAINT,
-    NARROW_BAND,
-    VERMILION,
-    WIDE_BAND,
-    ResultDisplay,
-    draw,
-    heading,
-    is_narrow,
-    legend_below,
-    lettering,
-    reliability_axes,
-)
+from caltest.plots import canvas
+from caltest.plots.display import ResultDisplay
 from caltest.text.bounds import at_most
 from caltest.text.numbers import confidence_text, points
 
@@ -43,7 +28,7 @@ Against: TypeAlias = Literal["scores", "rows"]
 
 _NAMED = 5  # places of a side
 _LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
-_BY_SIDE = {"over": VERMILION, "under": BLUE}
+_BY_SIDE = {"over": canvas.VERMILION, "under": canvas.BLUE}
 _TOO = {"over": "too high", "under": "too low"}
 _COLOURS = {"over": "orange", "under": "blue"}
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
@@ -124,8 +109,8 @@ class BoundsDisplay(ResultDisplay):
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), view = axes, self.result.views[self.view]
-        narrow = is_narrow(ax)
-        predicted = f"predicted probability that {lettering(view.event, CLAUSE)}"
+        narrow = canvas.is_narrow(ax)
+        predicted = f"predicted probability that {canvas.lettering(view.event, canvas.CLAUSE)}"
         bins = np.array([view.curve.predicted, view.curve.observed])
         filled = np.array(view.curve.rows) >= _LEAST_SHARE * self.result.n_samples
         filled |= np.ptp(bins[0]) <= _NEAR * np.ptp(bins[0][filled])
@@ -136,7 +121,7 @@ class BoundsDisplay(ResultDisplay):
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
                 shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
-        limits = reliability_axes(ax, LINEAR, x, x, y.clip(0.0, 1.0), few=narrow)
+        limits = canvas.reliability_axes(ax, LINEAR, x, x, y.clip(0.0, 1.0), few=narrow)
         ax.set(xlabel=predicted, ylabel="observed share")
         _square(ax)
         inside = np.all(
@@ -147,13 +132,15 @@ class BoundsDisplay(ResultDisplay):
             label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
         x, y = bins[:, inside]
         every = Mark("points", "hollow", x, y, label=label)
-        draw(ax, every, markersize=5.5, clip_on=False)
+        canvas.draw(ax, every, markersize=5.5, clip_on=False)
         lines = []
         for bound in view.sides:
             lines += self._draw_side(ax, bound, narrow=narrow)
         sure = f"with {confidence_text(self.result.confidence)} confidence:"
-        heading(ax, f"n = {self.result.n_samples:,}, {sure}", *(lines or ["the scan shows no error"]))
-        legend_below(ax)
+        canvas.heading(
+            ax, f"n = {self.result.n_samples:,}, {sure}", *(lines or ["the scan shows no error"])
+        )
+        canvas.legend_below(ax)
 
     def _draw_side(self, ax: Any, bound: SideBound, *, narrow: bool) -> list[str]:
         """Draw the ranges in which predictions are wrong on one side; return what the title says."""
@@ -175,8 +162,8 @@ class BoundsDisplay(ResultDisplay):
             if place.somewhere_by > 0.0:
                 ax.plot(ends, ends + sign * place.somewhere_by, **_LINE, color=colour)
             mean = Mark("points", BAD, [place.predicted], [place.observed], label=title)
-            edge = {"color": colour, "markeredgecolor": BLACK, "markersize": 6.5, "zorder": 6}
-            draw(ax, mean, clip_on=False, **edge)
+            edge = {"color": colour, "markeredgecolor": canvas.BLACK, "markersize": 6.5, "zorder": 6}
+            canvas.draw(ax, mean, clip_on=False, **edge)
             title = ""
         if every and every[0].somewhere_by > 0.0:
             label = f"somewhere in the range, the true probability is {beyond} this line"
@@ -252,7 +239,7 @@ class CertificateDisplay(ResultDisplay):
         by_score, bins = self.against == "scores", c.method == "bins"
         what = "mean probability of each bin" if bins else "probability at every score"
         band = f"{what}, {confidence_text(c.confidence)} band"
-        axis = f"probability that {lettering(c.event, CLAUSE)}"
+        axis = f"probability that {canvas.lettering(c.event, canvas.CLAUSE)}"
         share, scores = np.cumsum(c.counts) / c.n_samples, np.stack([c.starts, c.ends], axis=1)
         places = scores if by_score else np.stack([np.r_[0.0, share[:-1]], share], axis=1)
         bounds = np.stack([c.lower, c.upper, c.estimates])
@@ -261,7 +248,9 @@ class CertificateDisplay(ResultDisplay):
             seen |= not seen.any()
             heights = bounds[:, seen].ravel().clip(0.0, 1.0)
             inside = c.predicted[seen], scores.ravel()[[0, -1]], heights
-            reliability_axes(ax, LINEAR, *inside, few=is_narrow(ax), label=AS_PREDICTED)
+            canvas.reliability_axes(
+                ax, LINEAR, *inside, few=canvas.is_narrow(ax), label=canvas.AS_PREDICTED
+            )
             ax.set(xlabel=f"predicted {axis}", ylabel=axis)
             _square(ax)
             x = c.predicted
@@ -269,8 +258,10 @@ class CertificateDisplay(ResultDisplay):
             bounds = 100.0 * (bounds - c.predicted)
             ax.set_xlabel("share of the rows, from the smallest score to the largest")
             ax.set_ylabel(f"{axis}\nless the predicted one, points")
-            draw(ax, Mark("line", "zero", (0.0, 1.0), (0.0, 0.0), label=AS_PREDICTED), zorder=4)
-            draw(ax, GRID)
+            canvas.draw(
+                ax, Mark("line", "zero", (0.0, 1.0), (0.0, 0.0), label=canvas.AS_PREDICTED), zorder=4
+            )
+            canvas.draw(ax, GRID)
             ax.set_xlim(-0.02, 1.02)
             x = places.mean(axis=1)
         if not c.crossings:
@@ -281,21 +272,23 @@ class CertificateDisplay(ResultDisplay):
             _draw_bins(ax, places, bounds[:2], band)
             for mark in told_apart(x, bounds[2], wrong):
                 more = ", proved wrong" if mark.style == BAD else ""
-                draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
+                canvas.draw(ax, mark._replace(label=f"observed share of the bin{more}"), markersize=6)
             claim = f"within ±{at_most(c.distance)} points on average over each of "
             claim += f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
         else:
             self._draw_band(ax, scores, places, band)
             look = {"linewidth": 1.6 if by_score else 1.2, "marker": "o" if len(x) == 1 else None}
-            draw(ax, Mark("line", "line", x, bounds[2], label="isotonic regression"), zorder=5, **look)
+            canvas.draw(
+                ax, Mark("line", "line", x, bounds[2], label="isotonic regression"), zorder=5, **look
+            )
             claim = (
                 f"within ±{at_most(c.distance)} points at every score seen, if the curve never falls"
             )
         if c.crossings:
             claim = "nothing certified: the isotonic bounds cross"
         sure = f"n = {c.n_samples:,}, with {confidence_text(c.confidence)} confidence"
-        heading(ax, f"{sure}:", claim)
-        legend_below(ax, 2)
+        canvas.heading(ax, f"{sure}:", claim)
+        canvas.legend_below(ax, 2)
 
     def _draw_distance(self, ax: Any) -> None:
         """Draw the certified distance on both sides of the diagonal."""
@@ -303,7 +296,7 @@ class CertificateDisplay(ResultDisplay):
         for sign in (-1.0, 1.0):
             y = ends + sign * distance if self.against == "scores" else [100.0 * sign * distance] * 2
             label = f"±{at_most(distance)} points" if sign > 0.0 else ""
-            draw(ax, Mark("line", "limit", ends, y, label=label))
+            canvas.draw(ax, Mark("line", "limit", ends, y, label=label))
 
     def _draw_band(self, ax: Any, scores: Array, places: Array, label: str) -> None:
         """Draw the band of isotonic bounds."""
@@ -312,7 +305,7 @@ class CertificateDisplay(ResultDisplay):
             x = np.unique(scores)
             low, high = c.band(x)
             if len(x) == 1:
-                ax.vlines(x, low, high, color=WIDE_BAND, linewidth=9.0, zorder=1, label=label)
+                ax.vlines(x, low, high, color=canvas.WIDE_BAND, linewidth=9.0, zorder=1, label=label)
                 return
             # Between: the lower bound of the one before, the upper of the next.
             x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
@@ -324,9 +317,11 @@ class CertificateDisplay(ResultDisplay):
             low, high = within.reshape(2, -1)
         possible = low <= high  # a lower bound above the upper one bounds no band
         if possible.any():
-            draw(ax, Mark("area", "band", x, low, high, label), where=possible)
+            canvas.draw(ax, Mark("area", "band", x, low, high, label), where=possible)
             for line in (low, high):
-                draw(ax, Mark("line", "point band", x, np.where(possible, line, np.nan)), linewidth=1.0)
+                canvas.draw(
+                    ax, Mark("line", "point band", x, np.where(possible, line, np.nan)), linewidth=1.0
+                )
 
     def _shade(self, ax: Any, scores: Array, places: Array) -> None:
         """Shade the ranges proved wrong, and hatch where bounds cross: there, no side can be named."""
@@ -339,7 +334,7 @@ class CertificateDisplay(ResultDisplay):
                 label = None
         label = "bounds cross"
         for start, end in _merged(c.crossings, scores, places):
-            look = {"facecolor": "none", "edgecolor": FAINT, "hatch": "///", "linewidth": 0.0}
+            look = {"facecolor": "none", "edgecolor": canvas.FAINT, "hatch": "///", "linewidth": 0.0}
             ax.axvspan(start, end, label=label, zorder=0, **look)
             label = None
 
@@ -362,7 +357,9 @@ def _draw_bins(ax: Any, places: Array, bounds: Array, label: str) -> None:
     missing = np.maximum(0.0, _LEAST_BOX * np.ptp(ax.get_xlim()) - (right - left)) / 2.0
     (left, right), (low, high) = (left - missing, right + missing), bounds
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
-    boxes = PolyCollection(list(corners), facecolor=WIDE_BAND, edgecolor=NARROW_BAND, linewidth=0.8)
+    boxes = PolyCollection(
+        list(corners), facecolor=canvas.WIDE_BAND, edgecolor=canvas.NARROW_BAND, linewidth=0.8
+    )
     boxes.set(zorder=1, label=label)
     ax.add_collection(boxes)
     ax.autoscale_view()

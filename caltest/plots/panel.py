@@ -23,7 +23,7 @@ from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
 from caltest.lenses import ClassWise, Lens, TopLabel, find_lens
 from caltest.pictures.axes import Array
-from caltest.plots.display import event_labels
+from caltest.plots import canvas
 from caltest.results import CalibrationResult
 from caltest.sampling import DRAWS
 from caltest.statistics import ECE, BrierMCB
@@ -112,25 +112,20 @@ def panels_of(
     draws: tuple[int, int, Workers],
     *,
     kept: bool,
-    curve: str,
-    of_models: bool,
 ) -> tuple[Panel, ...]:
     """Compute the panels of some views; ``draws``: how many there are, their seed, and who draws."""
-    if curve == "corp" and binning is not None:
-        raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
-    if curve == "binned" and binning is None:
-        rows, most = views[0][0].rows.n_samples, _BINS_OF_MODELS if of_models else _BINS
-        binning = EqualMass(max(_FEWEST_BINS, min(most, rows // _ROWS_OF_A_BIN)))
     levels = alpha, alpha / len(views)
-    return tuple(_panel(each, through, kept, binning, levels, *draws) for each, through in views)
+    return tuple(_panel(whole, lens, binning, levels, draws, kept=kept) for whole, lens in views)
+
+
+def bins_for(views: Sequence[tuple[Sample, Lens | None]], *, of_models: bool) -> EqualMass:
+    """Return the bins of a diagram of which the caller says nothing."""
+    rows, most = views[0][0].rows.n_samples, _BINS_OF_MODELS if of_models else _BINS
+    return EqualMass(max(_FEWEST_BINS, min(most, rows // _ROWS_OF_A_BIN)))
 
 
 def views_of(
-    probs: object,
-    labels: object,
-    lens: str | Lens | None,
-    classes: Sequence[int | str] | None,
-    **counting: Any,
+    probs: object, labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
 ) -> list[tuple[Sample, Lens | None]]:
     """Return what is predicted in every panel, and the lens through which it is seen."""
     if isinstance(probs, Mapping):
@@ -163,11 +158,7 @@ def _lenses(
 
 
 def _of_models(
-    models: Mapping[str, Any],
-    labels: object,
-    lens: str | Lens | None,
-    classes: Sequence[int | str] | None,
-    counting: Mapping[str, Any],
+    models: Mapping[str, Any], labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
 ) -> list[tuple[Sample, Lens | None]]:
     """Return what every model predicts for the same rows, and the lens through which all are seen."""
     if classes is not None or (isinstance(lens, str) and lens == "classwise"):
@@ -186,12 +177,11 @@ def _of_models(
 def _panel(
     whole: Sample,
     lens: Lens | None,
-    kept: bool,
     binning: Binning | None,
     levels: tuple[float, float],
-    n_resamples: int,
-    seed: int,
-    workers: Workers,
+    draws: tuple[int, int, Workers],
+    *,
+    kept: bool,
 ) -> Panel:
     """Compute the panel of one view; of the isotonic curve without a binning."""
     view = lens.view(whole) if lens else whole
@@ -200,25 +190,23 @@ def _panel(
             f"a reliability diagram shows one probability, and there are {view.rows.n_classes} classes "
             "through this lens; give 'top_label', 'classwise', 'class:0' or 'top:5'."
         )
-    result = test(
-        whole.rows,
-        whole.labels,
-        ECE(binning) if binning else BrierMCB(),
-        lens=lens,
-        n_resamples=n_resamples,
-        rng=seed,
-        n_jobs=workers.n_jobs,
-    )
+    n_resamples, seed, workers = draws
+    options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": workers.n_jobs}
+    measure = ECE(binning) if binning else BrierMCB()
+    result = test(whole.rows, whole.labels, measure, lens=lens, **options)
     scores, weights = view.rows.probs[:, 1], view.rows.weights
-    sampler = LabelSampler.of(view.rows.probs, seed)
-
-    def drawn_bands(observed: Array, curves: Callable[[int, int], Array]) -> Bands:
-        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
-        draws = np.concatenate(list(workers.map(curves, tasks, "label draws")))
-        return curve_bands(observed, draws, *levels)
-
-    shown = event_labels(view.rows, lens, kept)
+    shown = canvas.event_labels(view.rows, lens, kept)
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
+
+    def drawn_bands(group: Indices, places: Indices, *, rising: bool) -> tuple[Array, Bands]:
+        """Return a curve, the rate in every group, and the bands of it at some places."""
+        rates = partial(_rates, group, np.bincount(group, weights).astype(np.float64), weights, rising)
+        drawn = partial(_drawn, LabelSampler.of(view.rows.probs, seed), rates, places)
+        tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
+        curves = np.concatenate(list(workers.map(drawn, tasks, "label draws")))
+        curve = rates(view.labels)
+        return curve, curve_bands(curve[places], curves, *levels)
+
     if binning:
         curve = reliability_curve(view.rows, view.labels, binning)
         observed = curve.observed
@@ -226,51 +214,33 @@ def _panel(
             bands = share_bands(scores, curve.cells, *levels)
         else:
             observed = np.round(observed, _DECIMALS)
-            bands = drawn_bands(observed, partial(_drawn_shares, sampler, curve.cells, weights))
+            bands = drawn_bands(curve.cells, np.arange(len(observed)), rising=False)[1]
         return Panel(*shown, curve.predicted, observed, curve.counts, None, *bands, **last)
     values, group = np.unique(scores, return_inverse=True)
-    group = group.reshape(-1)
-    sizes = np.bincount(group, weights=weights).astype(np.float64)
     grid = np.arange(len(values))
     if len(values) > 2 * _GRID:  # evenly by rank, and evenly along the axis
         ranks = np.linspace(0, len(values) - 1, _GRID).round().astype(np.intp)
         places = np.searchsorted(values, np.linspace(values[0], values[-1], _GRID))
         grid = np.unique(np.concatenate([ranks, places]))
-    fit = _fit(group, sizes, weights, view.labels)
-    curves = partial(_drawn_curves, sampler, group, sizes, weights, grid)
-    bands = drawn_bands(fit[grid], curves)
+    fit, bands = drawn_bands(group.reshape(-1), grid, rising=True)
     steps = np.flatnonzero(np.diff(np.round(fit, _DECIMALS)))
     ends = np.unique(np.concatenate([[0], steps, steps + 1, [len(values) - 1]]))
     fitted = np.round(fit[grid], _DECIMALS)
     return Panel(*shown, values[grid], fitted, None, (values[ends], fit[ends]), *bands, **last)
 
 
-def _fit(group: Indices, sizes: Array, weights: Array, labels: NDArray[np.integer]) -> Array:
-    """Return the isotonic regression of the labels on the scores, tied scores pooled."""
-    events = np.bincount(group, weights=weights * labels, minlength=len(sizes))
-    return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
-
-
-def _drawn_curves(
-    sampler: LabelSampler,
-    group: Indices,
-    sizes: Array,
-    weights: Array,
-    grid: Indices,
-    start: int,
-    stop: int,
+def _rates(
+    group: Indices, sizes: Array, weights: Array, rising: bool, labels: NDArray[np.integer]
 ) -> Array:
-    drawn = sampler.draw(start, stop)
-    return np.stack([_fit(group, sizes, weights, labels)[grid] for labels in drawn])
+    """Return the share of events in every group; ``rising``: the isotonic regression, ties pooled."""
+    rates = np.bincount(group, weights * labels, len(sizes)) / sizes
+    return np.asarray(isotonic_regression(rates, weights=sizes).x) if rising else rates
 
 
-def _drawn_shares(
-    sampler: LabelSampler, cells: Indices, weights: Array, start: int, stop: int
+def _drawn(
+    sampler: LabelSampler, rates: Callable[[Any], Array], places: Indices, start: int, stop: int
 ) -> Array:
-    """Return the shares of events in every bin, as rows count, (draws, K)."""
-    whole = np.bincount(cells, weights=weights)
-    drawn = sampler.draw(start, stop)
-    return np.stack([np.bincount(cells, weights=weights * labels) for labels in drawn]) / whole
+    return np.stack([rates(labels)[places] for labels in sampler.draw(start, stop)])
 
 
 def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> Bands:

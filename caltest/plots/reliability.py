@@ -15,35 +15,9 @@ from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.pictures.axes import LINEAR, Limits, Scale, scale_of
 from caltest.pictures.marks import BAD, OK, Mark, told_apart
-from caltest.plots.display import (
-    AS_PREDICTED,
-    BLACK,
-    BLUE,
-    CLAUSE,
-    DASHED,
-    FAINT,
-    GREEN,
-    NARROW_BAND,
-    PALE,
-    PURPLE,
-    SMALL,
-    STYLES,
-    VERMILION,
-    WIDE_BAND,
-    PredictionsDisplay,
-    draw,
-    heading,
-    inches,
-    is_narrow,
-    legend_below,
-    lettering,
-    reliability_axes,
-    rows_of,
-    short,
-    tidy,
-    wrapped,
-)
-from caltest.plots.panel import Panel, panels_of, views_of
+from caltest.plots import canvas
+from caltest.plots.display import PredictionsDisplay
+from caltest.plots.panel import Panel, bins_for, panels_of, views_of
 from caltest.sampling import Rng, seed_of
 from caltest.text.numbers import confidence_text
 
@@ -57,10 +31,10 @@ _BARS, _BARS_OF_ROWS = 48, 4.0  # of the histogram at most, and times the cubic 
 _TAIL = 0.005  # share of the predictions on either side that need not be on the axes
 #: Of models that share a diagram: colour, mark, what it is called, and line.
 _LOOKS = (
-    (BLUE, "o", "circles", "-"),
-    (VERMILION, "s", "squares", (0, (5, 1.5))),
-    (GREEN, "^", "triangles", "-."),
-    (PURPLE, "D", "diamonds", ":"),
+    (canvas.BLUE, "o", "circles", "-"),
+    (canvas.VERMILION, "s", "squares", (0, (5, 1.5))),
+    (canvas.GREEN, "^", "triangles", "-."),
+    (canvas.PURPLE, "D", "diamonds", ":"),
 )
 _BAND: dict[str, Any] = {"alpha": 0.22, "zorder": 1}
 _BAR = 5.0  # points: width of a band
@@ -216,11 +190,19 @@ class ReliabilityDisplay(PredictionsDisplay):
         choose("curve", curve, _CURVES)
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        counting = {"sampling_rates": sampling_rates, "class_names": class_names}
-        views = views_of(probs, labels, lens, classes, weights=weights, **counting)
+        counting = {
+            "weights": weights,
+            "sampling_rates": sampling_rates,
+            "class_names": class_names,
+        }
+        views = views_of(probs, labels, lens, classes, counting)
         names = tuple(str(name) for name in probs) if isinstance(probs, Mapping) else ()
-        draws, kept = (n_resamples, seed_of(rng), Workers(n_jobs)), sampling_rates is not None
-        panels = panels_of(views, binning, alpha, draws, kept=kept, curve=curve, of_models=bool(names))
+        if curve == "corp" and binning is not None:
+            raise InputError("the isotonic curve has no bins; leave binning out, or curve='corp'.")
+        if curve == "binned" and binning is None:
+            binning = bins_for(views, of_models=bool(names))
+        draws = n_resamples, seed_of(rng), Workers(n_jobs)
+        panels = panels_of(views, binning, alpha, draws, kept=sampling_rates is not None)
         return cls(panels, curve, confidence, names).plot(ax)
 
     def _grid(self) -> dict[str, Any]:
@@ -231,11 +213,11 @@ class ReliabilityDisplay(PredictionsDisplay):
         if count == 1 or self.names:
             return {"figsize": (6, 7.2 + 0.2 * len(self.names))}
         columns = count if count <= 5 else min((5, 4, 3), key=lambda c: -count % c)
-        mosaic = rows_of(count, columns)
+        mosaic = canvas.rows_of(count, columns)
         return {"mosaic": mosaic, "figsize": (2.5 * columns + 0.5, 3.15 * len(mosaic) + 0.9)}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        single, narrow = len(axes) == 1, not new and is_narrow(axes[0])
+        single, narrow = len(axes) == 1, not new and canvas.is_narrow(axes[0])
         columns = len(axes) if not new or single else len(self._grid()["mosaic"][0])
         percent, figure = confidence_text(self.confidence), axes[0].figure
         found = {scale_of(panel.middle) for panel in self.panels}
@@ -243,9 +225,9 @@ class ReliabilityDisplay(PredictionsDisplay):
         if self.names:
             below, entries = _draw_models(axes[0], self.panels, self.names, scale, percent)
             if new:
-                figure.legend(handles=entries, loc="outside lower center", ncols=1, **SMALL)
+                figure.legend(handles=entries, loc="outside lower center", ncols=1, **canvas.SMALL)
             elif not narrow:
-                legend_below(below, handles=entries)
+                canvas.legend_below(below, handles=entries)
             return
         look: dict[str, Any] = {"small": narrow or not single, "labelled": single or not new}
         look["key"] = f"dark: {percent} band, light: of all" if narrow else ""
@@ -256,13 +238,13 @@ class ReliabilityDisplay(PredictionsDisplay):
         entries = self._legend(f"{percent} band if calibrated:")
         if not new:  # others than the first leave as much room, so that all are of one height
             for place, below in enumerate(() if narrow else counts):
-                legend_below(below, 2, handles=entries)
+                canvas.legend_below(below, 2, handles=entries)
                 for each in below.get_legend().findobj() if place else ():
                     each.set_alpha(0.0)
             return
         # Several panels share a label below, where a legend would cover it.
         where, columns = ("lower", 2) if single else ("upper", 3)
-        figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **SMALL)
+        figure.legend(handles=entries, loc=f"outside {where} center", ncols=columns, **canvas.SMALL)
         if not single:
             words = f", {scale.words}" if scale.words else ""
             figure.supxlabel(f"predicted probability of the class{words}", size="medium")
@@ -276,18 +258,20 @@ class ReliabilityDisplay(PredictionsDisplay):
         point = "point" if curve else "bin"
         every = f"all {point}s" + (" of all panels" if len(self.panels) > 1 else " together")
         entries: list[Any] = [
-            Patch(color=NARROW_BAND, label=f"{band} each {point} alone"),
-            Patch(color=WIDE_BAND, label=f"{band} {every}"),
-            Line2D([], [], **DASHED, label=AS_PREDICTED),
+            Patch(color=canvas.NARROW_BAND, label=f"{band} each {point} alone"),
+            Patch(color=canvas.WIDE_BAND, label=f"{band} {every}"),
+            Line2D([], [], **canvas.DASHED, label=canvas.AS_PREDICTED),
         ]
         if curve and any(len(panel.predicted) > 1 for panel in self.panels):  # one score has no line
-            entries.append(Line2D([], [], color=BLUE, linewidth=2.0, label="isotonic regression"))
+            entries.append(
+                Line2D([], [], color=canvas.BLUE, linewidth=2.0, label="isotonic regression")
+            )
         elif curve or not all(panel.outside.all() for panel in self.panels):
             name = "isotonic regression" if curve else "bin"
-            entries.append(Line2D([], [], linestyle="none", label=name, **STYLES[OK]))
+            entries.append(Line2D([], [], linestyle="none", label=name, **canvas.STYLES[OK]))
         if any(panel.outside.any() for panel in self.panels):
             label = f"{'' if curve else 'bin '}outside the lighter band"
-            entries.append(Line2D([], [], linestyle="none", label=label, **STYLES[BAD]))
+            entries.append(Line2D([], [], linestyle="none", label=label, **canvas.STYLES[BAD]))
         return entries
 
 
@@ -302,11 +286,12 @@ def _frame(
         each for p in panels for each in (p.predicted, p.observed, *p.simultaneous, *p.pointwise)
     ]
     rest = np.array([scores.min(), scores.max()])
-    across, upwards = reliability_axes(ax, scale, points, rest, np.concatenate(heights), few=few)
+    across, upwards = canvas.reliability_axes(ax, scale, points, rest, np.concatenate(heights), few=few)
     ax.tick_params(labelsize="small", labelbottom=False)
     words, labels = f", {scale.words}" * bool(scale.words), panels[0]
     predicted, observed = (
-        f"{lettering(each, CLAUSE)}{words}" for each in (labels.predicted_label, labels.observed_label)
+        f"{canvas.lettering(each, canvas.CLAUSE)}{words}"
+        for each in (labels.predicted_label, labels.observed_label)
     )
     return across, (max(upwards[0], 0.0), min(upwards[1], 1.0)), (predicted, observed)
 
@@ -331,33 +316,35 @@ def _draw_panel(
     across, ends, (predicted, observed) = _frame(ax, [panel], scale, few=small)
     wide, size = 5.0 if small else 9.0, 5.0
     for band, style in ((panel.simultaneous, "band"), (panel.pointwise, "point band")):
-        draw(ax, _band(panel, band, ends, style), linewidth=wide if panel.in_points else 0.8)
+        canvas.draw(ax, _band(panel, band, ends, style), linewidth=wide if panel.in_points else 0.8)
     if panel.line is None or panel.in_points:
         marks, size = told_apart(panel.predicted, panel.observed, panel.outside), 0.62 * wide + 0.5
     else:
         x, y = panel.line
-        draw(ax, Mark("line", "line", x, np.clip(y, *ends)), linewidth=2.0, zorder=4, clip_on=False)
+        canvas.draw(
+            ax, Mark("line", "line", x, np.clip(y, *ends)), linewidth=2.0, zorder=4, clip_on=False
+        )
         outside = np.flatnonzero(panel.outside)  # of those in one range of the axis, the first
         stretch = scale.forward(panel.predicted[outside]) / scale.span(across) * (10 if small else 20)
         spread = outside[np.unique(np.floor(stretch), return_index=True)[1]]
         marks = [Mark("points", BAD, panel.predicted[spread], panel.observed[spread])]
     for mark in marks:
         at = np.clip(mark.y, *ends)
-        draw(ax, mark._replace(y=at), markersize=size, clip_on=False)
+        canvas.draw(ax, mark._replace(y=at), markersize=size, clip_on=False)
         without_place = np.flatnonzero(at != mark.y)  # on a logarithmic axis
         for place in without_place[:1] if small else without_place:
             where = {"xytext": (size, 0), "textcoords": "offset points", "va": "center"}
             ax.annotate(f"{mark.y[place]:g}", (mark.x[place], at[place]), **where, size="x-small")
-    title, measured = lettering(panel.title), ", ".join(panel.measured)
+    title, measured = canvas.lettering(panel.title), ", ".join(panel.measured)
     size_of_text, number = "small" if small else "medium", np.count_nonzero(panel.outside)
     if small:
-        heading(ax, title, measured, size=size_of_text)
+        canvas.heading(ax, title, measured, size=size_of_text)
     else:
         found = f"{number} of {len(panel.outside)} bins" if number else "no bin"
         found += " outside the band"
         if panel.line is not None:
             found = f"the curve {'leaves' if number else 'is inside'} the band"
-        heading(ax, f"{title}, n = {panel.result.n_samples:,}", f"{found}; {measured} (exact)")
+        canvas.heading(ax, f"{title}, n = {panel.result.n_samples:,}", f"{found}; {measured} (exact)")
     most = _BARS // 2 if small else _BARS
     below = _rows_below(ax, [panel], scale, across, most, labelled=first or not small)
     for beyond, side in (
@@ -365,12 +352,16 @@ def _draw_panel(
         (int(np.count_nonzero(panel.scores > across[1])), 1.0),
     ):
         if beyond:
-            text = f"{'' if side else '← '}{short(beyond)} beyond{' →' if side else ''}"
+            text = f"{'' if side else '← '}{canvas.short(beyond)} beyond{' →' if side else ''}"
             where = {"ha": "right" if side else "left", "va": "top", "size": "x-small"}
             below.text(side, 1.0, text, transform=below.transAxes, **where)
     if labelled:
         ax.set_ylabel(observed, size=size_of_text)
-        label = wrapped(f"{predicted}\n{key}", inches(ax)[0], small=True) if small else predicted
+        label = (
+            canvas.wrapped(f"{predicted}\n{key}", canvas.inches(ax)[0], small=True)
+            if small
+            else predicted
+        )
         below.set_xlabel(label, size=size_of_text)
     return below
 
@@ -386,41 +377,46 @@ def _draw_models(
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    first, narrow = panels[0], is_narrow(ax)
+    first, narrow = panels[0], canvas.is_narrow(ax)
     across, ends, (predicted, observed) = _frame(ax, panels, scale, few=narrow)
-    names = [lettering(name) for name in names]
+    names = [canvas.lettering(name) for name in names]
     entries: list[Any] = []
     for panel, name, (colour, mark, _, dashes) in zip(panels, names, _LOOKS, strict=False):
         x, y, outside = panel.predicted, np.clip(panel.observed, *ends), panel.outside
         look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.3, "zorder": 4}
         band, shown = _band(panel, panel.simultaneous, ends, "band"), np.arange(len(x))
         if panel.line is None or panel.in_points:
-            draw(ax, band._replace(kind="intervals"), color=colour, linewidth=_BAR, **_BAND)
-            draw(ax, Mark("line", "line", x, y), **look)
+            canvas.draw(ax, band._replace(kind="intervals"), color=colour, linewidth=_BAR, **_BAND)
+            canvas.draw(ax, Mark("line", "line", x, y), **look)
         else:
-            draw(ax, band, color=colour, **_BAND)
+            canvas.draw(ax, band, color=colour, **_BAND)
             curve = Mark("line", "line", panel.line[0], np.clip(panel.line[1], *ends))
-            draw(ax, curve, **{**look, "linewidth": 2.0})
+            canvas.draw(ax, curve, **{**look, "linewidth": 2.0})
             shown = np.flatnonzero(outside)[:: max(1, int(outside.sum()) // 8)]
         form: dict[str, Any] = {"marker": mark, "markersize": 5.5, "markerfacecolor": "white"}
         for points in told_apart(x[shown], y[shown], outside[shown])[::-1]:
             face = colour if points.style == BAD else "white"
             edge = {"markeredgecolor": colour, "markeredgewidth": 1.4, "clip_on": False}
-            draw(ax, points, **{**form, "markerfacecolor": face}, **edge)
+            canvas.draw(ax, points, **{**form, "markerfacecolor": face}, **edge)
         entries.append(Line2D([], [], **look, **form, label=", ".join([name, *panel.measured])))
     what = "point" if first.line is not None else "bin"
     if any(panel.outside.any() for panel in panels):
         label = f"filled: {what} outside its band"
-        entries.append(Line2D([], [], linestyle="none", label=label, marker="o", color=BLACK))
+        entries.append(Line2D([], [], linestyle="none", label=label, marker="o", color=canvas.BLACK))
     label = f"{percent} band if calibrated: all {what}s of all models together"
-    entries += [Patch(color=PALE, label=label), Line2D([], [], **DASHED, label=AS_PREDICTED)]
+    entries += [
+        Patch(color=canvas.PALE, label=label),
+        Line2D([], [], **canvas.DASHED, label=canvas.AS_PREDICTED),
+    ]
     small = "small" if narrow else "medium"
-    heading(ax, f"{lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
+    canvas.heading(ax, f"{canvas.lettering(first.title)}, n = {first.result.n_samples:,}", size=small)
     ax.set_ylabel(observed, size=small)
     below = _rows_below(ax, panels, scale, across, _BARS // 2, labelled=True)
     if narrow:  # which is which is written below, in place of a legend
         key = ", ".join(f"{look[2]}: {name}" for look, name in zip(_LOOKS, names, strict=False))
-        predicted = wrapped(f"{predicted}\n{key}; filled: outside", inches(ax)[0], small=True)
+        predicted = canvas.wrapped(
+            f"{predicted}\n{key}; filled: outside", canvas.inches(ax)[0], small=True
+        )
     below.set_xlabel(predicted, size=small)
     return below, entries
 
@@ -445,15 +441,17 @@ def _rows_below(
         first = np.searchsorted(scores, edges[0], side="left")  # … and the first holds its low end
         counted = np.diff([first, *others])
         if len(panels) == 1:
-            below.bar(edges[:-1], counted, np.diff(edges), align="edge", color=FAINT, linewidth=0.0)
+            below.bar(
+                edges[:-1], counted, np.diff(edges), align="edge", color=canvas.FAINT, linewidth=0.0
+            )
         else:
             below.stairs(counted, edges, color=colour, linestyle=dashes, linewidth=1.3)
         highest = max(highest, int(counted.max()))
     below.set_ylim(0.0, 1.08 * highest)
     below.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    below.yaxis.set_major_formatter(lambda value, _: short(value))
+    below.yaxis.set_major_formatter(lambda value, _: canvas.short(value))
     below.tick_params(labelsize="small", labelbottom=True)
-    tidy(below)
+    canvas.tidy(below)
     if labelled:
         below.set_ylabel("rows", size="small")
     return below

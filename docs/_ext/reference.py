@@ -33,6 +33,7 @@ FOR_ADDING = (
     "tolerance",
     "kernels.bandwidth",
     "kernels.radial",
+    "plots.canvas",
     "plots.display",
     "plots.panel",
     "pictures.axes",
