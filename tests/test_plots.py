@@ -20,8 +20,8 @@ from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
-from caltest.plots.display import short
-from caltest.plots.reliability import curve_bands
+from caltest.plots.canvas import short
+from caltest.plots.panel import curve_bands
 from caltest.pvalues import count
 
 ALPHA = 0.05

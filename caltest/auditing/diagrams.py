@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,8 @@ from caltest.auditing.views import Cumulative, Histogram, Reliability
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
 from caltest.laws import Classes
-
-Array: TypeAlias = NDArray[np.float64]
+from caltest.pictures.axes import Array
+from caltest.pictures.marks import path_of
 
 _MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
 _OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
@@ -78,19 +77,13 @@ def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
 
 def cumulative(sample: Sample, band: float) -> Cumulative:
     """Return the cumulative difference at up to so many places, the largest distance among them."""
-    scores, rows = sample.rows.probs[:, 1], len(sample.labels)
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    ends = np.append(np.flatnonzero(np.diff(ordered)), rows - 1)
-    path = np.cumsum(ordered - sample.labels[order])[ends] / rows
-    kept = np.unique(np.linspace(0, len(ends) - 1, _PLACES).round().astype(np.intp))
+    scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
+    kept = np.unique(np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp))
     kept = np.union1d(kept, [np.abs(path).argmax()])
-    return Cumulative(
-        share=tuple(((ends[kept] + 1) / rows).tolist()),
-        prediction=tuple(ordered[ends[kept]].tolist()),
-        difference=tuple((path[kept] + 0.0).tolist()),
-        band=float(band),
+    shares, predictions, differences = (
+        tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
     )
+    return Cumulative(shares, predictions, differences, float(band))
 
 
 def histogram(scores: Array) -> Histogram:

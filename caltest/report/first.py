@@ -9,7 +9,8 @@ from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing.result import Audit, shows
 from caltest.auditing.views import Part, View
-from caltest.report import axes, charts
+from caltest.pictures import axes
+from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import report as captions
 from caltest.text.advice import advice
