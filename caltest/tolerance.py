@@ -25,7 +25,7 @@ once there is no such test: no one distribution is the hardest of those that rou
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -87,12 +87,10 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
             n_classes=seen.rows.n_classes,
             lens=Argument("lens", "top_label"),
         )
-    inside = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
+    inside: Any = np.ones(1, dtype=np.intp)  # classes of which the event is one, in every row
     if lens is not None:
         reduced = lens.reducer(stated)
-        inside = np.zeros(n, dtype=np.intp)
-        for k in range(m):
-            inside += reduced(np.full(n, k)) == 1
+        inside = sum(reduced(np.full(n, k)) == 1 for k in range(m))
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
     tolerance = 0.5 * rounding * n_summed
@@ -104,9 +102,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
             n_summed=n_summed,
         )
     per_one = round(1.0 / rounding)  # a sum of multiples is one
-    pair = np.empty((n, 2))
-    pair[:, column] = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
-    pair[:, 1 - column] = 1.0 - pair[:, column]
+    one = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
+    pair = np.column_stack([1.0 - one, one] if column else [one, 1.0 - one])
     return RoundedView(
         Sample(seen.rows.shown_as(pair, seen.rows.classes), seen.labels), n_summed, tolerance
     )
@@ -138,9 +135,8 @@ def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
     """Return the least favourable model: all probabilities shifted by the tolerance."""
     column = 1 if side == "over" else 0
     lowered = np.maximum(predictions.probs[:, column] - tolerance, 0.0)
-    raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0)
-    pair = np.empty_like(predictions.probs)
-    pair[:, column], pair[:, 1 - column] = lowered, np.minimum(raised, 1.0)
+    raised = np.where(lowered > 0.0, predictions.probs[:, 1 - column] + tolerance, 1.0).clip(max=1.0)
+    pair = np.column_stack([raised, lowered] if column else [lowered, raised])
     return predictions.shown_as(pair, predictions.classes)
 
 
@@ -179,16 +175,7 @@ def sided_answer(
                 f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
                 f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
             )
-        question = Question(
-            statistic=sided,
-            form=form,
-            rows=hardest,
-            labels=view.labels,
-            alternative=counting,
-            n_resamples=n_resamples,
-            seed=seed,
-            workers=workers,
-        )
+        question = Question(sided, form, hardest, view.labels, counting, n_resamples, seed, workers)
         answer = null.answer(question)
         value = question.observed if answer.statistic is None else answer.statistic
         found.append(SidedAnswer(sided, form, value, answer, side))

@@ -88,6 +88,22 @@ class Predictive(Law):
         return array
 
 
+class _Shaped(Predictive):
+    """Knows the shape of one draw, (n,) or (n, d)."""
+
+    _shape: tuple[int, ...]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, n."""
+        return self._shape[0]
+
+    @property
+    def dimension(self) -> int | None:
+        """Number of entries of an outcome; None if it is a number."""
+        return self._shape[1] if len(self._shape) == 2 else None
+
+
 @dataclass(frozen=True, eq=False)
 class OutcomeSampler:
     """Draws outcomes of all rows together: the grid has blocks of draws only.
@@ -146,7 +162,7 @@ def _numbers(what: str, values: object) -> Array:
 
 
 @arguments()
-class GaussianPredictions(Predictive):
+class GaussianPredictions(_Shaped):
     """Predictions that are normal distributions, of numbers or vectors.
 
     Parameters
@@ -180,7 +196,7 @@ class GaussianPredictions(Predictive):
             raise InputError(
                 f"the mean has shape {location.shape}; give (n,) numbers or (n, d) vectors."
             )
-        self.mean, self.given = location, mean
+        self.mean, self.given, self._shape = location, mean, location.shape
         self._centre = location.reshape(len(location), -1)
         n, d = self._centre.shape
         spread = _numbers("the covariance", covariance)
@@ -215,29 +231,16 @@ class GaussianPredictions(Predictive):
         self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
         self.whitener = np.linalg.inv(self._factor)
 
-    @property
-    def n_samples(self) -> int:
-        """Number of rows, n."""
-        return len(self.mean)
-
-    @property
-    def dimension(self) -> int | None:
-        """Number of entries of an outcome; None if it is a number."""
-        return self.mean.shape[1] if self.mean.ndim == 2 else None
-
     def squares(self, outcomes: Array) -> Array:
         """Return the normalised squared errors (x − μ)ᵀ C⁻¹ (x − μ), (…, n)."""
-        errors = outcomes.reshape(
-            *outcomes.shape[: outcomes.ndim - self.mean.ndim], *self._centre.shape
-        )
-        errors = errors - self._centre
-        whitened = np.einsum("nij,...nj->...ni", np.broadcast_to(self.whitener, self._shape), errors)
+        lead = outcomes.shape[: outcomes.ndim - self.mean.ndim]
+        errors = outcomes.reshape(*lead, *self._centre.shape) - self._centre
+        whitened = np.einsum("nij,...nj->...ni", self._of_rows(self.whitener), errors)
         return np.asarray(np.einsum("...i,...i->...", whitened, whitened))
 
-    @property
-    def _shape(self) -> tuple[int, int, int]:
+    def _of_rows(self, matrices: Any) -> Any:
         n, d = self._centre.shape
-        return n, d, d
+        return np.broadcast_to(matrices, (n, d, d))
 
     def entropy(self) -> Array:
         """Return ½ d (1 + log 2π) + ½ log |C|."""
@@ -254,12 +257,12 @@ class GaussianPredictions(Predictive):
         """Return outcomes μ + L z."""
         normal = rng.standard_normal((size, *self._centre.shape))
         drawn = self._centre + np.einsum("nij,...nj->...ni", self.factors, normal)
-        return np.asarray(drawn.reshape(size, *self.mean.shape))
+        return np.asarray(drawn.reshape(size, *self._shape))
 
     @property
     def factors(self) -> Array:
         """The Cholesky factors L, (n, d, d)."""
-        return np.broadcast_to(self._factor, self._shape)
+        return np.asarray(self._of_rows(self._factor))
 
 
 # ------------------------------------------------------------------ ensemble
@@ -273,7 +276,7 @@ _A_SIDE = 16  # of these, at most, in one direction
 
 
 @arguments()
-class Ensemble(Predictive):
+class Ensemble(_Shaped):
     """Predictions given as samples: ensemble members, posterior draws, bootstrap forecasts.
 
     The predicted distribution of a row is the Gaussian kernel density of its members. That is the
@@ -314,7 +317,7 @@ class Ensemble(Predictive):
                 f"the members have shape {array.shape}; give (n, S) numbers or (n, S, d) vectors, "
                 "at least two members per row."
             )
-        self.members, self.given = array, members
+        self.members, self.given, self._shape = array, members, array[:, 0].shape
         self._points = array.reshape(*array.shape[:2], -1)
         n, s, d = self._points.shape
         advice = "give a positive number such as 0.5, or 'scott'"
@@ -332,36 +335,22 @@ class Ensemble(Predictive):
             )
         self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
 
-    @property
-    def n_samples(self) -> int:
-        """Number of rows, n."""
-        return len(self.members)
-
-    @property
-    def dimension(self) -> int | None:
-        """Number of entries of an outcome; None if it is a number."""
-        return self.members.shape[2] if self.members.ndim == 3 else None
-
     def log_density(self, outcomes: Array) -> Array:
         """Return the log kernel densities."""
-        n, s, d = self._points.shape
-        lead = outcomes.shape[: outcomes.ndim - (self.members.ndim - 1)]
-        flat = outcomes.reshape(-1, n, d)
-        found = np.empty((len(flat), n))
-        for rows in blocks(n, max(1, _CELLS // (len(flat) * s * d))):
-            found[:, rows] = self._block(flat[:, rows], rows)
-        return np.asarray(found.reshape(*lead, n))
-
-    def _block(self, outcomes: Array, rows: slice) -> Array:
         from scipy.special import logsumexp
 
-        whitener = self._kernel.whitener[rows]
-        members = np.einsum("nij,nsj->nsi", whitener, self._points[rows])
-        places = np.einsum("nij,bnj->bni", whitener, outcomes)
-        squares = ((places[:, :, None, :] - members) ** 2).sum(axis=3)
-        _, s, d = self._points.shape
-        constant = np.log(s) + 0.5 * d * np.log(2.0 * np.pi) + self._kernel.log_scale[rows]
-        return np.asarray(logsumexp(-0.5 * squares, axis=2) - constant)
+        n, s, d = self._points.shape
+        lead = outcomes.shape[: outcomes.ndim - len(self._shape)]
+        flat = outcomes.reshape(-1, n, d)
+        found = np.empty((len(flat), n))
+        constant = np.log(s) + 0.5 * d * np.log(2.0 * np.pi) + self._kernel.log_scale
+        for rows in blocks(n, max(1, _CELLS // (len(flat) * s * d))):
+            whitener = self._kernel.whitener[rows]
+            members = np.einsum("nij,nsj->nsi", whitener, self._points[rows])
+            places = np.einsum("nij,bnj->bni", whitener, flat[:, rows])
+            squares = ((places[:, :, None, :] - members) ** 2).sum(axis=3)
+            found[:, rows] = logsumexp(-0.5 * squares, axis=2) - constant[rows]
+        return np.asarray(found.reshape(*lead, n))
 
     def entropy(self) -> Array:
         """Return the integrated entropies."""
@@ -374,16 +363,14 @@ class Ensemble(Predictive):
         for member in range(self._points.shape[1]):
             centre = self._points[:, member]
             steps = np.einsum("nij,kj->kni", self._kernel.factors, nodes)
-            places = (centre + steps).reshape(len(nodes), *self.members[:, 0].shape)
-            total -= weights @ self.log_density(places)
+            total -= weights @ self.log_density((centre + steps).reshape(len(nodes), *self._shape))
         return np.asarray(total / self._points.shape[1])
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return a member chosen at random, plus kernel noise."""
         n, s, _ = self._points.shape
         chosen = self._points[np.arange(n), rng.integers(s, size=(size, n))]
-        drawn = chosen + self._kernel.draw(rng, size)
-        return np.asarray(drawn.reshape(size, *self.members[:, 0].shape))
+        return np.asarray((chosen + self._kernel.draw(rng, size)).reshape(size, *self._shape))
 
 
 def _normal_nodes(d: int) -> tuple[Array, Array]:
@@ -405,7 +392,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
 
 
 @arguments()
-class FromScipy(Predictive):
+class FromScipy(_Shaped):
     """Predictions given as frozen ``scipy.stats`` distributions.
 
     Anything with ``entropy``, ``logpdf`` or ``logpmf``, and ``rvs`` or ``sample`` will do, if it takes
@@ -437,38 +424,45 @@ class FromScipy(Predictive):
         self._parts = [distribution] if self._alone else list(distribution)
         if not self._parts:
             raise InputError("there are no distributions; give one with parameters (n,), or a list.")
+        entropies: list[Array] = []
+        entries: list[tuple[int, ...]] = []
         for row, part in enumerate(self._parts):
-            self._check(part, "the distribution" if self._alone else f"the distribution of row {row}")
-        entropies = [np.asarray(part.entropy(), dtype=np.float64) for part in self._parts]
-        self._entropy = np.concatenate([np.atleast_1d(e) for e in entropies])
+            name = "the distribution" if self._alone else f"the distribution of row {row}"
+            entropy, shape = self._tried(part, name)
+            if entries and shape != entries[0]:
+                raise InputError(
+                    f"{name} is about outcomes of shape {shape}, and that of row 0 about "
+                    f"{entries[0]}; give distributions of the same kind of outcome."
+                )
+            entropies.append(np.atleast_1d(entropy))
+            entries.append(shape)
+        self._entropy = np.concatenate(entropies)
+        self._shape = (len(self._entropy), *entries[0])
 
-    def _check(self, part: Any, name: str) -> None:
-        """Try everything that will be asked of a distribution."""
+    def _tried(self, part: Any, name: str) -> tuple[Array, tuple[int, ...]]:
+        """Try all that will be asked of a distribution; return its entropy, and an outcome's shape."""
         promised = ("entropy",), ("logpdf", "logpmf"), ("rvs", "sample")
-        if not all(any(hasattr(part, name) for name in names) for names in promised):
+        if not all(any(hasattr(part, each) for each in names) for names in promised):
             raise InputError(
                 f"{name} is {quoted(part)}, which is not a frozen distribution of scipy.stats; give "
                 "one such as scipy.stats.norm(loc, scale), with parameters of shape (n,), or a list."
             )
-        advice = (
-            "freeze it, as in scipy.stats.norm(loc, scale), and see that it takes a block of outcomes"
-        )
         try:
             entropy = np.asarray(part.entropy(), dtype=np.float64)
-            for row in np.flatnonzero(~np.isfinite(entropy))[:1]:
-                raise InputError(
-                    f"{name} has the entropy {np.ravel(entropy)[row]:g} at row {row} (from 0); "
-                    "give parameters in their range, and a finite entropy."
-                )
-            shape = entropy.shape
-            drawn = _drawn(part, (3, *shape), np.random.default_rng(0))
-            density = np.shape(_log_density(part)(drawn))
-        except InputError:
-            raise
+            broken, shape = np.flatnonzero(~np.isfinite(entropy)), entropy.shape
+            if not len(broken):
+                drawn = _drawn(part, (3, *shape), np.random.default_rng(0))
+                density = np.shape(_log_density(part)(drawn))
         except Exception as error:
             raise InputError(
-                f"{name} fails to draw, or to state its entropy or density ({error}); {advice}."
+                f"{name} fails to draw, or to state its entropy or density ({error}); freeze it, as in "
+                "scipy.stats.norm(loc, scale), and see that it takes a block of outcomes."
             ) from error
+        if len(broken):
+            raise InputError(
+                f"{name} has the entropy {np.ravel(entropy)[broken[0]]:g} at row {broken[0]} (from 0); "
+                "give parameters in their range, and a finite entropy."
+            )
         if self._alone and len(shape) != 1:
             raise InputError(
                 f"{name} does not say how many rows it is about; give parameters of shape (n,), or a "
@@ -476,28 +470,12 @@ class FromScipy(Predictive):
             )
         entries = drawn.shape[1 + len(shape) :]
         fits = density == (3, *shape) and len(entries) <= 1
-        if not fits or (not self._alone and np.prod(shape, dtype=int) != 1):
+        if not fits or (not self._alone and entropy.size != 1):
             raise InputError(
                 f"{name} is about outcomes of shape {drawn.shape[1:]}; give a distribution of a "
                 "number, or of a vector, a row."
             )
-        if name.endswith("row 0") or self._alone:
-            self._entries = entries
-        elif entries != self._entries:
-            raise InputError(
-                f"{name} is about outcomes of shape {entries}, and that of row 0 about "
-                f"{self._entries}; give distributions of the same kind of outcome."
-            )
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows, n."""
-        return len(self._entropy)
-
-    @property
-    def dimension(self) -> int | None:
-        """Number of entries of an outcome; None if it is a number."""
-        return int(self._entries[0]) if self._entries else None
+        return entropy, entries
 
     def entropy(self) -> Array:
         """Return the entropies that the distributions state."""
@@ -507,7 +485,7 @@ class FromScipy(Predictive):
         """Return log densities, or log probabilities of discrete distributions."""
         if self._alone:
             return np.asarray(_log_density(self._parts[0])(outcomes), dtype=np.float64)
-        entries = 0 if self.dimension is None else 1
+        entries = len(self._shape) - 1
         rows = np.moveaxis(outcomes, -1 - entries, 0)
         lead = rows.shape[1 : rows.ndim - entries]
         found = [_log_density(p)(row) for p, row in zip(self._parts, rows, strict=True)]
@@ -517,7 +495,7 @@ class FromScipy(Predictive):
         """Return outcomes drawn by the distributions."""
         if self._alone:
             return _drawn(self._parts[0], (size, self.n_samples), rng)
-        shape = (size, *self._entries)
+        shape = (size, *self._shape[1:])
         return np.stack([_drawn(p, (size,), rng).reshape(shape) for p in self._parts], axis=1)
 
 

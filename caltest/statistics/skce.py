@@ -93,7 +93,8 @@ class LowRank:
         """
         (part, _), probs, n = kernel.terms[0], predictions.probs, predictions.n_samples
         of_parts = predictions.part_of is not None
-        few, held = n <= ROUNDED_FROM and not of_parts, n <= HELD_UP_TO and not of_parts
+        held = n <= HELD_UP_TO and not of_parts
+        few = held and n <= ROUNDED_FROM
         some = fitting_rows(predictions).probs if few or not held else probs[representatives(probs)]
         exact: Features
         if method == "fourier":
