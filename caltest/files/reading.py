@@ -26,8 +26,7 @@ from caltest.data.containers import is_framed, read_table
 from caltest.exceptions import InputError
 from caltest.files.arrays import read_npy, read_npz, table_header
 from caltest.files.content import Content, Roles
-from caltest.files.stored import NUMPY, Stored, StoredArrays, StoredFile, stored_table
-from caltest.files.tables import FORMATS
+from caltest.files.stored import FORMATS, NUMPY, Stored, StoredArrays, StoredFile, stored_table
 
 if TYPE_CHECKING:
     import pandas as pd

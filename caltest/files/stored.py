@@ -34,10 +34,21 @@ from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.columns import check_unique
 from caltest.files.content import Columns, Content, Roles, check_held
-from caltest.files.formats import Format, Survey, cast, one_type
-from caltest.files.tables import FORMATS
+from caltest.files.formats import ARROW, PARQUET, Format, Survey, cast, one_type
+from caltest.files.text import CSV, JSON_LINES
 from caltest.sampling import ROWS
 
+#: By suffix, how a file is read.
+FORMATS = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".arrow": ARROW,
+    ".feather": ARROW,
+    ".ipc": ARROW,
+    ".csv": CSV,
+    ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES,
+}
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table
