@@ -24,8 +24,15 @@ from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data.containers import Table, read_table, shape_of
 from caltest.exceptions import InputError
-from caltest.files.columns import check_unique, chosen_probs
-from caltest.files.content import Content, Roles, check_held, unread_note
+from caltest.files.columns import (
+    COPIES,
+    Content,
+    Roles,
+    check_held,
+    check_unique,
+    chosen_probs,
+    unread_note,
+)
 from caltest.files.formats import first_bytes
 
 # ------------------------------------------------------------------ what is read
@@ -38,10 +45,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
         names = list(archive.members)
         key = roles.found(names, chosen_probs)
         others = [name for name in names if name not in (key, "classes")]
-        truth = roles.found_label(others, "array")
-        besides = [name for name in names if name != key]
-        roles.check_groups(besides, truth, "array")
-        roles.check_weights(besides, truth, "array")
+        truth = roles.found_label(others, "array", [name for name in names if name != key])
         shape = archive.header(key).shape
         check_held(shape[0] if shape else 1, math.prod(shape[1:]))
         table = read_table(archive.array(key), "probs")
@@ -274,7 +278,6 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes; other
 # Probabilities do not pack better: what does, beyond a size that harms nobody, is made to fill memory.
 _MOST_UNPACKED = 100
 _HARMLESS = 2**26
-_COPIES = 4.0
 
 
 class Archive:
@@ -303,7 +306,7 @@ class Archive:
         with self._opened(name) as stream:
             header = read_header(stream, self.members[name].file_size)
             check_fits(
-                _COPIES * header.nbytes, f"the array {quoted(name)}", "save fewer rows in the file"
+                COPIES * header.nbytes, f"the array {quoted(name)}", "save fewer rows in the file"
             )
             array = read_array(stream, header)
             stream.read(1)  # the end, where the checksum is compared

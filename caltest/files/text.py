@@ -58,13 +58,14 @@ def _blocks(file: BufferedReader, look: Callable[[_Block, bool], Any]) -> Iterat
 
 
 def _read(
-    parse: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
+    reader: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
 ) -> Iterator[Any]:
     """Read the blocks from one on."""
+    read = reader(survey, schema)
     ends = [start for start, _ in survey.starts[1:]] + [survey.size]
     for (start, line), end in list(zip(survey.starts, ends, strict=True))[part:]:
         file.seek(start)
-        yield from parse(file.read(end - start), line, survey, schema).to_batches()
+        yield from read(file.read(end - start), line).to_batches()
 
 
 # ------------------------------------------------------------------ CSV
@@ -140,7 +141,8 @@ def _look_at_csv(file: BufferedReader) -> Survey:
                 if further > 0 and cell.count(",") >= further * (len(kinds) - 1):
                     swallowed.setdefault(name, number)
         try:
-            found = _cells(text, kinds, {n: kind for n, kind in kinds.items() if kind == pa.string()})
+            known = {name: kind for name, kind in kinds.items() if kind == pa.string()}
+            found = _reader(kinds, known)(text, line)
         except pa.ArrowInvalid:
             _of_width(_rows(text, line), len(kinds))
             raise
@@ -154,33 +156,36 @@ def _look_at_csv(file: BufferedReader) -> Survey:
     return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
-def _parse_csv(text: bytes, _: int, survey: Survey, schema: Any) -> Any:
-    return _cells(
-        text, survey.schema.names, dict(zip(schema.names, schema.types, strict=True)), schema.names
-    )
-
-
-def _cells(text: bytes, names: Iterable[str], types: Mapping[str, Any], wanted: Any = None) -> Any:
-    """Read rows without a header; only an empty cell is missing ("NA" may be a class)."""
+def _reader(names: Iterable[str], types: Mapping[str, Any], wanted: Any = None) -> Callable[..., Any]:
+    """Return what reads rows without a header; only an empty cell is missing ("NA" may be a class)."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    return pc.read_csv(
-        pa.BufferReader(text),
-        pc.ReadOptions(column_names=list(names), block_size=len(text) + 1, use_threads=False),
-        pc.ParseOptions(
-            newlines_in_values=True,
-            invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-        ),
-        pc.ConvertOptions(
-            column_types=types,
-            include_columns=wanted,
-            null_values=[""],
-            true_values=["True", "TRUE", "true"],
-            false_values=["False", "FALSE", "false"],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        ),
+    parse = pc.ParseOptions(
+        newlines_in_values=True,
+        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+    )
+    convert = pc.ConvertOptions(
+        column_types=types,
+        include_columns=wanted,
+        null_values=[""],
+        true_values=["True", "TRUE", "true"],
+        false_values=["False", "FALSE", "false"],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
+    )
+
+    def read(text: bytes, _: int) -> Any:
+        options = pc.ReadOptions(column_names=named, block_size=len(text) + 1, use_threads=False)
+        return pc.read_csv(pa.BufferReader(text), options, parse, convert)
+
+    named = list(names)
+    return read
+
+
+def _reader_of_csv(survey: Survey, schema: Any) -> Callable[..., Any]:
+    return _reader(
+        survey.schema.names, dict(zip(schema.names, schema.types, strict=True)), schema.names
     )
 
 
@@ -196,7 +201,7 @@ def _kind(text: bytes, kinds: Mapping[str, Any], name: str, cells: Any) -> Any:
         new = pa.string()  # "nan" is text
     if pa.types.is_integer(new) and (b"x" in text or b"X" in text):
         try:
-            _cells(text, kinds, {name: pa.float64()}, [name])
+            _reader(kinds, {name: pa.float64()}, [name])(text, 0)
         except pa.ArrowInvalid:  # and so is 0x1
             new = pa.string()
     if new in (known, pa.null()):
@@ -281,7 +286,11 @@ def _look_at_json(file: BufferedReader) -> Survey:
     return Survey(known, tuple(parts), starts=tuple(starts))
 
 
-def _objects(text: bytes, line: int, _: Any = None, schema: Any = None) -> Any:
+def _reader_of_json(_: Survey, schema: Any) -> Callable[..., Any]:
+    return partial(_objects, schema=schema)
+
+
+def _objects(text: bytes, line: int, schema: Any = None) -> Any:
     """Read an object per line: with a schema, only what it names, and as it says."""
     import pyarrow as pa
     import pyarrow.json as pj
@@ -344,5 +353,5 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
 _JSON_KINDS: dict[type, str] = {str: "text", bool: "truth values", int: "numbers", float: "numbers"}
 
 
-CSV = Format("CSV", _look_at_csv, partial(_read, _parse_csv), is_text=True)
-JSON_LINES = Format("JSON lines", _look_at_json, partial(_read, _objects))
+CSV = Format("CSV", _look_at_csv, partial(_read, _reader_of_csv), is_text=True)
+JSON_LINES = Format("JSON lines", _look_at_json, partial(_read, _reader_of_json))
