@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from caltest._visible import line, shown, visible
-from caltest._writing import write_whole
 from caltest.cli._config import (
     Check,
     Config,
@@ -58,6 +57,7 @@ from caltest.cli._output import (
 )
 from caltest.data.sample import event_called
 from caltest.exceptions import InputError
+from caltest.files.writing import write_whole
 
 #: Which format an option writes.
 _FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}

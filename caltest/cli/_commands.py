@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from caltest._arguments import check_draws, choose
-from caltest._door import called
 from caltest.cli._options import (
     Clusters,
     Found,
@@ -32,6 +31,7 @@ from caltest.cli._options import (
 )
 from caltest.cli._output import NOT_REJECTED, REJECTED
 from caltest.exceptions import InputError, Row
+from caltest.files.places import called
 
 if TYPE_CHECKING:
     from caltest.data import Rows, Sample

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from caltest._arguments import closest, jobs
-from caltest._door import is_file, named, opened
 from caltest.exceptions import InputError
+from caltest.files.places import is_file, named, opened
 
 #: Turns a value into what an option takes, or raises; the first argument says whose value it is.
 Check: TypeAlias = "Callable[[str, object], Any]"

@@ -27,7 +27,6 @@ from caltest._arguments import (
     level,
     step,
 )
-from caltest._door import is_url
 from caltest._visible import quoted
 from caltest.cli._output import (
     WRONG_INPUT,
@@ -40,6 +39,7 @@ from caltest.cli._output import (
     write_data,
 )
 from caltest.exceptions import InputError
+from caltest.files.places import is_url
 
 if TYPE_CHECKING:
     from caltest.data import Rows, Sample

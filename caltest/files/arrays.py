@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from caltest._arguments import whole_number
-from caltest._door import reading, size_of
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data.containers import Table, read_table, shape_of
@@ -34,6 +33,7 @@ from caltest.files.columns import (
     unread_note,
 )
 from caltest.files.formats import first_bytes
+from caltest.files.places import reading, size_of
 
 # ------------------------------------------------------------------ what is read
 
@@ -41,19 +41,19 @@ from caltest.files.formats import first_bytes
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
     _check_kind(file, _ZIP, roles)
-    with Archive(file) as archive:
-        names = list(archive.members)
-        key = roles.found(names, chosen_probs)
-        others = [name for name in names if name not in (key, "classes")]
-        truth = roles.found_label(others, "array", [name for name in names if name != key])
-        shape = archive.header(key).shape
-        check_held(shape[0] if shape else 1, math.prod(shape[1:]))
-        table = read_table(archive.array(key), "probs")
-        if "classes" in names:
-            table = _with_classes(table, archive.array("classes"))
-        labels = None if truth is None else archive.array(truth)
-        groups = {name: archive.array(name) for name in roles.groups}
-        weights = None if roles.weights is None else archive.array(roles.weights)
+    archive = Archive(file)
+    names = list(archive.members)
+    key = roles.found(names, chosen_probs)
+    others = [name for name in names if name not in (key, "classes")]
+    truth = roles.found_label(others, "array", [name for name in names if name != key])
+    with archive.opened(key) as (_, header):
+        check_held(header.shape[0] if header.shape else 1, math.prod(header.shape[1:]))
+    table = read_table(archive.array(key), "probs")
+    if "classes" in names:
+        table = _with_classes(table, archive.array("classes"))
+    labels = None if truth is None else archive.array(truth)
+    groups = {name: archive.array(name) for name in roles.groups}
+    weights = None if roles.weights is None else archive.array(roles.weights)
     for name, values in groups.items():
         if values.shape != (rows := len(table.values),):
             raise InputError(
@@ -166,7 +166,7 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: BufferedIOBase, size: int) -> Header:
+def read_header(stream: Any, size: int) -> Header:
     """Read the header of a stream of ``size`` bytes, neither more nor less of which it may announce."""
     if _exactly(stream, len(MAGIC)) != MAGIC:
         raise ValueError("it does not begin as an array does")
@@ -189,10 +189,9 @@ def read_header(stream: BufferedIOBase, size: int) -> Header:
     )
     follow = size - header.start
     if header.nbytes != follow:
-        shown = "(" + ", ".join(map(str, header.shape)) + ("," if len(header.shape) == 1 else "") + ")"
         raise ValueError(
-            f"an array of shape {shown} and type {header.dtype} takes {header.nbytes} bytes, and "
-            f"{follow} follow its header"
+            f"an array of shape {header.shape} and type {header.dtype} takes {header.nbytes} bytes, "
+            f"and {follow} follow its header"
         )
     return header
 
@@ -218,7 +217,7 @@ def read_rows(file: BufferedIOBase, header: Header, rows: slice) -> np.ndarray:
     return table
 
 
-def _exactly(stream: BufferedIOBase, size: int) -> bytes:
+def _exactly(stream: Any, size: int) -> bytes:
     found = stream.read(size)
     if len(found) < size:
         raise ValueError("it ends within its header")
@@ -290,21 +289,9 @@ class Archive:
         check_unique(names, "arrays")
         self.members = dict(zip(names, members, strict=True))
 
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._zip.close()
-
-    def header(self, name: str) -> Header:
-        """Read what an array announces."""
-        with self._opened(name) as stream:
-            return read_header(stream, self.members[name].file_size)
-
     def array(self, name: str) -> np.ndarray:
         """Read an array."""
-        with self._opened(name) as stream:
-            header = read_header(stream, self.members[name].file_size)
+        with self.opened(name) as (stream, header):
             check_fits(
                 COPIES * header.nbytes, f"the array {quoted(name)}", "save fewer rows in the file"
             )
@@ -313,7 +300,8 @@ class Archive:
             return array
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[Any]:
+    def opened(self, name: str) -> Iterator[tuple[Any, Header]]:
+        """Open an array, and read what it announces."""
         with reading(f"the array {quoted(name)} cannot be read"):
             member = self.members[name]
             if member.flag_bits & _ENCRYPTED:
@@ -329,7 +317,7 @@ class Archive:
                     "nothing."
                 )
             with self._zip.open(member) as stream:
-                yield stream
+                yield stream, read_header(stream, member.file_size)
 
 
 class _Sparing:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from io import BufferedReader
 from typing import Any
 
-from caltest._door import is_remote, size_of
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.files.places import is_remote, size_of
 from caltest.sampling import ROWS
 
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest._arguments import arguments, name_or_place, names
-from caltest._door import (
+from caltest._visible import quoted
+from caltest.data import Rows, Sample, sample
+from caltest.data.containers import is_framed, read_table
+from caltest.exceptions import InputError
+from caltest.files.arrays import read_npy, read_npz, table_header
+from caltest.files.columns import Content, Roles
+from caltest.files.places import (
     Place,
     called,
     check_file,
@@ -20,12 +26,6 @@ from caltest._door import (
     opened,
     size_of,
 )
-from caltest._visible import quoted
-from caltest.data import Rows, Sample, sample
-from caltest.data.containers import is_framed, read_table
-from caltest.exceptions import InputError
-from caltest.files.arrays import read_npy, read_npz, table_header
-from caltest.files.columns import Content, Roles
 from caltest.files.stored import FORMATS, NUMPY, Stored, StoredArrays, StoredFile, stored_table
 
 if TYPE_CHECKING:

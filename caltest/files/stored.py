@@ -7,22 +7,11 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest._door import (
-    Place,
-    called,
-    entries,
-    is_folder,
-    is_pattern,
-    matching,
-    named,
-    opened,
-    size_of,
-)
 from caltest._memory import check_fits
 from caltest._tiles import blocks
 from caltest._visible import quoted
@@ -34,6 +23,17 @@ from caltest.exceptions import InputError, Row
 from caltest.files.arrays import Header, read_header, read_npy, read_rows
 from caltest.files.columns import Columns, Content, Roles, check_held, check_unique
 from caltest.files.formats import ARROW, PARQUET, Format, Survey, cast, one_type
+from caltest.files.places import (
+    Place,
+    called,
+    entries,
+    is_folder,
+    is_pattern,
+    matching,
+    named,
+    opened,
+    size_of,
+)
 from caltest.files.text import CSV, JSON_LINES
 from caltest.sampling import ROWS
 
@@ -401,7 +401,7 @@ class StoredArrays(Stored):
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = _by_reference(self.probs), _by_reference(self.labels)
-        return StoredArrays, (self.name, self.n_samples, self.width, self.grain, *arrays)
+        return _sent, (self.name, self.n_samples, self.width, self.grain, *arrays)
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -409,21 +409,8 @@ class StoredArrays(Stored):
         return Content(np.array(self.probs), np.array(self.labels), {})
 
 
-class _Mapping(NamedTuple):
-    """Where in a file the numbers of a mapped array are: what is sent in its place."""
-
-    path: str
-    dtype: Any
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _mapped, tuple(self)
-
-
 def _by_reference(array: Any) -> Any:
-    """Return what another process gets in place of an array: of a mapped one, no number of it."""
+    """Return what is sent to another process: of a mapped array, where in a file its numbers are."""
     root = array
     while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
         root = root.base
@@ -433,12 +420,18 @@ def _by_reference(array: Any) -> Any:
         return array
     first, begin = (each.__array_interface__["data"][0] for each in (array, root))
     place = root.offset + first - begin
-    return _Mapping(str(root.filename), array.dtype, place, array.shape, array.strides)
+    return str(root.filename), array.dtype, place, array.shape, array.strides
 
 
-def _mapped(
-    path: str, dtype: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> Any:
-    last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-    numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
-    return np.ndarray(shape, dtype, numbers, strides=strides)
+def _sent(name: str, rows: int, width: int, grain: int, *arrays: Any) -> StoredArrays:
+    """Return arrays as they came; those that are told by reference are mapped again."""
+    found = []
+    for array in arrays:
+        if isinstance(array, tuple):
+            path, dtype, offset, shape, strides = array
+            last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+            numbers = np.memmap(path, np.uint8, "r", offset, (last + dtype.itemsize,))
+            found.append(np.ndarray(shape, dtype, numbers, strides=strides))
+        else:
+            found.append(array)
+    return StoredArrays(name, rows, width, grain, *found)

@@ -19,10 +19,10 @@ import numpy as np
 
 from caltest._arguments import anything, arguments, axes
 from caltest._visible import escaped, shown
-from caltest._writing import check_epoch, write_whole
 from caltest.data import Rows
 from caltest.data.models import predicted_by
 from caltest.exceptions import InputError
+from caltest.files.writing import check_epoch, write_whole
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.plots.scales import LINEAR, Array, zoomed
 
