@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BufferedIOBase, BufferedReader
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -166,7 +166,7 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: Any, size: int) -> Header:
+def read_header(stream: BufferedIOBase | IO[bytes], size: int) -> Header:
     """Read the header of a stream of ``size`` bytes, neither more nor less of which it may announce."""
     if _exactly(stream, len(MAGIC)) != MAGIC:
         raise ValueError("it does not begin as an array does")
@@ -217,7 +217,7 @@ def read_rows(file: BufferedIOBase, header: Header, rows: slice) -> np.ndarray:
     return table
 
 
-def _exactly(stream: Any, size: int) -> bytes:
+def _exactly(stream: BufferedIOBase | IO[bytes], size: int) -> bytes:
     found = stream.read(size)
     if len(found) < size:
         raise ValueError("it ends within its header")

@@ -42,6 +42,7 @@ class Format:
     """How files of a kind are read."""
 
     kind: str
+    suffixes: tuple[str, ...]
     look: Callable[[BufferedReader], Survey]
     batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on; of a schema
     is_text: bool = False  # whether cells have no types, so that groups stay as they are written
@@ -166,5 +167,5 @@ def _read_arrow(file: BufferedReader, survey: Survey, schema: Any, part: int) ->
             yield arrow.get_batch(k)
 
 
-PARQUET = Format("Parquet", _look_at_parquet, _read_parquet)
-ARROW = Format("Arrow", _look_at_arrow, _read_arrow)
+PARQUET = Format("Parquet", (".parquet", ".pq"), _look_at_parquet, _read_parquet)
+ARROW = Format("Arrow", (".arrow", ".feather", ".ipc"), _look_at_arrow, _read_arrow)

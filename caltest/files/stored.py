@@ -38,16 +38,7 @@ from caltest.files.text import CSV, JSON_LINES
 from caltest.sampling import ROWS
 
 #: By suffix, how a file is read.
-FORMATS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".arrow": ARROW,
-    ".feather": ARROW,
-    ".ipc": ARROW,
-    ".csv": CSV,
-    ".jsonl": JSON_LINES,
-    ".ndjson": JSON_LINES,
-}
+FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}
 NUMPY = "NumPy"
 _COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
 _COPIES = 2.0  # of the bytes of a table
@@ -179,10 +170,11 @@ class StoredTable(Stored):
                         yield cast(batch, schema).slice(start)
                     start = max(0, start - batch.num_rows)
 
-    def table(self, schema: Any) -> Any:
+    def table(self, *names: str) -> Any:
         """Read some columns of all rows."""
         import pyarrow as pa
 
+        schema = self.schema_of(*names)
         return pa.Table.from_batches(self.batches(schema), schema)
 
     def _chunks(self, first: int, last: int) -> Iterator[Any]:
@@ -244,7 +236,7 @@ class StoredTable(Stored):
         check_held(self.n_samples, self.width)
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
-        table = self.table(self.schema)
+        table = self.table(*self.schema.names)
         if table.num_rows != self.n_samples:
             raise self._changed()
         return self.columns.content(table)
@@ -306,7 +298,7 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
         schema,
         replace(columns, notes=tuple(notes)),
     )
-    columns.check_kinds(schema, lambda name: stored.table(stored.schema_of(name)).column(0).to_pylist())
+    columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
     return stored if whole else stored.counted()
 
 
@@ -330,13 +322,12 @@ def _files(path: Place) -> tuple[list[Place], Format]:
     else:
         found = matching(path) if is_pattern(path) else [(path, True, False)]
     for kind in dict.fromkeys(FORMATS.values()):
-        suffixes = [suffix for suffix, each in FORMATS.items() if each is kind]
-        files = [each for each, plain, _ in found if plain and each.suffix.lower() in suffixes]
+        files = [each for each, plain, _ in found if plain and each.suffix.lower() in kind.suffixes]
         others = [each.name for each, *_ in found if each not in files]
         if files and others:
             holds = "the directory holds" if folder else "the pattern matches"
             raise InputError(
-                f"besides {suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
+                f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; give a "
                 "directory of files of one kind and nothing else."
             )
         if files:

@@ -320,12 +320,8 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
     """Say which line of a block is the first that is not as it should be."""
     import pyarrow as pa
 
-    known: dict[str, str] = {}
-    for each in before or ():
-        number = pa.types.is_integer(each.type) or pa.types.is_floating(each.type)
-        known[each.name] = (
-            "numbers" if number else "truth values" if pa.types.is_boolean(each.type) else "text"
-        )
+    kinds = {pa.int64(): "numbers", pa.float64(): "numbers", pa.bool_(): "truth values"}
+    known = {each.name: kinds.get(each.type, "text") for each in before or ()}
     for line, text in enumerate(block.split(b"\n"), start=first):
         if not text.strip():
             continue
@@ -353,5 +349,5 @@ def _json_error(block: bytes, first: int, before: Any, error: object = "") -> In
 _JSON_KINDS: dict[type, str] = {str: "text", bool: "truth values", int: "numbers", float: "numbers"}
 
 
-CSV = Format("CSV", _look_at_csv, partial(_read, _reader_of_csv), is_text=True)
-JSON_LINES = Format("JSON lines", _look_at_json, partial(_read, _reader_of_json))
+CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read, _reader_of_csv), is_text=True)
+JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read, _reader_of_json))
