@@ -22,11 +22,11 @@ from hostile import NAMES, assert_fit
 from typer.testing import CliRunner
 
 import caltest
-from caltest._writing import write_whole
 from caltest.cli import app
 from caltest.cli._audit import OPTIONS, _configured
 from caltest.cli._config import Config
 from caltest.exceptions import InputError
+from caltest.files.writing import write_whole
 from caltest.report.first import sentence
 from caltest.report.formats import SUFFIXES, is_report, markdown
 
@@ -282,7 +282,7 @@ def test_a_report_under_a_limit_of_size_leaves_nothing(option, suffix):
 WRITES = """
 import os, sys, time
 from pathlib import Path
-from caltest._writing import write_whole
+from caltest.files.writing import write_whole
 real, waits = os.write, sys.argv[1] == "file"
 def slow(file, data):
     print("writing", flush=True)

@@ -14,11 +14,11 @@ from typing import Any
 import typer
 
 from caltest._visible import line, shown, visible
-from caltest._writing import write_whole
 from caltest.cli import _output as out
 from caltest.cli._config import Config, checked, load_config, rates_of
 from caltest.cli._options import Input, declared
 from caltest.exceptions import InputError
+from caltest.files.writing import write_whole
 from caltest.options import COMMANDS
 
 #: Which format an option writes.

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caltest._arguments import check_draws, choose, whole_number
-from caltest._door import called
 from caltest._visible import quoted
 from caltest.cli import _output as out
 from caltest.cli._options import Found, Input, command
 from caltest.exceptions import InputError, Row
+from caltest.files.places import called
 
 if TYPE_CHECKING:
     from caltest.data import Rows, Sample

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from caltest._arguments import closest
-from caltest._door import is_file, named, opened
 from caltest._visible import quoted
 from caltest.exceptions import InputError
+from caltest.files.places import is_file, named, opened
 from caltest.options import Option
 
 _TABLE = "[tool.caltest]"

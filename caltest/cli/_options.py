@@ -19,10 +19,10 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from caltest._arguments import choose
-from caltest._door import is_url
 from caltest.cli import _output as out
 from caltest.cli._config import column_names, rates_of
 from caltest.exceptions import InputError
+from caltest.files.places import is_url
 from caltest.options import COMMANDS, Option
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from typing import Any, NoReturn, TextIO
 import typer
 from typer.core import TyperGroup
 
-from caltest._door import called
 from caltest._visible import message, quoted, visible_page
-from caltest._writing import check_file, is_special, resolved, same_file
 from caltest.exceptions import InputError, LongWorkWarning
+from caltest.files.places import called
+from caltest.files.writing import check_file, is_special, resolved, same_file
 from caltest.options import COMMANDS
 
 # ------------------------------------------------------------------ words

@@ -20,10 +20,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import arguments
 from caltest._visible import line, quoted, visible, visible_page
-from caltest._writing import write_whole
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
+from caltest.files.writing import write_whole
 from caltest.report.first import first_screen, name, sentence
 from caltest.report.summary import summarise
 from caltest.text import audit as words

@@ -97,25 +97,19 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                         devices.append(path)
                         continue
                     part = _part_of(target)
-                    file = os.open(part, _NEW, _PRIVATE)
-                    parts[path] = target, part  # it is ours, to be taken away
-                    try:
+                    with _opened(os.open(part, _NEW, _PRIVATE)) as file:
+                        parts[path] = target, part  # it is ours, to be taken away
                         _write(file, content, held)
                         if os.name != "nt":
                             mode = _mode_for(target)
                             with suppress(PermissionError):  # some shared folders have no permissions
                                 os.fchmod(file, mode)
-                    finally:
-                        os.close(file)
             for path in devices:
                 held.waiting = True  # a signal may end what would last for ever
                 with _named(path, done):
                     held.heed()
-                    device = _open_special(path)
-                    try:
+                    with _opened(_open_special(path)) as device:
                         _write(device, contents[path], held)
-                    finally:
-                        os.close(device)
                 done.append(shown(str(path)))
             held.waiting = False
             for path, (target, part) in parts.items():
@@ -136,11 +130,18 @@ def _mode_for(target: Path) -> int:
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode) & 0o777
     probe = _part_of(target)  # as the user's mask and the folder's defaults make it
-    empty = os.open(probe, _NEW, _USUAL)
-    mode = stat.S_IMODE(os.fstat(empty).st_mode)
-    os.close(empty)
+    with _opened(os.open(probe, _NEW, _USUAL)) as empty:
+        mode = stat.S_IMODE(os.fstat(empty).st_mode)
     probe.unlink()
     return mode
+
+
+@contextmanager
+def _opened(file: int) -> Iterator[int]:
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def _mode_of_special(path: Path) -> int:

@@ -11,8 +11,8 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -28,14 +28,9 @@ from caltest.exceptions import InputError
 _LONGEST_NAME = 80  # characters of a file's name in a message
 _LONGEST_REASON = 200  # of what a library says
 # A pipe is opened without waiting for its writer, and refused then; no terminal takes us over.
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
-_ONLY_FILES = "save the data in a file, and give that"
 _URL = re.compile(r"[A-Za-z][\w+.:-]*://")
 _OURS = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")  # pyarrow has them built in
 
@@ -86,8 +81,7 @@ def located(path: str | Path) -> Place:
     if not is_url(path):
         return Path(path)
     url, _, query = str(path).partition("?")
-    scheme = url.partition("://")[0]
-    if scheme in ("file", "local"):
+    if _scheme(url) in ("file", "local"):
         return Path(url2pathname(urlsplit(url).path))
     # A pattern is no part of a URL: where it begins, a path within the file system does.
     parts = url.split("/")
@@ -102,49 +96,47 @@ def _file_system(url: str) -> tuple[Any, str]:
     """Return a file system of pyarrow, and the path in it."""
     from pyarrow import ArrowNotImplementedError, fs
 
-    scheme = url.partition("://")[0]
-    with _reached(scheme):
-        if scheme in _OURS:
-            try:
+    with _reached(url):
+        if _scheme(url) in _OURS:
+            with suppress(ArrowNotImplementedError):  # it was left out of this build
                 found, path = fs.FileSystem.from_uri(url)
                 return found, str(path)
-            except ArrowNotImplementedError:  # it was left out of this build
-                pass
         try:
             from fsspec.core import url_to_fs
         except ImportError:
-            raise InputError(
-                f"files of {quoted(scheme)} need fsspec, which is not installed; pip install fsspec."
-            ) from None
+            need = f"files of {quoted(_scheme(url))} need fsspec, which is not installed"
+            raise InputError(f"{need}; pip install fsspec.") from None
         found, path = url_to_fs(url)
         return fs.PyFileSystem(fs.FSSpecHandler(found)), str(path)
 
 
 @contextmanager
-def _reached(scheme: str) -> Iterator[None]:
+def _reached(url: str) -> Iterator[None]:
     """Turn whatever a file system raises before a file is read into an InputError of one sentence."""
     try:
         yield
     except InputError:
         raise
-    except FileNotFoundError as error:
-        raise InputError(_told("", error)) from error
-    except ImportError as error:
-        raise InputError(
-            f"files of {quoted(scheme)} need a package that is not installed: {_reason(error)}."
-        ) from error
     except Exception as error:
-        raise InputError(
-            f"it cannot be reached: {_reason(error)}; check the address, the network and the "
-            "credentials."
-        ) from error
+        do = "check the address, the network and the credentials"
+        found = f"it cannot be reached: {_reason(error)}; {do}."
+        if isinstance(error, FileNotFoundError):
+            found = _told("", error)
+        elif isinstance(error, ImportError):
+            scheme = quoted(_scheme(url))
+            found = f"files of {scheme} need a package that is not installed: {_reason(error)}."
+        raise InputError(found) from error
 
 
-def _info(place: Remote) -> Any:
-    """Return what a file system knows of a path."""
+def _scheme(url: str) -> str:
+    return url.partition("://")[0]
+
+
+def _info(place: Remote, wanted: Any = None) -> Any:
+    """Return what a file system knows of a path, or of what is ``wanted`` there."""
     system, _ = _file_system(place.root)
-    with _reached(place.root.partition("://")[0]):
-        return system.get_file_info(place.path)
+    with _reached(place.root):
+        return system.get_file_info(wanted or place.path)
 
 
 def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
@@ -156,16 +148,11 @@ def entries(folder: Place) -> list[tuple[Place, bool, bool]]:
     else:
         from pyarrow import fs
 
-        system, _ = _file_system(folder.root)
-        with _reached(folder.root.partition("://")[0]):
-            found = [
-                (
-                    Remote(folder.root, each.path.rstrip("/")),
-                    each.type == fs.FileType.File,
-                    each.type == fs.FileType.Directory,
-                )
-                for each in system.get_file_info(fs.FileSelector(folder.path))
-            ]
+        infos = _info(folder, fs.FileSelector(folder.path))
+        found = [
+            (Remote(folder.root, each.path.rstrip("/")), each.is_file, each.type.name == "Directory")
+            for each in infos
+        ]
     return sorted(found, key=lambda each: each[0].name)
 
 
@@ -215,16 +202,19 @@ def called(path: str | Path | Remote) -> str:
 
 def is_folder(path: str | Place) -> bool:
     """Say whether there is a folder of that name; a path that cannot be looked up is none."""
-    if isinstance(path, Remote):
-        return bool(_info(path).type.name == "Directory")
-    return _is(stat.S_ISDIR, path)
+    return _info(path).type.name == "Directory" if isinstance(path, Remote) else _is(stat.S_ISDIR, path)
 
 
 def is_file(path: str | Place) -> bool:
     """Say whether there is a plain file of that name."""
-    if isinstance(path, Remote):
-        return bool(_info(path).is_file)
-    return _is(stat.S_ISREG, path)
+    return bool(_info(path).is_file) if isinstance(path, Remote) else _is(stat.S_ISREG, path)
+
+
+def _is(kind: Callable[[int], bool], path: str | Path) -> bool:
+    try:
+        return kind(Path(path).stat().st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def check_file(path: str | Place) -> None:
@@ -261,9 +251,8 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     if isinstance(path, Remote):
         check_file(path)
         system, _ = _file_system(path.root)
-        scheme = path.root.partition("://")[0]
-        with _reached(scheme):
-            if scheme == "memory":  # all who open it would share one position
+        with _reached(path.root):
+            if _scheme(path.root) == "memory":  # all who open it would share one position
                 from pyarrow import BufferReader
 
                 stream = BufferReader(system.handler.fs.cat_file(path.path))
@@ -344,13 +333,6 @@ def _reason(error: Exception) -> str:
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}…"
 
 
-def _is(kind: object, path: str | Path) -> bool:
-    try:
-        return bool(kind(Path(path).stat().st_mode))  # type: ignore[operator]
-    except (OSError, ValueError):
-        return False
-
-
 def _check_path(path: str | Path) -> None:
     if str(path) == "":
         raise InputError("the path is empty; give that of a file.")
@@ -361,12 +343,8 @@ def _check_path(path: str | Path) -> None:
 def _check_plain(found: os.stat_result) -> None:
     """Raise unless what was found is a plain file: of others the end, or the content, is not known."""
     mode = found.st_mode
-    if stat.S_ISREG(mode):
-        return
     if stat.S_ISDIR(mode):
         raise InputError("this is a directory; give one of the files in it.")
-    if stat.S_ISFIFO(mode):
-        raise InputError(f"this is a pipe, not a file; {_ONLY_FILES}.")
-    if stat.S_ISSOCK(mode):
-        raise InputError(f"this is a socket, not a file; {_ONLY_FILES}.")
-    raise InputError(f"this is a device, not a file; {_ONLY_FILES}.")
+    if not stat.S_ISREG(mode):
+        what = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise InputError(f"this is a {what}, not a file; save the data in a file, and give that.")
