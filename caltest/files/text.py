@@ -1,6 +1,6 @@
 """Tables of text: CSV and JSON lines, which pyarrow reads a block of whole rows at a time.
 
-The first look at a file goes through all of it, since a type is that of a whole column, and keeps where
+The first look at a file checks all of it, since a type is that of a whole column, and keeps where
 blocks begin. Which line is wrong, and whether a quote is closed, pyarrow does not say: the modules
 csv and json are asked then.
 """
