@@ -149,9 +149,9 @@ def _numbers(what: str, values: object) -> Array:
         ) from None
     broken = np.argwhere(~np.isfinite(array))
     if len(broken):
-        place = tuple(int(i) for i in broken[0])
+        row = broken[0][0] if array.ndim else 0
         raise InputError(
-            f"{what} holds {array[place]} in row {place[0] if place else 0} (counting from 0); "
+            f"{what} holds {array[tuple(broken[0])]} in row {row} (counting from 0); "
             "give finite numbers, and leave rows without an outcome out."
         )
     array.flags.writeable = False

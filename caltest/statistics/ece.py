@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self, cast, get_args
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from caltest.scores import Cells
 from caltest.statistics.base import SIGNED, AllRowsNeededError, BinaryStatistic, Statistic
 
 # ------------------------------------------------------------------ ece
-
-
-_DISTANCES = dict.fromkeys(("tv", "l1", "l2", "sqeuclidean"), True)
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class _DistanceStatistic(_BinnedStatistic):
     reported = ("binning", "distance")
 
     def __post_init__(self) -> None:
-        choose("distance", self.distance, _DISTANCES)
+        choose("distance", self.distance, dict.fromkeys(get_args(Distance)))
 
     def given(self, predictions: Rows) -> BinnedDistance:
         """Fix the predictions and their bins."""

@@ -191,14 +191,11 @@ class Omnibus(Statistic):
 
         Of parts, every one of its own is fitted, and what its values are standardised by.
         """
-        if predictions.part_of is not None:
-            method = chosen(self.approximation or "auto", self.kernel, predictions)
-            kernel = _fitted(self.kernel, predictions)
-            found = replace(self, kernel=kernel, approximation=method)
-            return replace(found, _parts=found._made(predictions))
-        method = chosen(self.approximation, self.kernel, predictions)
+        parts, wanted = predictions.part_of is not None, self.approximation
+        method = chosen("auto" if parts and wanted is None else wanted, self.kernel, predictions)
         kernel = _fitted(self.kernel, fitting_rows(predictions))
-        return replace(self, kernel=kernel, approximation=method)
+        found = replace(self, kernel=kernel, approximation=method)
+        return replace(found, _parts=found._made(predictions)) if parts else found
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -389,6 +389,7 @@ class LinearSKCE(_SKCE):
 
     name = "skce_ul"
     seeded = "_ties"
+    reported = ("kernel", "pairing")
 
     def __post_init__(self) -> None:
         choose("pairing", self.pairing, {"random": True, "rows": True})
@@ -401,8 +402,8 @@ class LinearSKCE(_SKCE):
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth and how rows are paired."""
-        chosen = {"pairing_seed": self.seed} if self.pairing == "random" else {}
-        return {**super().parameters, "pairing": self.pairing, **chosen}
+        seed = {"pairing_seed": self.seed} if self.pairing == "random" else {}
+        return super().parameters | seed
 
     @property
     def notes(self) -> tuple[str, ...]:
